@@ -1,0 +1,93 @@
+"""Class -> category: the sets `specific`, `nerbert315`, `nerbert212`, `coarse4`, or a user's table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from ontology.classes import ClassTree
+
+ENTITY = "ENTITY"
+"""Category of an anchor that has no other."""
+
+SHIPPED = ("specific", "nerbert315", "nerbert212", "coarse4")
+
+
+class CategorySet:
+    """Names the category of a class.
+
+    A class without a row takes the nearest ancestor's; without any, ENTITY.
+    """
+
+    def __init__(self, name: str, table: Mapping[str, str] | None) -> None:
+        """Builds the set.
+
+        Args:
+            name: of the set.
+            table: class -> category; None makes every class its own category.
+        """
+        self.name = name
+        self._table = table
+
+    @classmethod
+    def load(cls, name: str) -> CategorySet:
+        """A shipped set by name, or a user's by path: lines `class TAB category`, `#` comments.
+
+        Raises:
+            ValueError: no such set or file, or a line that is no pair.
+        """
+        if name == "specific":
+            return cls(name, None)
+        if name in SHIPPED:
+            return cls(name, _shipped(name))
+        path = Path(name)
+        if not path.is_file():
+            raise ValueError(
+                f"unknown category set {name!r}: use {', '.join(SHIPPED)}, or the path of a table "
+                "with lines 'class TAB category'"
+            )
+        return cls(path.name, _read_table(path.read_text(encoding="utf-8-sig"), name))
+
+    def category(self, class_name: str | None, tree: ClassTree) -> str:
+        """Category of a class, ENTITY for None."""
+        if class_name is None:
+            return ENTITY
+        if self._table is None:
+            return class_name
+        for name in (class_name, *tree.ancestors(class_name)):
+            if (category := self._table.get(name)) is not None:
+                return category
+        return ENTITY
+
+    def names(self, tree: ClassTree) -> list[str]:
+        """All categories that classes of the tree have, sorted, ENTITY first."""
+        found = {self.category(name, tree) for name in tree.names} - {ENTITY}
+        return [ENTITY, *sorted(found)]
+
+
+def _read_table(text: str, where: str) -> dict[str, str]:
+    table: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        pair = [cell.strip() for cell in line.split("\t")]
+        if len(pair) != 2 or not all(pair) or any(c.isspace() for c in pair[1]):
+            raise ValueError(
+                f"{where}:{number}: {line!r} is not 'class TAB category' (no spaces inside)"
+            )
+        table[pair[0]] = pair[1]
+    if not table:
+        raise ValueError(f"{where}: no line 'class TAB category' in it")
+    return table
+
+
+@cache
+def _shipped(name: str) -> dict[str, str]:
+    folder = files("ontology") / "data"
+    classes = _read_table((folder / "nerbert315.tsv").read_text(encoding="utf-8"), "nerbert315.tsv")
+    if name == "nerbert315":
+        return classes
+    merge = _read_table((folder / f"{name}.tsv").read_text(encoding="utf-8"), f"{name}.tsv")
+    return {class_name: merge[category] for class_name, category in classes.items()}

@@ -1,0 +1,133 @@
+"""The tree of DBpedia classes: parents, depth, ancestors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+
+ROOT = "owl:Thing"
+NAMESPACE = "http://dbpedia.org/ontology/"
+
+_RENAMED = {"Location": "Place", "RaceHorse": "Horse"}
+"""Classes of other releases -> the class of the shipped ontology that stands for them."""
+
+
+class ClassTree:
+    """Classes and their parents. A class may have several parents; the root is owl:Thing."""
+
+    def __init__(self, parents: Mapping[str, Iterable[str]]) -> None:
+        """Builds the tree.
+
+        Args:
+            parents: class -> its direct superclasses; unknown ones and owl:Thing are left out.
+
+        Raises:
+            ValueError: a class is its own ancestor.
+        """
+        self._parents = {
+            name: tuple(sorted({p for p in above if p in parents and p != name}))
+            for name, above in parents.items()
+        }
+        self._depth: dict[str, int] = {}
+        for name in sorted(self._parents):
+            self._measure(name)
+        self._folded: dict[str, list[str]] = {}
+        for name in sorted(self._parents):
+            self._folded.setdefault(name.lower(), []).append(name)
+
+    def _measure(self, name: str, below: tuple[str, ...] = ()) -> int:
+        if name in below:
+            raise ValueError(f"class {name} is its own ancestor: {' < '.join((*below, name))}")
+        if name not in self._depth:
+            above = [self._measure(parent, (*below, name)) for parent in self._parents[name]]
+            self._depth[name] = 1 + max(above, default=0)
+        return self._depth[name]
+
+    @classmethod
+    def shipped(cls) -> ClassTree:
+        """The tree in `ontology/data/classes.tsv`."""
+        return _shipped()
+
+    @classmethod
+    def from_owl(cls, path: str) -> ClassTree:
+        """The tree of a DBpedia ontology file (RDF/XML, Turtle or N-Triples; .xz, .bz2, .gz too).
+
+        Raises:
+            ValueError: the file is not readable as RDF or holds no DBpedia class.
+        """
+        from rdflib import OWL, RDF, RDFS, Graph, URIRef
+
+        from ontology.compressed import open_bytes
+
+        graph = Graph()
+        plain = path.removesuffix(".xz").removesuffix(".bz2").removesuffix(".gz").lower()
+        syntax = "nt" if plain.endswith(".nt") else "turtle" if plain.endswith(".ttl") else "xml"
+        try:
+            with open_bytes(path) as file:
+                graph.parse(data=file.read(), format=syntax)
+        except OSError:
+            raise
+        except Exception as error:  # every parser of rdflib raises its own kinds
+            reason = str(error).splitlines()[0][:200]
+            raise ValueError(f"{path}: not readable as RDF ({reason})") from error
+        parents: dict[str, list[str]] = {}
+        for subject in graph.subjects(RDF.type, OWL.Class):
+            if isinstance(subject, URIRef) and subject.startswith(NAMESPACE):
+                above = [str(o) for o in graph.objects(subject, RDFS.subClassOf)]
+                parents[subject.removeprefix(NAMESPACE)] = [
+                    iri.removeprefix(NAMESPACE) for iri in above if iri.startswith(NAMESPACE)
+                ]
+        if not parents:
+            raise ValueError(f"{path}: no class of {NAMESPACE} in it")
+        return cls(parents)
+
+    @property
+    def names(self) -> list[str]:
+        """All classes, sorted."""
+        return sorted(self._parents)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parents
+
+    def parents(self, name: str) -> tuple[str, ...]:
+        """Direct superclasses, sorted; empty below the root."""
+        return self._parents.get(name, ())
+
+    def depth(self, name: str) -> int:
+        """Classes on the longest path from the root: 1 below owl:Thing, 0 for an unknown class."""
+        return self._depth.get(name, 0)
+
+    def ancestors(self, name: str) -> list[str]:
+        """Superclasses, nearest first, each once; ties by name. Without `name` and the root."""
+        found: dict[str, None] = {}
+        level = self.parents(name)
+        while level:
+            found.update(dict.fromkeys(level))
+            above = {p for cls in level for p in self.parents(cls) if p not in found}
+            level = tuple(sorted(above))
+        return list(found)
+
+    def known_name(self, name: str) -> str | None:
+        """The class that `name` stands for: itself, renamed, or written in other case; else None."""
+        if name in self._parents:
+            return name
+        renamed = _RENAMED.get(name, name)
+        if renamed in self._parents:
+            return renamed
+        same = self._folded.get(name.lower(), [])
+        return same[0] if len(same) == 1 else None
+
+    def most_specific(self, names: Iterable[str]) -> str | None:
+        """The deepest of some classes; ties: first name in code-point order. None of none.
+
+        Source: DBpedia's rule for instance types (only the most specific class is stated).
+        """
+        return min(names, key=lambda name: (-self.depth(name), name), default=None)
+
+
+@cache
+def _shipped() -> ClassTree:
+    text = (files("ontology") / "data" / "classes.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines() if line and line[0] != "#")
+    return ClassTree({name: above.split() for name, above in rows})

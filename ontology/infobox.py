@@ -1,0 +1,185 @@
+"""Infobox template -> DBpedia class, by the rules of DBpedia's mappings wiki."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import mwparserfromhell
+from lxml import etree
+
+from ontology.classes import ROOT
+from ontology.compressed import open_bytes
+from ontology.titles import normal_title
+
+
+@dataclass(frozen=True)
+class Case:
+    """One condition of a mapping: `operator` is isSet, equals, contains or otherwise."""
+
+    parameter: str
+    operator: str
+    value: str
+    class_name: str
+
+    def holds(self, arguments: Mapping[str, str]) -> bool:
+        """Whether a template with these arguments meets the condition, upper and lower case alike.
+
+        Source: DBpedia extraction framework, ConditionMapping.scala.
+        """
+        if self.operator == "otherwise":
+            return True
+        text = arguments.get(self.parameter, "").lower().strip()
+        if self.operator == "isSet":
+            return bool(text)
+        value = self.value.lower()
+        return text == value if self.operator == "equals" else value in text
+
+
+class InfoboxMapping:
+    """Template name -> cases in order; the first that holds gives the class."""
+
+    def __init__(self, cases: Mapping[str, Sequence[Case]]) -> None:
+        self._cases = {name: tuple(rows) for name, rows in cases.items()}
+
+    @classmethod
+    def shipped(cls) -> InfoboxMapping:
+        """The English mapping in `ontology/data/infobox_en.tsv`."""
+        return _shipped()
+
+    @classmethod
+    def empty(cls) -> InfoboxMapping:
+        """A mapping of no template."""
+        return cls({})
+
+    @classmethod
+    def from_xml(cls, path: str) -> InfoboxMapping:
+        """The mapping in one of DBpedia's `Mapping_xx.xml` files (.xz, .bz2, .gz too).
+
+        Raises:
+            ValueError: the file is no such export, or holds no mapping.
+        """
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+        try:
+            with open_bytes(path) as file:
+                tree = etree.parse(file, parser)
+        except etree.XMLSyntaxError as error:
+            raise ValueError(f"{path}: not a mappings export ({error})") from None
+        cases: dict[str, list[Case]] = {}
+        redirects: dict[str, str] = {}
+        for page in tree.iter("{*}page"):
+            title = page.findtext("{*}title") or ""
+            text = page.findtext("{*}revision/{*}text") or ""
+            name = template_name(title.partition(":")[2])
+            if text.lstrip().lower().startswith("#redirect"):
+                target = text.partition("[[")[2].partition("]]")[0].partition(":")[2]
+                redirects[name] = template_name(target)
+            elif name and (rows := _parse_mapping(text)):
+                cases[name] = rows
+        for name, target in redirects.items():
+            if target in cases:
+                cases.setdefault(name, cases[target])
+        if not cases:
+            raise ValueError(f"{path}: no TemplateMapping in it")
+        return cls(cases)
+
+    @property
+    def templates(self) -> list[str]:
+        """Names of the mapped templates, sorted."""
+        return sorted(self._cases)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._cases
+
+    def rows(self) -> Iterable[tuple[str, Case]]:
+        """Template and case, templates sorted, cases in order."""
+        return ((name, case) for name in self.templates for case in self._cases[name])
+
+    def class_of(
+        self,
+        templates: Iterable[tuple[str, Sequence[str]]],
+        redirects: Mapping[str, str] | None = None,
+    ) -> str | None:
+        """Class that the first mapped template of a page gives it; None when none is mapped.
+
+        Args:
+            templates: name and arguments ("name=value") of the page's templates, in order.
+            redirects: template name -> template name, for templates that have been renamed.
+
+        A template that maps to owl:Thing, or none of whose conditions holds, says nothing.
+        """
+        for name, arguments in templates:
+            cases = self._cases.get(resolve_redirect(name, redirects or {}))
+            if cases is None:
+                continue
+            values = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
+            found = next((case for case in cases if case.holds(values)), None)
+            if found is not None and found.class_name != ROOT:
+                return found.class_name
+        return None
+
+
+def template_name(title: str) -> str:
+    """Normal form of a template's name, without namespace."""
+    return normal_title(title)
+
+
+def resolve_redirect(name: str, redirects: Mapping[str, str]) -> str:
+    """Where a chain of redirects from `name` ends; a circle ends where it closes."""
+    seen = {name}
+    while (following := redirects.get(name)) is not None and following not in seen:
+        seen.add(following)
+        name = following
+    return name
+
+
+def _parse_mapping(text: str) -> list[Case]:
+    """Cases of a mapping page: one "otherwise" for a plain TemplateMapping."""
+    code = mwparserfromhell.parse(text, skip_style_tags=True)
+    for template in code.filter_templates(recursive=False):
+        kind = str(template.name).strip()
+        if kind == "TemplateMapping":
+            return _cases("", "otherwise", "", template)
+        if kind == "ConditionalMapping" and template.has("cases"):
+            conditions = template.get("cases").value.filter_templates(recursive=False)
+            return [case for condition in conditions for case in _condition(condition)]
+    return []
+
+
+def _condition(condition: mwparserfromhell.nodes.Template) -> list[Case]:
+    if str(condition.name).strip() != "Condition" or not condition.has("mapping"):
+        return []
+    mappings = condition.get("mapping").value.filter_templates(recursive=False)
+    parameter, operator, value = (
+        _text(condition, name) for name in ("templateProperty", "operator", "value")
+    )
+    for mapping in mappings:
+        if str(mapping.name).strip() == "TemplateMapping":
+            return _cases(parameter, operator, value, mapping)
+    return []
+
+
+def _cases(
+    parameter: str, operator: str, value: str, mapping: mwparserfromhell.nodes.Template
+) -> list[Case]:
+    class_name = _text(mapping, "mapToClass")
+    return [Case(parameter, operator, value, class_name)] if class_name else []
+
+
+def _text(template: mwparserfromhell.nodes.Template, name: str) -> str:
+    if not template.has(name):
+        return ""
+    return " ".join(template.get(name).value.strip_code().split())
+
+
+@cache
+def _shipped() -> InfoboxMapping:
+    text = (files("ontology") / "data" / "infobox_en.tsv").read_text(encoding="utf-8")
+    cases: dict[str, list[Case]] = {}
+    for line in text.splitlines():
+        if line and line[0] != "#":
+            name, parameter, operator, value, class_name = line.split("\t")
+            cases.setdefault(name, []).append(Case(parameter, operator, value, class_name))
+    return InfoboxMapping(cases)

@@ -1,0 +1,104 @@
+"""A document: the plain text of a page, its sentences, and its anchors, as a row of Arrow columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from ontology.titles import normal_title
+from pipeline.dump import ARTICLE, CATEGORY, TEMPLATE, Page, Site
+from pipeline.languages import language
+from pipeline.sentences import SentenceModel, Span
+from pipeline.wikitext import Rendered, render
+
+ANCHOR = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())])
+
+SCHEMA = pa.schema([
+    ("page_id", pa.int64()),
+    ("namespace", pa.int32()),
+    ("title", pa.string()),
+    ("redirect", pa.string()),  # normal title it leads to; null for other pages
+    ("revision_id", pa.int64()),
+    ("timestamp", pa.string()),
+    ("templates", pa.list_(pa.string())),  # names, in the order in which they open
+    ("template_arguments", pa.list_(pa.list_(pa.string()))),  # "name=value", one list a template
+    ("categories", pa.list_(pa.string())),  # wiki categories
+    ("is_disambiguation", pa.bool_()),
+    ("text", pa.string()),
+    ("sentence_starts", pa.list_(pa.int32())),  # characters of `text`
+    ("sentence_ends", pa.list_(pa.int32())),
+    ("sentence_holes", pa.list_(pa.bool_())),  # running text is missing in the sentence
+    ("anchors", pa.list_(ANCHOR)),  # offsets in characters of `text`
+])  # fmt: skip
+"""Columns of `documents/part-*.parquet`, one row a page, in the order of the dump."""
+
+Row = dict[str, Any]
+
+
+def kept_as(page: Page) -> str:
+    """What a page is kept as: article, redirect or category; or why not: other-namespace."""
+    if page.redirect is not None:
+        redirects = (ARTICLE, TEMPLATE, CATEGORY)
+        return "redirect" if page.namespace in redirects else "other-namespace"
+    return {ARTICLE: "article", CATEGORY: "category"}.get(page.namespace, "other-namespace")
+
+
+def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool = False) -> Row:
+    """The document of a page that is kept."""
+    row: Row = {
+        "page_id": page.page_id, "namespace": page.namespace, "title": page.title,
+        "redirect": page.redirect, "revision_id": page.revision_id, "timestamp": page.timestamp,
+        "templates": [], "template_arguments": [], "categories": [], "is_disambiguation": False,
+        "text": "", "sentence_starts": [], "sentence_ends": [], "sentence_holes": [], "anchors": [],
+    }  # fmt: skip
+    if page.redirect is not None:
+        return row
+    rendered = render(page.wikitext, site, list_items=list_items)
+    row["categories"] = list(rendered.categories)
+    row["templates"] = [template.name for template in rendered.templates]
+    row["template_arguments"] = [list(template.arguments) for template in rendered.templates]
+    if page.namespace != ARTICLE:
+        return row
+    row["is_disambiguation"] = is_disambiguation(page, rendered, site)
+    row["text"] = rendered.text
+    # A link to its own page is no link for a reader.
+    anchors = [anchor for anchor in rendered.anchors if anchor.target != page.title]
+    row["anchors"] = [anchor._asdict() for anchor in anchors]
+    spans = model.split(rendered.text, rendered.anchors)
+    row["sentence_starts"] = [start for start, _ in spans]
+    row["sentence_ends"] = [end for _, end in spans]
+    row["sentence_holes"] = holes_by_sentence(rendered.text, spans, rendered.holes)
+    return row
+
+
+def is_disambiguation(page: Page, rendered: Rendered, site: Site) -> bool:
+    """Whether the page only lists what a name may mean.
+
+    Source: MediaWiki's Disambiguator extension (`__DISAMBIG__`) and the templates that each wiki
+    names in MediaWiki:Disambiguationspage.
+    """
+    if page.title.endswith("(disambiguation)") or "__DISAMBIG__" in page.wikitext:
+        return True
+    names = language(site.language).disambiguation + language("en").disambiguation
+    known = {normal_title(name).lower() for name in names}
+    return any(template.name.lower() in known for template in rendered.templates)
+
+
+def holes_by_sentence(text: str, spans: list[Span], holes: tuple[int, ...]) -> list[bool]:
+    """For each sentence, whether text is missing in it, or markup was left in it."""
+    flags = [False] * len(spans)
+    index = 0
+    for hole in holes:
+        while index + 1 < len(spans) and spans[index + 1][0] <= hole:
+            index += 1
+        if spans:
+            flags[index] = True
+    if any(residue in text for residue in ("[[", "]]", "{{", "}}")):
+        for index, (start, end) in enumerate(spans):
+            sentence = text[start:end]
+            if any(residue in sentence for residue in ("[[", "]]", "{{", "}}")):
+                flags[index] = True
+    return flags
+
+

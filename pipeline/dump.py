@@ -1,0 +1,292 @@
+"""Bytes of a dump -> `Page`, for export versions 0.3 to 0.11; `Site` is what siteinfo says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from lxml import etree
+
+from ontology.titles import normal_title
+from pipeline.languages import interwiki_prefixes, language
+
+CANONICAL_NAMESPACES = {
+    "media": -2, "special": -1, "talk": 1, "user": 2, "user talk": 3, "project": 4,
+    "project talk": 5, "file": 6, "image": 6, "file talk": 7, "image talk": 7, "mediawiki": 8,
+    "mediawiki talk": 9, "template": 10, "template talk": 11, "help": 12, "help talk": 13,
+    "category": 14, "category talk": 15,
+}  # fmt: skip
+"""Names that work on every wiki. Source: MediaWiki, NamespaceInfo::CANONICAL_NAMES."""
+
+WIKIPEDIA_NAMESPACES = {
+    "wikipedia": 4, "wikipedia talk": 5, "wp": 4, "portal": 100, "portal talk": 101, "book": 108,
+    "draft": 118, "timedtext": 710, "module": 828, "module talk": 829,
+}  # fmt: skip
+"""Names that Wikipedias add; only for dumps without siteinfo."""
+
+MAX_PAGE_BYTES = 16 << 20
+"""Larger pages are set aside: MediaWiki saves no wikitext above 2 MiB ($wgMaxArticleSize)."""
+
+ARTICLE, TEMPLATE, CATEGORY, FILE = 0, 10, 14, 6
+
+
+@dataclass(frozen=True)
+class Site:
+    """The wiki a dump comes from, as far as its wikitext depends on it.
+
+    Attributes:
+        language: code such as "en".
+        namespaces: pairs of lower-case name or alias, and number.
+        names: pairs of number and the name used in titles.
+        first_letter: titles begin with an upper-case letter whatever the link says.
+    """
+
+    language: str
+    namespaces: tuple[tuple[str, int], ...]
+    names: tuple[tuple[int, str], ...]
+    first_letter: bool = True
+
+    @cached_property
+    def namespace_numbers(self) -> dict[str, int]:
+        """Lower-case name or alias -> number."""
+        return dict(self.namespaces)
+
+    @cached_property
+    def namespace_names(self) -> dict[int, str]:
+        """Number -> the name used in titles."""
+        return dict(self.names)
+
+    @classmethod
+    def for_language(cls, code: str) -> Site:
+        """The site of a Wikipedia in language `code`, from the shipped tables."""
+        facts = language(code)
+        numbers = {**CANONICAL_NAMESPACES, **WIKIPEDIA_NAMESPACES}
+        names = {4: "Wikipedia", 6: "File", 10: "Template", 14: "Category", 2: "User"}
+        own = ((6, facts.file), (14, facts.category), (10, facts.template), (2, facts.user))
+        for number, aliases in own:
+            numbers.update((alias.lower(), number) for alias in aliases)
+            names[number] = aliases[0] if aliases else names[number]
+        names.update((number, name.capitalize()) for name, number in numbers.items()
+                     if number not in names)  # fmt: skip
+        return cls(code, tuple(sorted(numbers.items())), tuple(sorted(names.items())))
+
+    @classmethod
+    def from_siteinfo(cls, siteinfo: str | bytes, language: str | None = None) -> Site:
+        """The site that a dump's head describes.
+
+        Args:
+            siteinfo: XML text holding the `<siteinfo>` element, with or without the `<mediawiki>`
+                start tag around it.
+            language: code that takes precedence over the dump's own (some dumps name a wrong one).
+
+        Raises:
+            ValueError: there is no whole siteinfo element, or it is not well-formed.
+        """
+        data = siteinfo.encode() if isinstance(siteinfo, str) else siteinfo
+        match = re.search(rb"<siteinfo\b.*?</siteinfo\s*>", data, re.DOTALL)
+        if match is None:
+            raise ValueError("no <siteinfo> element")
+        try:
+            root = etree.fromstring(match[0], _parser())
+        except etree.XMLSyntaxError as error:
+            raise ValueError(f"broken <siteinfo>: {error}") from None
+        code = language or _declared_language(data) or _database_language(root) or "en"
+        base = cls.for_language(code)
+        numbers, names = dict(base.namespaces), {}
+        for element in root.iter("namespace"):
+            number, name = int(element.get("key", "0")), (element.text or "").replace("_", " ")
+            if number:
+                numbers[name.lower()] = number
+                names[number] = name
+        case = root.findtext("case") or "first-letter"
+        merged = {**dict(base.names), **names} if 6 not in names else names
+        return cls(code, tuple(sorted(numbers.items())), tuple(sorted(merged.items())),
+                   case != "case-sensitive")  # fmt: skip
+
+    def split(self, title: str) -> tuple[int, str]:
+        """Namespace number and the rest of a title: "Kategorie:X" -> (14, "X")."""
+        prefix, colon, rest = title.partition(":")
+        if colon:
+            number = self.namespace_numbers.get(prefix.replace("_", " ").strip().lower())
+            if number is not None:
+                return number, rest.strip(" _")
+        return ARTICLE, title
+
+    def title(self, text: str) -> str:
+        """Normal form of a title, its namespace under the name the site uses in titles."""
+        number, rest = self.split(text)
+        rest = normal_title(rest, first_letter=self.first_letter)
+        return rest if number == ARTICLE else f"{self.namespace_names.get(number, '')}:{rest}"
+
+    def interwiki(self, prefix: str) -> str | None:
+        """"languages" or "projects" when links with this prefix (lower case) leave the wiki."""
+        return None if prefix in self.namespace_numbers else interwiki_prefixes().get(prefix)
+
+
+ENGLISH = Site.for_language("en")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One entry of a dump. `redirect` is the normal title it leads to, None for other pages."""
+
+    page_id: int
+    namespace: int
+    title: str
+    redirect: str | None
+    revision_id: int
+    timestamp: str
+    wikitext: str
+
+
+@dataclass(frozen=True, slots=True)
+class BadPage:
+    """A page that could not be read: what is known of it, and why."""
+
+    reason: str
+    page_id: int | None
+    title: str | None
+    detail: str
+
+
+def _parser() -> etree.XMLParser:
+    return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+
+
+def _declared_language(head: bytes) -> str | None:
+    match = re.search(rb"<mediawiki\b[^>]*\bxml:lang\s*=\s*[\"']([\w-]+)", head)
+    return match[1].decode() if match else None
+
+
+def _database_language(root: etree._Element) -> str | None:
+    match = re.fullmatch(r"(\w+?)wiki", root.findtext("dbname") or "")
+    return match[1].replace("_", "-") if match else None
+
+
+def redirect_target(wikitext: str, site: Site) -> str | None:
+    """Normal title that a `#REDIRECT [[...]]` (or its localised word) leads to, without section."""
+    words = "|".join(map(re.escape, ("REDIRECT", *language(site.language).redirect)))
+    pattern = rf"\s*#(?:{words})\s*:?\s*\[\[([^\[\]|{{}}<>\n]+?)(?:\|[^\]\n]*)?\]\]"
+    match = re.match(pattern, wikitext, re.IGNORECASE)
+    if match is None:
+        return None
+    target = match[1].partition("#")[0].strip(" _:")
+    return site.title(target) or None
+
+
+def parse_page(xml: bytes, site: Site) -> Page | BadPage:
+    """The page in one `<page>...</page>` element, of its last revision when it holds several."""
+    try:
+        element = etree.fromstring(xml, _parser())
+    except etree.XMLSyntaxError as error:
+        return _bad_page(xml, _xml_reason(str(error)), str(error))
+    revisions = element.findall("revision")
+    title, page_id = element.findtext("title"), element.findtext("id")
+    if not title or not revisions or not (page_id or "").isdigit():
+        return _bad_page(xml, "incomplete", "page without title, id or revision")
+    revision = revisions[-1]
+    wikitext = revision.findtext("text") or ""
+    number = element.findtext("ns")
+    namespace = int(number) if number is not None else site.split(title)[0]
+    tag = element.find("redirect")
+    redirect = None
+    if tag is not None and tag.get("title"):
+        redirect = site.title(tag.get("title", "").partition("#")[0]) or None
+    if redirect is None and (tag is not None or "#" in wikitext[:64]):
+        redirect = redirect_target(wikitext, site)
+    return Page(
+        page_id=int(page_id or 0), namespace=namespace, title=site.title(title), redirect=redirect,
+        revision_id=int(revision.findtext("id") or 0), wikitext=wikitext,
+        timestamp=revision.findtext("timestamp") or "",
+    )  # fmt: skip
+
+
+def _xml_reason(message: str) -> str:
+    if "UTF-8" in message or "encoding" in message:
+        return "invalid-utf8"
+    if "invalid Char" in message or "invalid xmlChar" in message:
+        return "control-character"
+    return "undefined-entity" if "ntity" in message else "broken-xml"
+
+
+def _bad_page(xml: bytes, reason: str, detail: str) -> BadPage:
+    head = xml[:4096]
+    page_id = re.search(rb"<id>\s*(\d{1,18})\s*</id>", head)
+    title = re.search(rb"<title>([^<]*)</title>", head)
+    return BadPage(reason, int(page_id[1]) if page_id else None,
+                   title[1].decode("utf-8", "replace") if title else None, detail[:200])  # fmt: skip
+
+
+def split_pages(chunks: Iterable[tuple[bytes | None, bool]]) -> Iterator[bytes | BadPage]:
+    """`<page>` elements whose start tag lies in a unit, whole, in order.
+
+    Args:
+        chunks: pieces of XML with a flag that says whether they lie beyond the unit's end (they
+            complete its last page only). A piece None stands for bytes that are lost.
+
+    Yields:
+        The bytes of each element, or a BadPage for one that is cut off or larger than
+        MAX_PAGE_BYTES.
+    """
+    buffer, limit = b"", None  # limit: position in `buffer` where the unit ends
+    for chunk, beyond in chunks:
+        if beyond and limit is None:
+            limit = len(buffer)
+        if chunk is not None:
+            buffer += chunk
+        pages, buffer, limit = _take_pages(buffer, limit, cut=chunk is None)
+        yield from pages
+        if limit is not None and not _page_is_open(buffer, limit):
+            return
+    yield from _take_pages(buffer, limit, cut=True)[0]
+
+
+def _page_is_open(buffer: bytes, limit: int) -> bool:
+    """Whether a page, or the beginning of its start tag, stands before `limit`."""
+    start = buffer.find(b"<page>")
+    if start >= 0:
+        return start < limit
+    cut_tags = (n for n in range(1, 6) if buffer.endswith(b"<page>"[:n]))
+    return any(len(buffer) - n < limit for n in cut_tags)
+
+
+def _take_pages(
+    buffer: bytes, limit: int | None, cut: bool
+) -> tuple[list[bytes | BadPage], bytes, int | None]:
+    """Whole pages at the front of `buffer`, what is left of it, and `limit` counted from there.
+
+    `cut`: nothing follows the buffer, so an open page is cut off.
+    """
+    pages: list[bytes | BadPage] = []
+    position = 0
+    while (start := buffer.find(b"<page>", position)) >= 0:
+        if limit is not None and start >= limit:
+            break
+        end = buffer.find(b"</page>", start)
+        following = buffer.find(b"<page>", start + 6, end if end >= 0 else len(buffer))
+        if following >= 0:
+            pages.append(_bad_page(buffer[start:following], "cut-off", "page without an end"))
+            position = following
+        elif end >= 0:
+            xml = buffer[start : end + 7]
+            too_large = len(xml) > MAX_PAGE_BYTES
+            pages.append(_bad_page(xml, "too-large", f"{len(xml)} bytes") if too_large else xml)
+            position = end + 7
+        elif cut:
+            pages.append(_bad_page(buffer[start:], "cut-off", "the input ends inside this page"))
+            position = len(buffer)
+        elif len(buffer) - start > MAX_PAGE_BYTES + (1 << 20):
+            # Keep the head, which names the page, and forget the body as it streams by.
+            kept = buffer[start : start + 4096] + buffer[-(MAX_PAGE_BYTES + 1) :]
+            return pages, kept, None if limit is None else max(1, limit - start)
+        else:
+            position = start
+            break
+    else:
+        position = max(position, len(buffer) - 5)
+        if cut:
+            position = len(buffer)
+    rest = buffer[position:]
+    return pages, rest, None if limit is None else max(0, limit - position)

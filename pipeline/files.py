@@ -1,0 +1,114 @@
+"""Files by path, local or remote (`gs://`): one way to find, read, write and replace them."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+
+def _remote() -> Any:
+    """Beam's file systems, loaded only where a path needs them."""
+    from apache_beam.io.filesystems import FileSystems
+
+    return FileSystems
+
+
+def is_remote(path: str) -> bool:
+    """Whether `path` names a file outside the local disk, such as `gs://bucket/name`."""
+    return "://" in path
+
+
+def join(folder: str, *names: str) -> str:
+    """`folder/name/...`, local or remote."""
+    return "/".join((folder.rstrip("/") or "/", *names)) if is_remote(folder) else os.path.join(
+        folder, *names
+    )  # fmt: skip
+
+
+def find(pattern: str) -> list[str]:
+    """Paths of the files that a path, glob or directory names, sorted; empty when there are none."""
+    if is_remote(pattern):
+        tree = pattern.rstrip("/") + "/*"
+        matches = _remote().match([pattern])[0].metadata_list
+        return sorted(m.path for m in matches or _remote().match([tree])[0].metadata_list)
+    path = Path(pattern)
+    if path.is_dir():
+        return sorted(str(p) for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
+    return [pattern] if path.is_file() else sorted(p for p in glob.glob(pattern) if Path(p).is_file())
+
+
+def exists(path: str) -> bool:
+    """Whether there is such a file."""
+    return _remote().exists(path) if is_remote(path) else os.path.exists(path)
+
+
+def size(path: str) -> int:
+    """Length in bytes."""
+    if is_remote(path):
+        return int(_remote().match([path])[0].metadata_list[0].size_in_bytes)
+    return os.path.getsize(path)
+
+
+def open_read(path: str) -> IO[bytes]:
+    """The file's bytes as they are, seekable."""
+    if is_remote(path):
+        stream: IO[bytes] = _remote().open(path, compression_type="uncompressed")
+        return stream
+    return open(path, "rb")
+
+
+@contextmanager
+def atomic_write(path: str) -> Iterator[IO[bytes]]:
+    """A file to write that appears under `path` whole when the block ends, or not at all."""
+    if is_remote(path):  # an object appears when it is closed, never in part
+        stream = _remote().create(path, compression_type="uncompressed")
+        yield stream
+        stream.close()
+        return
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Writes a whole file, atomically."""
+    with atomic_write(path) as file:
+        file.write(data)
+
+
+def write_json(path: str, value: Any) -> None:
+    """Writes `value` as indented JSON in a fixed order of its own, atomically."""
+    write_bytes(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
+
+
+def read_bytes(path: str) -> bytes:
+    """The whole file."""
+    with open_read(path) as file:
+        return file.read()
+
+
+def read_json(path: str) -> Any:
+    """The value that `write_json` wrote."""
+    return json.loads(read_bytes(path))
+
+
+def remove_tree(folder: str) -> None:
+    """Removes a folder with all it holds, if it is there."""
+    if not is_remote(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    found = _remote().match([folder.rstrip("/") + "/**"])[0].metadata_list
+    if found:
+        _remote().delete([m.path for m in found])

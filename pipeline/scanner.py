@@ -1,0 +1,189 @@
+"""What MediaWiki's preprocessor does before it renders a line, each step one linear pass.
+
+Comments and extension tags, then templates, then tables. What vanishes leaves a marker where a
+reader would see text: the markers are Unicode noncharacters, which no page may contain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+HOLE = "\ufdd0"
+"""Text was here that a reader sees and we do not have."""
+NOTE = "\ufdd3"
+"""Something was here that carries no running text: a footnote, a sound file."""
+MARKERS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4"
+MAX_DEPTH = 40
+"""Templates nested deeper are not rendered. Source: MediaWiki, $wgMaxTemplateDepth."""
+
+_NO_TEXT = (
+    "ref references templatestyles indicator section mapframe maplink graph includeonly "
+    "categorytree inputbox templatedata charinsert rss languages translate"
+).split()
+_FORMULAS = "math chem ce hiero score syntaxhighlight source".split()
+_BLOCKS = "gallery timeline imagemap pre".split()
+_TAG_NAMES = "|".join([*_NO_TEXT, *_FORMULAS, *_BLOCKS, "nowiki", "poem"])
+_TAG = re.compile(rf"<!--|<({_TAG_NAMES})(?=[\s/>])", re.IGNORECASE)
+_CLOSING = {
+    name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _TAG_NAMES.split("|")
+}
+_ESCAPES = {ord(c): f"&#{ord(c)};" for c in "&<>[]{}|'=*#:;_-~!"}
+
+_BRACES = re.compile(r"\{\{+|\}\}+")
+_WIKI_TABLE = re.compile(r"^[ \t:]*(\{\|)|^[ \t]*(\|\})", re.MULTILINE)
+_HTML_TABLE = re.compile(r"(<table\b[^<>]*>)|(</table\s*>)", re.IGNORECASE)
+_HTML_LIST = re.compile(r"(<[uod]l\b[^<>]*>)|(</[uod]l\s*>)", re.IGNORECASE)
+
+
+def strip_tags(text: str) -> str:
+    """`text` without comments and extension tags; `<nowiki>` content as character references.
+
+    A comment or tag that is never closed loses only itself (a comment: the rest of its line).
+    """
+    pieces: list[str] = []
+    position = 0
+    unclosed: set[str] = set()
+    while (match := _TAG.search(text, position)) is not None:
+        start = match.start()
+        name = (match[1] or "").lower()
+        if not name:
+            start, end, replacement = _comment(text, match)
+        elif name in unclosed:
+            end, replacement = _end_of_tag(text, match.end()), HOLE
+        else:
+            end, replacement = _extension(text, match, name, unclosed)
+        pieces.append(text[position:start] if start > position else "")
+        pieces.append(replacement)
+        position = max(end, position)
+    if not pieces:
+        return text
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+def _comment(text: str, match: re.Match[str]) -> tuple[int, int, str]:
+    """Span of a comment and what replaces it; a line of nothing but the comment goes whole."""
+    start = match.start()
+    end = text.find("-->", match.end())
+    if end < 0:
+        newline = text.find("\n", start)
+        return start, len(text) if newline < 0 else newline, ""
+    end += 3
+    line_start, line_end = start, end
+    while line_start and text[line_start - 1] in " \t":
+        line_start -= 1
+    while line_end < len(text) and text[line_end] in " \t":
+        line_end += 1
+    if (line_start == 0 or text[line_start - 1] == "\n") and text[line_end : line_end + 1] == "\n":
+        return line_start, line_end + 1, ""
+    return start, end, ""
+
+
+def _end_of_tag(text: str, position: int) -> int:
+    end = text.find(">", position, position + 2000)
+    return position if end < 0 else end + 1
+
+
+def _extension(
+    text: str, match: re.Match[str], name: str, unclosed: set[str]
+) -> tuple[int, str]:
+    """End of an extension tag and what replaces it."""
+    after = _end_of_tag(text, match.end())
+    if text[after - 2 : after] == "/>":
+        return after, "" if name == "nowiki" else NOTE
+    closing = _CLOSING[name].search(text, after)
+    if closing is None:
+        unclosed.add(name)
+        return after, HOLE
+    content = text[after : closing.start()]
+    if name == "nowiki":
+        return closing.end(), content.translate(_ESCAPES)
+    if name == "poem":
+        return closing.end(), content.replace("\n", "\n\n")
+    if name in _FORMULAS:
+        return closing.end(), HOLE
+    return closing.end(), NOTE if name in _NO_TEXT else "\n\n"
+
+
+def expand_braces(text: str, template: Callable[[str, int, int, int], str]) -> str:
+    """`text` with every `{{...}}` replaced by what `template` returns for it, innermost first.
+
+    Args:
+        text: without comments and extension tags.
+        template: called with the content (inner ones already replaced), the start and end of the
+            whole template in `text`, and how many templates are open around it.
+
+    `{{{name|default}}}` becomes its default. Braces without partner stay. Pairing follows
+    MediaWiki: a closing run of braces closes three of an open run if both have them, else two.
+    """
+    open_runs: list[tuple[int, int, list[str]]] = []  # braces, position, pieces before
+    pieces: list[str] = []
+    position = 0
+    for match in _BRACES.finditer(text):
+        pieces.append(text[position : match.start()])
+        position = match.end()
+        left = match.end() - match.start()
+        if text[match.start()] == "{":
+            open_runs.append((left, match.start(), pieces))
+            pieces = []
+            continue
+        while left >= 2 and open_runs:
+            braces, start, before = open_runs.pop()
+            width = 3 if left >= 3 and braces >= 3 else 2
+            content = "".join(pieces)
+            left, braces = left - width, braces - width
+            if width == 3:
+                value = content.partition("|")[2]
+            elif len(open_runs) > MAX_DEPTH:
+                value = HOLE
+            else:
+                end = match.end() - left
+                value = template(content, start + braces, end, len(open_runs) + (braces >= 2))
+            pieces = [value]
+            if braces >= 2:
+                open_runs.append((braces, start, before))
+            else:
+                before.append("{" * braces + value)
+                pieces = before
+        pieces.append("}" * left)
+    flat: list[str] = []
+    for braces, _, before in open_runs:
+        flat.extend(before)
+        flat.append(HOLE + "{" * braces)
+    return "".join([*flat, *pieces, text[position:]])
+
+
+def drop_tables(text: str, list_items: bool) -> str:
+    """`text` without wiki tables, HTML tables and (unless `list_items`) HTML lists.
+
+    Of a table that is never closed only the lines that begin with `|`, `!` or `{|` go.
+    """
+    if "{|" in text:
+        text = _drop_nested(text, _WIKI_TABLE)
+        text = re.sub(r"^[ \t:]*\{\|[^\n]*(?:\n[ \t]*[|!][^\n]*)*", "\n", text, flags=re.MULTILINE)
+    if "<" in text:
+        text = _drop_nested(text, _HTML_TABLE)
+        if not list_items:
+            text = _drop_nested(text, _HTML_LIST)
+    return text
+
+
+def _drop_nested(text: str, delimiters: re.Pattern[str]) -> str:
+    """`text` without what stands between an opening (group 1) and its closing delimiter."""
+    pieces: list[str] = []
+    kept = 0
+    starts: list[int] = []
+    spans: list[tuple[int, int]] = []
+    for match in delimiters.finditer(text):
+        if match[1]:
+            starts.append(match.start())
+        elif starts:
+            start = starts.pop()
+            while spans and spans[-1][0] > start:
+                spans.pop()
+            spans.append((start, match.end()))
+    for start, end in spans:
+        pieces += (text[kept:start], "\n\n")
+        kept = end
+    return "".join([*pieces, text[kept:]]) if spans else text

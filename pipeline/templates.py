@@ -1,0 +1,234 @@
+"""Inline templates that carry text, rendered from a small table; all others vanish.
+
+Dates follow the English templates; {{convert}} gives its first unit only, not the conversion.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from pipeline import fallback
+from pipeline.scanner import HOLE, NOTE
+
+_MONTHS = (
+    "January February March April May June July August September October November December"
+).split()
+_DATES = frozenset(
+    "start date|end date|start date and age|end date and age|birth date|birth date and age|"
+    "death date|death date and age|birth-date|death-date|birth date and age2|film date|"
+    "release date|launch date|date|dts|dob|dda|bda|start-date|end-date".split("|")
+)
+_NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?")
+_RANGE_WORDS = {
+    "to": " to ", "and": " and ", "-": "–", "–": "–", "to(-)": " to ", "or": " or ", "by": " by ",
+    "x": " × ", "×": " × ", "+/-": " ± ", "±": " ± ", "*": " × ", "xx": " × ",
+}  # fmt: skip
+
+Arguments = Sequence[str]
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = (files("pipeline") / "data" / "templates.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def _renderers() -> dict[str, Callable[[Arguments, dict[str, str]], str]]:
+    """Template name -> text from its positional and named arguments."""
+    table = _table()
+    found: dict[str, Callable[[Arguments, dict[str, str]], str]] = {}
+    for place, names in table["argument"].items():
+        index = -1 if place == "last" else int(place) - 1
+        found.update(dict.fromkeys(names, lambda args, named, i=index: _pick(args, named, i)))
+    for name, text in table["symbol"].items():
+        found[name] = lambda args, named, text=text: text
+    for name, prefix in table["prefix"].items():
+        found[name] = lambda args, named, prefix=prefix: prefix + _pick(args, named, 0)
+    for name in table["link"]["names"]:
+        found[name] = _link
+    found.update(dict.fromkeys(_DATES, _date))
+    found.update({
+        "convert": _convert, "cvt": _convert, "as of": _as_of, "frac": _fraction,
+        "fraction": _fraction, "sfrac": _fraction, "val": _value, "chem": _joined, "gaps": _joined,
+        "nihongo": _nihongo, "nihongo2": lambda a, n: _pick(a, n, 0), "langx": _langx,
+        "linktext": _joined, "formatnum": lambda a, n: group_digits(_pick(a, n, 0)),
+        "bibleverse": lambda a, n: " ".join(a[:2]), "unité": lambda a, n: " ".join(a[:2]),
+        "date de naissance": lambda a, n: " ".join(a[:3]),
+        "date de décès": lambda a, n: " ".join(a[:3]), "date-": lambda a, n: " ".join(a),
+        "読み仮名": lambda a, n: f"{_pick(a, n, 0)}（{_pick(a, n, 1)}）",
+    })  # fmt: skip
+    return found
+
+
+@cache
+def _notes() -> tuple[frozenset[str], re.Pattern[str]]:
+    names = _table()["note"]["names"]
+    stems = [
+        re.escape(name).replace(r"\*", ".*").replace(r"\ ", " ") for name in names if "*" in name
+    ]
+    exact = frozenset(name for name in names if "*" not in name)
+    return exact, re.compile("|".join(stems), re.DOTALL)
+
+
+@cache
+def _kind(name: str) -> str:
+    """How a template is treated, by lower-case name: text, note, language or hole."""
+    exact, stems = _notes()
+    if name in _renderers():
+        return "text"
+    if name in exact or stems.fullmatch(name):
+        return "note"
+    if re.fullmatch(r"lang-[a-z]{2,3}(-\w+)*", name):
+        return "language"
+    return "hole"
+
+
+def render_template(name: str, content: str) -> str:
+    """Text of an inline template, or a marker: NOTE for what carries none, HOLE for the unknown.
+
+    Args:
+        name: as written, such as "Convert" or "formatnum:1234".
+        content: what stands between the braces, inner templates already rendered.
+    """
+    key = name.strip().replace("_", " ").lower()
+    function, colon, value = key.partition(":")
+    if colon and function == "formatnum":
+        return group_digits(value.strip())
+    if colon and function in ("lc", "uc", "lcfirst", "ucfirst"):
+        text = name.partition(":")[2].strip()
+        return {"lc": text.lower(), "uc": text.upper(), "lcfirst": text[:1].lower() + text[1:],
+                "ucfirst": text[:1].upper() + text[1:]}[function]  # fmt: skip
+    kind = _kind(key) if len(key) < 80 else "hole"
+    if kind == "hole":
+        return NOTE if colon and function == "defaultsort" else HOLE
+    if kind == "note":
+        return NOTE
+    positional, named = arguments(content)
+    if kind == "language":
+        code = key[5:].split("-")[0]
+        return _named_language(code, _pick(positional, named, 0))
+    text = _renderers()[key](positional, named)
+    return text if text or key in _table()["symbol"] else HOLE
+
+
+def arguments(content: str) -> tuple[list[str], dict[str, str]]:
+    """Positional and named arguments of a template's content, stripped."""
+    positional: list[str] = []
+    named: dict[str, str] = {}
+    for piece in fallback.split_arguments(content)[1:]:
+        key, equals, value = piece.partition("=")
+        if equals and "[" not in key and "<" not in key:
+            if (key := key.strip()).isdigit():
+                index = int(key) - 1
+                if index < 100:
+                    positional.extend([""] * (index + 1 - len(positional)))
+                    positional[index] = value.strip()
+            else:
+                named[key] = value.strip()
+        else:
+            positional.append(piece.strip())
+    return positional, named
+
+
+def _pick(args: Arguments, named: dict[str, str], index: int) -> str:
+    if index < 0:
+        return args[-1] if args else named.get("text", "")
+    return args[index] if index < len(args) else named.get("text", "")
+
+
+def _named_language(code: str, text: str) -> str:
+    language = _table()["language"].get(code)
+    return f"{language}: {text}" if language and text else text or HOLE
+
+
+def _langx(args: Arguments, named: dict[str, str]) -> str:
+    return _named_language(args[0].split("-")[0], args[1]) if len(args) > 1 else ""
+
+
+def _link(args: Arguments, named: dict[str, str]) -> str:
+    if not args or not args[0] or any(c in args[0] for c in "[]{}<>"):
+        return args[0] if args else ""
+    text = named.get("lt") or named.get("label") or args[0]
+    return f"[[{args[0]}|{text}]]"
+
+
+def _joined(args: Arguments, named: dict[str, str]) -> str:
+    return "".join(args)
+
+
+def group_digits(number: str) -> str:
+    """"1234567.5" -> "1,234,567.5"; text that is no number stays."""
+    match = re.fullmatch(r"([-−]?)(\d+)(\.\d+)?", number)
+    return f"{match[1]}{int(match[2]):,}{match[3] or ''}" if match else number
+
+
+def _fraction(args: Arguments, named: dict[str, str]) -> str:
+    if len(args) == 1:
+        return f"1/{args[0]}"
+    return f"{args[0]} {args[1]}/{args[2]}" if len(args) > 2 else "/".join(args)
+
+
+def _value(args: Arguments, named: dict[str, str]) -> str:
+    unit = named.get("u") or named.get("ul") or ""
+    number = group_digits(_pick(args, named, 0)) + (f"±{args[1]}" if len(args) > 1 else "")
+    return f"{number} {unit}".strip()
+
+
+def _as_of(args: Arguments, named: dict[str, str]) -> str:
+    words = named.get("alt") or f"As of {_date(args, {'df': 'y', **named})}"
+    return words[0].lower() + words[1:] if named.get("lc", "n").startswith("y") else words
+
+
+def _nihongo(args: Arguments, named: dict[str, str]) -> str:
+    rest = ", ".join(arg for arg in args[1:3] if arg)
+    return f"{args[0]} ({rest})" if rest and args[0] else "".join(args[:1]) or rest
+
+
+def _date(args: Arguments, named: dict[str, str]) -> str:
+    """"2001|9|3" -> "September 3, 2001", with df=y "3 September 2001"; other text stays."""
+    parts = [arg for arg in args if arg and "=" not in arg][:3]
+    if not parts or not parts[0].isdigit() or not all(p.isdigit() for p in parts[2:]):
+        return " ".join(parts)
+    if len(parts) == 1:
+        return parts[0]
+    month = parts[1]
+    if month.isdigit():
+        if not 1 <= int(month) <= 12:
+            return parts[0]
+        month = _MONTHS[int(month) - 1]
+    if len(parts) == 2:
+        return f"{month} {parts[0]}"
+    day_first = named.get("df", "n").startswith("y")
+    day = int(parts[2])
+    return f"{day} {month} {parts[0]}" if day_first else f"{month} {day}, {parts[0]}"
+
+
+def _convert(args: Arguments, named: dict[str, str]) -> str:
+    """The value(s) and the first unit: "5|to|10|km|mi" -> "5 to 10 kilometres"."""
+    text, rest = "", list(args)
+    while rest and _NUMBER.fullmatch(rest[0].replace(",", "")):
+        text += group_digits(rest.pop(0).replace(",", "")).replace("-", "−")
+        if rest and rest[0] in _RANGE_WORDS:
+            text += _RANGE_WORDS[rest.pop(0)]
+        elif len(rest) > 2 and _NUMBER.fullmatch(rest[1]) and rest[2] in _table()["unit"]:
+            text += f" {_unit(text, rest.pop(0), named)} "
+        else:
+            break
+    if not text or not rest:
+        return ""
+    adjective = named.get("adj", "").startswith(("on", "mid"))
+    return f"{text}{'-' if adjective else ' '}{_unit(text, rest[0], named)}"
+
+
+def _unit(value: str, code: str, named: dict[str, str]) -> str:
+    singular, plural, symbol = _table()["unit"].get(code, (code, code, code))
+    if named.get("abbr") in ("on", "in"):
+        return str(symbol)
+    one = value in ("1", "−1") or named.get("adj", "").startswith(("on", "mid"))
+    return str(singular if one else plural)

@@ -1,0 +1,1 @@
+"""Pre-training of entity taggers on a corpus."""

@@ -1,0 +1,15 @@
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SHARED = Path(os.environ.get("NERBERT_SHARED", ROOT.parent / "shared"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Folder of real dumps and DBpedia files; tests that need it skip, loudly, without it."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip(f"no real data: {SHARED / 'data'} is missing (NERBERT_SHARED names the folder)")
+    return SHARED / "data"
