@@ -43,6 +43,13 @@ def find(pattern: str) -> list[str]:
     return [pattern] if path.is_file() else sorted(p for p in glob.glob(pattern) if Path(p).is_file())
 
 
+def is_used_folder(path: str) -> bool:
+    """Whether there is something under `path`: a file, or a local folder that is not empty."""
+    if is_remote(path):
+        return bool(_remote().match([path.rstrip("/") + "/*"])[0].metadata_list)
+    return os.path.isfile(path) or (os.path.isdir(path) and bool(os.listdir(path)))
+
+
 def exists(path: str) -> bool:
     """Whether there is such a file."""
     return _remote().exists(path) if is_remote(path) else os.path.exists(path)

@@ -6,8 +6,8 @@ last, so it marks the part as done) and `stage.json` (what the parts were made f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -17,9 +17,6 @@ from pipeline import files
 
 Report = dict[str, Any]
 
-ROWS_PER_GROUP = 20_000
-
-
 @contextmanager
 def writer(path: str, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
     """A Parquet file to write that appears under `path` whole when the block ends."""
@@ -28,6 +25,23 @@ def writer(path: str, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
         pq.ParquetWriter(file, schema, compression="zstd", version="2.6") as parquet,
     ):
         yield parquet
+
+
+@contextmanager
+def writer_if_rows(
+    path: str, schema: pa.Schema
+) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """A function that writes batches to `path`; no file is left when none has a row."""
+    with ExitStack() as stack:
+        parquet: list[pq.ParquetWriter] = []
+
+        def write(batch: pa.RecordBatch) -> None:
+            if len(batch):
+                if not parquet:
+                    parquet.append(stack.enter_context(writer(path, schema)))
+                parquet[0].write_batch(batch)
+
+        yield write
 
 
 def read_batches(

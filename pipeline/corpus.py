@@ -1,0 +1,240 @@
+"""An example: one tagged sentence, as a row of Arrow columns; documents -> examples, batch by batch."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ontology.entities import EntityTable
+from ontology.labels import LabelSet
+from pipeline import filters
+from pipeline.balance import Bags, Weights, whole_copies
+from pipeline.config import SelectSettings
+from pipeline.labelling import Bools, Ints, Labelling, Sentences, sentences_of
+from pipeline.stable_hash import uniform
+from pipeline.tokens import tokenize
+
+COLUMNS = pa.schema([
+    ("id", pa.string()),  # page_id:sentence:copy
+    ("tokens", pa.list_(pa.string())),
+    ("ner_tags", pa.list_(pa.int32())),  # label ids of labels.json
+    ("targets", pa.list_(pa.string())),  # page each mention links to, one a mention
+    ("token_starts", pa.list_(pa.int32())),  # first character of each token, counted from `start`
+    ("page_id", pa.int64()),
+    ("title", pa.string()),
+    ("revision_id", pa.int64()),
+    ("sentence", pa.int32()),  # number of the sentence in its page
+    ("start", pa.int32()),  # characters of the document's text
+    ("end", pa.int32()),
+    ("copy", pa.int32()),  # 0 for the first
+])  # fmt: skip
+"""Columns of an example."""
+
+_LISTS = {"tokens", "ner_tags", "targets", "token_starts"}
+SPLITS = ("train", "validation")
+
+
+def schema(labels: LabelSet) -> pa.Schema:
+    """The columns, with the metadata by which Hugging Face `datasets` knows the label names."""
+    features: dict[str, Any] = {}
+    for column in COLUMNS:
+        inner = column.type.value_type if column.name in _LISTS else column.type
+        value: dict[str, Any] = {"dtype": str(inner), "_type": "Value"}
+        if column.name == "ner_tags":
+            value = {"names": labels.tags, "_type": "ClassLabel"}
+        is_list = column.name in _LISTS
+        features[column.name] = {"feature": value, "_type": "Sequence"} if is_list else value
+    metadata = {"huggingface": json.dumps({"info": {"features": features}}, ensure_ascii=False)}
+    return COLUMNS.with_metadata(metadata)
+
+
+@dataclass
+class Selection:
+    """What became of the sentences of a part.
+
+    Attributes:
+        drops: sentences and mentions that went, by reason.
+        sentences: examples by split; `mentions` likewise.
+        by_category: mentions of each category by split; `with_category`: examples that hold it.
+        contamination: (example id, kind, file, sentence of the file) of each hit.
+    """
+
+    drops: filters.Drops = field(default_factory=filters.Drops)
+    seen_sentences: int = 0
+    seen_mentions: int = 0
+    outside: int = 0
+    sentences: Counter[str] = field(default_factory=Counter)
+    tokens: Counter[str] = field(default_factory=Counter)
+    mentions: Counter[str] = field(default_factory=Counter)
+    by_category: dict[str, Counter[str]] = field(
+        default_factory=lambda: {split: Counter() for split in SPLITS}
+    )
+    with_category: dict[str, Counter[str]] = field(
+        default_factory=lambda: {split: Counter() for split in SPLITS}
+    )
+    contamination: list[tuple[str, str, int, int]] = field(default_factory=list)
+
+
+class Selector:
+    """Steps 1 to 6: labels anchors, drops sentences, splits by page, tokenises and tags."""
+
+    def __init__(
+        self, entities: EntityTable, labelling: Labelling, frequent: Sequence[str],
+        settings: SelectSettings, contamination: filters.Contamination,
+    ) -> None:  # fmt: skip
+        self._entities = entities
+        self._labelling = labelling
+        self._frequent = np.isin(np.array(labelling.names), np.array(list(frequent), dtype=object))
+        self._settings = settings
+        self._contamination = contamination
+        self._labels = LabelSet(labelling.names)
+
+    def select(self, batch: pa.RecordBatch, selection: Selection) -> dict[str, pa.RecordBatch]:
+        """Examples of a batch of documents, by split; what happened is added to `selection`."""
+        sentences = sentences_of(batch, self._entities)
+        labels = self._labelling.label(sentences.entities)
+        kept = self._kept(batch, sentences, labels, selection)
+        rows: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
+        texts = batch.column("text").to_pylist()
+        titles = batch.column("title").to_pylist()
+        revisions = batch.column("revision_id").to_pylist()
+        page_ids = batch.column("page_id").to_pylist()
+        bounds = np.searchsorted(sentences.anchor_sentences, np.arange(len(sentences) + 1))
+        seen: set[str] = set()
+        current = -1
+        for index in np.flatnonzero(kept):
+            document = int(sentences.documents[index])
+            if document != current:
+                seen, current = set(), document
+            anchors = slice(int(bounds[index]), int(bounds[index + 1]))
+            row = self._example(
+                page_ids[document], texts[document], sentences, int(index), anchors, labels, seen,
+                selection,
+            )  # fmt: skip
+            if row is not None:
+                row["title"], row["revision_id"] = titles[document], revisions[document]
+                rows[self.split_of(page_ids[document])].append(row)
+        return {split: self._batch(rows[split], split, selection) for split in SPLITS}
+
+    def split_of(self, page_id: int) -> str:
+        """Which split a page's sentences belong to."""
+        share = self._settings.validation_share
+        drawn = uniform(self._settings.seed, "validation", page_id) < share
+        return "validation" if drawn else "train"
+
+    def _kept(self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints,
+              selection: Selection) -> Bools:  # fmt: skip
+        """Sentences that pass the filters which need no tokens."""
+        settings = self._settings
+        every = np.ones(len(labels), bool)
+        mentions = sentences.count(every)
+        selection.seen_sentences += len(sentences)
+        selection.seen_mentions += len(labels)
+        selection.outside += sentences.outside
+        page_ids = batch.column("page_id").to_numpy()[sentences.documents]
+        disambiguation = batch.column("is_disambiguation").to_numpy(zero_copy_only=False)
+        typed = filters.with_category(sentences, labels)
+        kept = typed.copy()
+        checks = (
+            ("no-category", lambda: ~typed),
+            ("frequent", lambda: filters.frequent_drops(
+                sentences, labels, kept, self._frequent, settings.drop_entity, settings.seed,
+                page_ids)),
+            ("disambiguation-page", lambda: disambiguation[sentences.documents].astype(bool)),
+            ("hole", lambda: sentences.holes),
+        )  # fmt: skip
+        for reason, check in checks:
+            dropped = check() & (kept if reason != "no-category" else True)
+            selection.drops.add(reason, dropped, mentions)
+            kept &= ~dropped
+        return kept
+
+    def _example(
+        self, page_id: int, text: str, sentences: Sentences, index: int, anchors: slice,
+        labels: Ints, seen: set[str], selection: Selection,
+    ) -> dict[str, Any] | None:  # fmt: skip
+        """The row of one sentence, or None with a counted reason."""
+        settings = self._settings
+        start, end = int(sentences.starts[index]), int(sentences.ends[index])
+        sentence = text[start:end]
+        n_mentions = anchors.stop - anchors.start
+        number = int(sentences.numbers[index])
+        if sentence in seen:
+            selection.drops.add_one("repeated", n_mentions)
+            return None
+        seen.add(sentence)
+        anchor_spans = [
+            (int(a) - start, int(b) - start)
+            for a, b in zip(sentences.anchor_starts[anchors], sentences.anchor_ends[anchors],
+                            strict=True)
+        ]  # fmt: skip
+        spans = tokenize(sentence, [edge for span in anchor_spans for edge in span])
+        if not settings.min_tokens <= len(spans) <= settings.max_tokens:
+            short = len(spans) < settings.min_tokens
+            selection.drops.add_one("too-short" if short else "too-long", n_mentions)
+            return None
+        example_id = f"{page_id}:{number}:0"
+        if (hit := self._contamination.find(sentence)) is not None:
+            selection.drops.add_one("contaminated", n_mentions)
+            selection.contamination.append((example_id, *hit))
+            return None
+        tags = self._tags(spans, anchor_spans, labels[anchors])
+        return {
+            "id": example_id, "tokens": [sentence[a:b] for a, b in spans], "ner_tags": tags,
+            "targets": sentences.targets[anchors.start : anchors.stop].to_pylist(),
+            "token_starts": [a for a, _ in spans], "page_id": page_id, "sentence": number,
+            "start": start, "end": end, "copy": 0,
+        }  # fmt: skip
+
+    def _tags(self, spans: Sequence[tuple[int, int]], anchors: Sequence[tuple[int, int]],
+              labels: Ints) -> list[int]:  # fmt: skip
+        """Label ids of the tokens; every anchor begins and ends with a token."""
+        tags = [0] * len(spans)
+        token = 0
+        for (start, end), label in zip(anchors, labels.tolist(), strict=True):
+            while spans[token][0] < start:
+                token += 1
+            tag = self._labels.begin(label)
+            while token < len(spans) and spans[token][0] < end:
+                tags[token] = tag
+                tag = self._labels.begin(label) + 1
+                token += 1
+        return tags
+
+    def _batch(self, rows: list[dict[str, Any]], split: str,
+               selection: Selection) -> pa.RecordBatch:  # fmt: skip
+        batch = pa.RecordBatch.from_pylist(rows, schema=schema(self._labels))
+        names = self._labelling.names
+        bags = Bags.of_tags(batch.column("ner_tags"), len(names))
+        mentions = np.bincount(bags.categories, bags.mentions, len(names)).astype(int)
+        holding = np.bincount(bags.categories, minlength=len(names))
+        selection.by_category[split].update(dict(zip(names, mentions.tolist(), strict=True)))
+        selection.with_category[split].update(dict(zip(names, holding.tolist(), strict=True)))
+        selection.sentences[split] += len(rows)
+        selection.tokens[split] += sum(len(row["tokens"]) for row in rows)
+        selection.mentions[split] += int(mentions.sum())
+        return batch
+
+
+def repeat(
+    batch: pa.RecordBatch, weights: Weights, n_categories: int, seed: int
+) -> tuple[pa.RecordBatch, Bags, Ints]:
+    """The examples of a batch, each as often as its weight says; its bags and copies."""
+    bags = Bags.of_tags(batch.column("ner_tags"), n_categories)
+    ids = batch.column("id").to_pylist()
+    copies = whole_copies(weights.expected(bags), ids, seed)
+    indices = np.repeat(np.arange(len(batch)), copies)
+    number = np.arange(len(indices)) - np.repeat(np.cumsum(copies) - copies, copies)
+    repeated = batch.take(pa.array(indices))
+    stems = [ids[index].rpartition(":")[0] for index in indices]
+    columns = dict(zip(batch.schema.names, repeated.columns, strict=True))
+    columns["id"] = pa.array([f"{s}:{n}" for s, n in zip(stems, number, strict=True)], pa.string())
+    columns["copy"] = pa.array(number, pa.int32())
+    result = pa.RecordBatch.from_arrays(list(columns.values()), schema=batch.schema)
+    return result, bags, copies

@@ -1,0 +1,213 @@
+"""The extract stage: units of dump files -> parts of documents."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.pvalue import AsList, AsSingleton, PCollection
+
+from pipeline import files, parts
+from pipeline.config import ExtractSettings
+from pipeline.documents import SCHEMA, Row, document, kept_as
+from pipeline.dump import BadPage, Page
+from pipeline.sentences import SentenceModel
+from pipeline.stable_hash import digest64
+from pipeline.units import Damage, Unit, read_unit
+from pipeline.wikitext import render
+
+SCANNED_ARTICLES = 20_000
+"""Articles from the dump's beginning among which the pages that train Punkt are chosen."""
+SAMPLED_ARTICLES = 2_000
+"""Pages that train Punkt: those with the smallest digest of their id."""
+SAMPLED_CHARS = 2_000_000
+"""Characters of their text after which no further page is taken."""
+_LARGEST_SAMPLE = 200_000
+_ROWS = 500
+
+
+@dataclass(frozen=True)
+class ExtractPlan:
+    """What the stage reads and where it writes."""
+
+    units: tuple[Unit, ...]
+    settings: ExtractSettings
+    folder: str
+
+    @property
+    def model_path(self) -> str:
+        """Where the sentence model is kept."""
+        return files.join(self.folder, "sentences.json")
+
+
+def train_sentence_model(units: Sequence[Unit], seed: int) -> SentenceModel:
+    """Punkt trained on articles chosen by a digest of their id, the same for any container."""
+    chosen: list[tuple[int, int, str]] = []  # negative digest, page id, wikitext: a bounded heap
+    articles = 0
+    for page in (page for unit in units for page in read_unit(unit)):
+        if not isinstance(page, Page) or kept_as(page) != "article":
+            continue
+        articles += 1
+        item = (-digest64(seed, "punkt", page.page_id), page.page_id, page.wikitext)
+        if len(item[2]) > _LARGEST_SAMPLE:
+            continue
+        if len(chosen) < SAMPLED_ARTICLES:
+            heapq.heappush(chosen, item)
+        else:
+            heapq.heappushpop(chosen, item)
+        if articles == SCANNED_ARTICLES:
+            break
+    texts: dict[int, str] = {}
+    chars = 0
+    for _, page_id, wikitext in sorted(chosen, reverse=True):
+        texts[page_id] = render(wikitext, units[0].site).text
+        chars += len(texts[page_id])
+        if chars > SAMPLED_CHARS:
+            break
+    return SentenceModel.train(texts[page_id] for page_id in sorted(texts))
+
+
+class _SentenceModel(beam.DoFn):
+    """Writes the sentence model and yields its path."""
+
+    def __init__(self, plan: ExtractPlan) -> None:
+        self._plan = plan
+
+    def process(self, _: Any) -> Iterator[str]:
+        path = self._plan.model_path
+        if not files.exists(path):
+            model = train_sentence_model(self._plan.units, self._plan.settings.seed)
+            files.write_bytes(path, model.to_json().encode())
+        yield path
+
+
+class _Extract(beam.DoFn):
+    """Writes the documents of a unit and yields its report."""
+
+    def __init__(self, plan: ExtractPlan) -> None:
+        self._plan = plan
+        self._model: SentenceModel | None = None
+
+    def process(self, unit: Unit, model_path: str) -> Iterator[parts.Report]:
+        part = files.join(self._plan.folder, unit.part)
+        report = parts.finished(part)
+        if report is None:
+            if self._model is None:
+                self._model = SentenceModel.from_json(files.read_bytes(model_path))
+            report = parts.finish(part, write_documents(unit, part, self._model,
+                                                        self._plan.settings))  # fmt: skip
+        yield report
+
+
+def write_documents(
+    unit: Unit, part: str, model: SentenceModel, settings: ExtractSettings
+) -> parts.Report:
+    """Writes the documents of a unit to `part`, and what could not be read beside it.
+
+    Returns:
+        Counts: of pages by what became of them, set aside by reason, and of what documents hold.
+    """
+    pages: Counter[str] = Counter()
+    aside: Counter[str] = Counter()
+    content: Counter[str] = Counter()
+    quarantine: list[dict[str, Any]] = []
+    with parts.writer(part, SCHEMA) as writer:
+        rows: list[Row] = []
+        for page in read_unit(unit):
+            row: Row | BadPage | None
+            if isinstance(page, Damage):
+                quarantine.append({"reason": page.reason, "byte": page.position, "detail": page.detail})
+                content[f"damage-{page.reason}"] += 1
+                continue
+            pages["read"] += 1
+            row = page if isinstance(page, BadPage) else _row(page, unit, model, settings, pages)
+            if isinstance(row, BadPage):
+                aside[row.reason] += 1
+                quarantine.append({"reason": row.reason, "page_id": row.page_id, "title": row.title,
+                                   "detail": row.detail})  # fmt: skip
+            elif row is not None:
+                _count(row, content)
+                rows.append(row)
+            if len(rows) == _ROWS:
+                writer.write_batch(pa.RecordBatch.from_pylist(rows, SCHEMA))
+                rows = []
+        writer.write_batch(pa.RecordBatch.from_pylist(rows, SCHEMA))
+    if quarantine:
+        lines = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in quarantine)
+        name = unit.part.replace(".parquet", ".jsonl")
+        files.write_bytes(files.join(part[: -len(unit.part)], "quarantine", name), lines.encode())
+    return {"unit": unit.index, "pages": dict(sorted(pages.items())),
+            "set_aside": dict(sorted(aside.items())), "content": dict(sorted(content.items()))}  # fmt: skip
+
+
+def _row(page: Page, unit: Unit, model: SentenceModel, settings: ExtractSettings,
+         pages: Counter[str]) -> Row | BadPage | None:  # fmt: skip
+    """Document of a page; None when its kind is not kept; a BadPage when it cannot be made."""
+    kind = kept_as(page)
+    if kind == "other-namespace":
+        pages[kind] += 1
+        return None
+    try:
+        row = document(page, unit.site, model, list_items=settings.list_items)
+    except Exception as error:  # one page must not take the others along: it is set aside, counted
+        return BadPage(f"error-{type(error).__name__}", page.page_id, page.title, str(error)[:200])
+    pages[kind] += 1
+    return row
+
+
+def _count(row: Row, content: Counter[str]) -> None:
+    content["sentences"] += len(row["sentence_starts"])
+    content["holes"] += sum(row["sentence_holes"])
+    content["anchors"] += len(row["anchors"])
+    content["characters"] += len(row["text"])
+    content["disambiguation_pages"] += row["is_disambiguation"]
+
+
+def total(reports: Sequence[parts.Report]) -> dict[str, dict[str, int]]:
+    """Sums of the reports of all units."""
+    summed: dict[str, dict[str, int]] = {"pages": {}, "set_aside": {}, "content": {}}
+    for report in reports:
+        for group, counts in summed.items():
+            parts.add_counts(counts, report[group])
+    return {group: dict(sorted(counts.items())) for group, counts in summed.items()}
+
+
+class _Finish(beam.DoFn):
+    """Writes the sums of all reports: the stage is done."""
+
+    def __init__(self, folder: str, state: dict[str, Any]) -> None:
+        self._folder = folder
+        self._state = state
+
+    def process(self, _: Any, reports: list[parts.Report]) -> Iterator[dict[str, Any]]:
+        summed = total(sorted(reports, key=lambda report: report["unit"]))
+        state = {**self._state, "complete": True, "counts": summed}
+        files.write_json(files.join(self._folder, "stage.json"), state)
+        yield state
+
+
+class Extract(beam.PTransform):
+    """Root -> the state of the finished stage; writes `documents/`."""
+
+    def __init__(self, plan: ExtractPlan, state: dict[str, Any]) -> None:
+        super().__init__()
+        self._plan = plan
+        self._state = state
+
+    def expand(self, root: Any) -> PCollection:
+        largest_first = sorted(self._plan.units, key=lambda unit: unit.start - unit.end)
+        model = root | "Dump" >> beam.Create([None]) | beam.ParDo(_SentenceModel(self._plan))
+        reports = (
+            root
+            | "Units" >> beam.Create(largest_first)
+            | beam.Reshuffle()
+            | beam.ParDo(_Extract(self._plan), AsSingleton(model))
+        )
+        finish = _Finish(self._plan.folder, self._state)
+        return root | "End" >> beam.Create([None]) | beam.ParDo(finish, AsList(reports))

@@ -1,0 +1,87 @@
+"""Running a stage's graph on Beam: the local default, or whatever runner Beam's own flags name."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+
+from pipeline.errors import UserError
+
+REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
+"""Runners that lose data, and how (seen on Beam 2.77)."""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How graphs are run.
+
+    Attributes:
+        beam_args: flags that are Beam's.
+        workers: processes of the local runner; None for one a core.
+    """
+
+    beam_args: tuple[str, ...] = ()
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        """Checks Beam's flags.
+
+        Raises:
+            UserError: a flag neither Beam nor we know, or a runner that loses data.
+        """
+        if self.workers is not None and self.workers < 1:
+            raise UserError(f"--workers {self.workers}: give a number of at least 1")
+        unknown = unknown_beam_flags(self.beam_args)
+        if unknown:
+            raise UserError(f"{' '.join(unknown)}: no flag of ours or Beam's; see --help")
+        name = PipelineOptions(list(self.beam_args)).view_as(StandardOptions).runner or ""
+        if (reason := REFUSED.get(name.rpartition(".")[2])) is not None:
+            raise UserError(f"--runner {name}: refused, {reason}; use another runner")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the graph runs on our local default."""
+        return not any(arg.startswith("--runner") for arg in self.beam_args)
+
+    def options(self, units: int) -> PipelineOptions:
+        """Beam's options for a stage of that many units."""
+        if not self.is_local:
+            return PipelineOptions(list(self.beam_args))
+        workers = max(1, min(self.workers or os.cpu_count() or 1, units))
+        mode = "multi_processing" if workers > 1 else "in_memory"
+        return PipelineOptions([
+            "--runner=FnApiRunner", f"--direct_num_workers={workers}",
+            f"--direct_running_mode={mode}", *self.beam_args,
+        ])  # fmt: skip
+
+    def run(self, stage: beam.PTransform, units: int) -> None:
+        """Runs a stage from the pipeline's root and waits for it."""
+        with beam.Pipeline(options=self.options(units)) as pipeline:
+            _ = pipeline | stage
+
+
+def unknown_beam_flags(beam_args: Sequence[str]) -> list[str]:
+    """Flags that no class of Beam's options knows."""
+    import argparse
+
+    from apache_beam.options import pipeline_options
+
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    for cls in sorted(PipelineOptions.__subclasses__(), key=lambda c: c.__name__):
+        if cls.__module__ == pipeline_options.__name__:
+            cls._add_argparse_args(parser)
+    try:
+        return parser.parse_known_args(list(beam_args))[1]
+    except SystemExit:
+        return list(beam_args)
+
+
+def quiet_beam() -> None:
+    """Keeps Beam's own messages below warnings, and its remarks on absent extras, out of the way."""
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    logging.getLogger().addFilter(lambda record: "apitools" not in record.getMessage())

@@ -1,0 +1,293 @@
+"""The three stages: what each is made from, whether it is up to date, and its place on disk.
+
+    extract   dump files                 -> documents/
+    resolve   documents, DBpedia's files -> entities/
+    corpus    documents, entities        -> examples/, corpus/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import nltk
+import numpy
+import pyarrow
+
+from ontology.categories import SHIPPED, CategorySet
+from ontology.classes import ClassTree
+from ontology.conll import read_columns
+from ontology.infobox import InfoboxMapping
+from ontology.instance_types import read_instance_types
+from pipeline import files
+from pipeline.config import (
+    BalanceSettings,
+    ExtractSettings,
+    ResolveSettings,
+    SelectSettings,
+    as_dict,
+)
+from pipeline.errors import UserError
+from pipeline.sentences import SentenceModel
+from pipeline.stable_hash import fingerprint
+from pipeline.units import InputFile, Unit, cut, inspect
+
+VERSIONS = {"extract": 1, "resolve": 1, "examples": 1, "corpus": 1}
+"""Raised when the code of a stage makes other rows: its outputs are then made anew."""
+
+_INDEX = re.compile(r"index\d*\.txt")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides what a run makes."""
+
+    dumps: tuple[str, ...]
+    output: str
+    language: str | None = None
+    extract: ExtractSettings = ExtractSettings()
+    resolve: ResolveSettings = ResolveSettings()
+    select: SelectSettings = SelectSettings()
+    balance: BalanceSettings = BalanceSettings()
+
+
+@dataclass(frozen=True)
+class Folder:
+    """One folder of outputs, and the state that says what it was made from."""
+
+    path: str
+    state: dict[str, Any]
+
+    @property
+    def state_path(self) -> str:
+        return files.join(self.path, "stage.json")
+
+    def found(self) -> dict[str, Any] | None:
+        """The state on disk, None when there is none."""
+        return files.read_json(self.state_path) if files.exists(self.state_path) else None
+
+    def is_complete(self) -> bool:
+        """Whether it holds all outputs of just these inputs and settings."""
+        found = self.found() or {}
+        return bool(found.get("complete")) and found["fingerprint"] == self.state["fingerprint"]
+
+    def prepare(self) -> None:
+        """Empties the folder when it was made from something else; parts that fit stay."""
+        if (self.found() or {}).get("fingerprint") != self.state["fingerprint"]:
+            files.remove_tree(self.path)
+        files.write_json(self.state_path, {**self.state, "complete": False})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A checked run: every input has been looked at, nothing has been written."""
+
+    settings: Settings
+    inputs: tuple[InputFile, ...]
+    units: tuple[Unit, ...]
+    tree: ClassTree
+    mapping: InfoboxMapping
+    categories: CategorySet
+    pretrained: SentenceModel | None
+    documents: Folder
+    entities: Folder
+    examples: Folder
+    corpus: Folder
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Paths of the parts of documents."""
+        return tuple(files.join(self.documents.path, unit.part) for unit in self.units)
+
+
+def plan(settings: Settings) -> Plan:
+    """Checks settings and inputs.
+
+    Raises:
+        UserError: something is missing, unreadable, or does not fit; nothing has been changed.
+    """
+    inputs = tuple(inspect(path, settings.language) for path in find_dumps(settings.dumps))
+    languages = {source.site.language for source in inputs}
+    if len(languages) > 1:
+        raise UserError(
+            f"--dump: files of several languages ({', '.join(sorted(languages))}); "
+            "run one language at a time, or give --language"
+        )
+    tree = _checked("--ontology", settings.resolve.ontology, ClassTree.from_owl) or (
+        ClassTree.shipped()
+    )
+    mapping = InfoboxMapping.empty()
+    if settings.resolve.infobox:
+        path = settings.resolve.infobox_mapping
+        mapping = _checked("--infobox-mapping", path, InfoboxMapping.from_xml) or (
+            InfoboxMapping.shipped()
+        )
+    for path in settings.resolve.types:
+        _checked("--types", path, _check_types)
+    for path in settings.select.exclude:
+        _checked("--exclude", path, lambda name: next(read_columns(name)))
+    try:
+        categories = CategorySet.load(settings.select.categories)
+    except (ValueError, OSError) as error:
+        raise UserError(f"--categories: {error}") from None
+    pretrained = None
+    if settings.extract.sentence_model == "nltk":
+        pretrained = SentenceModel.pretrained(languages.copy().pop())
+    folders = _folders(settings, inputs)
+    _check_output(settings.output, folders[0])
+    return Plan(settings, inputs, tuple(cut(list(inputs))), tree, mapping, categories, pretrained,
+                *folders)  # fmt: skip
+
+
+def find_dumps(patterns: Sequence[str]) -> list[str]:
+    """Dump files that paths, globs and directories name; numbers in names sort as numbers.
+
+    Raises:
+        UserError: a pattern names none.
+    """
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        try:
+            names = [name for name in files.find(pattern) if not _INDEX.search(name)]
+        except OSError as error:
+            raise UserError(f"--dump {pattern}: cannot be read ({error}); check the path") from None
+        if not names:
+            raise UserError(f"--dump {pattern}: no such file; give a path, a glob or a directory")
+        found.update(dict.fromkeys(names))
+    return sorted(found, key=_natural)
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    pieces = re.split(r"(\d+)", name)
+    return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in pieces]
+
+
+def _checked(flag: str, path: str | None, read: Callable[[str], Any]) -> Any:
+    """What `read` makes of a file; its errors as one line that names flag and file."""
+    if path is None:
+        return None
+    try:
+        return read(path)
+    except FileNotFoundError:
+        raise UserError(f"{flag} {path}: no such file; check the path") from None
+    except (OSError, EOFError) as error:
+        raise UserError(f"{flag} {path}: cannot be read ({error}); is it complete?") from None
+    except ValueError as error:
+        reason = " ".join(str(error).removeprefix(f"{path}: ").split())
+        raise UserError(f"{flag} {path}: {reason}; give another file") from None
+
+
+def _check_types(path: str) -> None:
+    """Whether the first lines of an instance-types file hold a statement."""
+    for number, statement in enumerate(read_instance_types(path)):
+        if statement is not None:
+            return
+        if number == 1000:
+            break
+    raise ValueError(
+        "no line of its beginning says '<http://dbpedia.org/resource/X> rdf:type "
+        "<http://dbpedia.org/ontology/C> .'"
+    )
+
+
+def _digest(path: str) -> list[Any]:
+    """What tells a file from another one: size and a digest of its beginning and end."""
+    size = files.size(path)
+    with files.open_read(path) as file:
+        head = file.read(1 << 20)
+        file.seek(max(0, size - (1 << 20)))
+        return [size, blake2b(head + file.read(), digest_size=16).hexdigest()]
+
+
+def _folders(settings: Settings, inputs: Sequence[InputFile]) -> tuple[Folder, ...]:
+    """The folders of a run. Each fingerprint holds that of the folder it is made from."""
+    resolve, select = settings.resolve, settings.select
+    dump = [list(source.identity) for source in inputs]
+    documents = _folder(settings, "documents", "extract", {
+        "dump": dump, "dump_files": [_name(source.path) for source in inputs],
+        "site": fingerprint(*(source.site for source in inputs)), **as_dict(settings.extract),
+    })  # fmt: skip
+    entities = _folder(settings, "entities", "resolve", {
+        "from": documents.state["fingerprint"],
+        "types": [_digest(path) for path in resolve.types],
+        "types_files": [_name(path) for path in resolve.types],
+        "ontology": _digest(resolve.ontology) if resolve.ontology else "shipped",
+        "infobox_mapping": _digest(resolve.infobox_mapping) if resolve.infobox_mapping
+        else "shipped" if resolve.infobox else "none",
+    })  # fmt: skip
+    table = select.categories
+    examples = _folder(settings, "examples", "examples", {
+        "from": entities.state["fingerprint"], **as_dict(select),
+        "categories": table if table in SHIPPED else _digest(table),
+        "exclude": [_digest(path) for path in select.exclude],
+    })  # fmt: skip
+    corpus = _folder(settings, "corpus", "corpus", {
+        "from": examples.state["fingerprint"], **as_dict(settings.balance),
+    })  # fmt: skip
+    return documents, entities, examples, corpus
+
+
+def _folder(settings: Settings, name: str, stage: str, made_from: dict[str, Any]) -> Folder:
+    made_from = {"version": VERSIONS[stage], **made_from}
+    identifying = {key: value for key, value in made_from.items() if not key.endswith("_files")}
+    state = {"stage": stage, "fingerprint": fingerprint(identifying), "made_from": made_from}
+    return Folder(files.join(settings.output, name), state)
+
+
+def _name(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def _check_output(output: str, documents: Folder) -> None:
+    """Refuses a folder that holds something else, or documents of another dump."""
+    found = documents.found()
+    if found is not None:
+        made_from = found["made_from"]
+        if made_from["dump"] != documents.state["made_from"]["dump"]:
+            names = ", ".join(made_from["dump_files"])
+            raise UserError(
+                f"{output}: made from another dump ({names}); choose another --output, or remove it"
+            )
+    elif files.is_used_folder(output):
+        raise UserError(
+            f"{output}: not empty, and no run made it; choose another --output, or empty it"
+        )
+
+
+def manifest(plan: Plan) -> dict[str, Any]:
+    """What `manifest.json` holds: inputs, settings, versions, and the state of each folder."""
+    settings = plan.settings
+    folders = (plan.documents, plan.entities, plan.examples, plan.corpus)
+    return {
+        "inputs": [
+            {"file": _name(source.path), "bytes": source.size, "digest": source.digest,
+             "compression": source.compression, "language": source.site.language}
+            for source in plan.inputs
+        ],
+        "units": len(plan.units),
+        "sentence_model": sentence_model_name(plan),
+        "settings": {
+            "extract": as_dict(settings.extract),
+            "resolve": {
+                **as_dict(settings.resolve), "types": [_name(p) for p in settings.resolve.types],
+                "ontology": _name(settings.resolve.ontology or "shipped"),
+                "infobox_mapping": _name(settings.resolve.infobox_mapping or "shipped"),
+            },
+            "select": {**as_dict(settings.select),
+                       "categories": _name(settings.select.categories),
+                       "exclude": [_name(p) for p in settings.select.exclude]},
+            "balance": as_dict(settings.balance),
+        },
+        "versions": {"nltk": nltk.__version__, "numpy": numpy.__version__,
+                     "pyarrow": pyarrow.__version__, **VERSIONS},
+        "stages": {_name(folder.path): folder.found() for folder in folders},
+    }  # fmt: skip
+
+
+def sentence_model_name(plan: Plan) -> str:
+    """"dump", or "nltk:" and the language of NLTK's model."""
+    return plan.pretrained.source if plan.pretrained else "dump"
+
