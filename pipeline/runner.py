@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
+
+if TYPE_CHECKING:  # Beam loads when a run begins: it is slow, and --help and bad input do not wait
+    import apache_beam as beam
+    from apache_beam.options.pipeline_options import PipelineOptions
 
 REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
 """Runners that lose data, and how (seen on Beam 2.77)."""
@@ -39,6 +42,8 @@ class Runner:
         unknown = unknown_beam_flags(self.beam_args)
         if unknown:
             raise UserError(f"{' '.join(unknown)}: no flag of ours or Beam's; see --help")
+        from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+
         name = PipelineOptions(list(self.beam_args)).view_as(StandardOptions).runner or ""
         if (reason := REFUSED.get(name.rpartition(".")[2])) is not None:
             raise UserError(f"--runner {name}: refused, {reason}; use another runner")
@@ -50,6 +55,8 @@ class Runner:
 
     def options(self, units: int) -> PipelineOptions:
         """Beam's options for a stage of that many units."""
+        from apache_beam.options.pipeline_options import PipelineOptions
+
         if not self.is_local:
             return PipelineOptions(list(self.beam_args))
         workers = max(1, min(self.workers or os.cpu_count() or 1, units))
@@ -61,15 +68,16 @@ class Runner:
 
     def run(self, stage: beam.PTransform, units: int) -> None:
         """Runs a stage from the pipeline's root and waits for it."""
+        import apache_beam as beam
+
         with beam.Pipeline(options=self.options(units)) as pipeline:
             _ = pipeline | stage
 
 
 def unknown_beam_flags(beam_args: Sequence[str]) -> list[str]:
     """Flags that no class of Beam's options knows."""
-    import argparse
-
     from apache_beam.options import pipeline_options
+    from apache_beam.options.pipeline_options import PipelineOptions
 
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for cls in sorted(PipelineOptions.__subclasses__(), key=lambda c: c.__name__):
