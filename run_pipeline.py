@@ -143,7 +143,8 @@ def run(plan: stages.Plan, runner: Runner, last: str) -> None:
             continue
         folder.prepare()
         start = time.monotonic()
-        with progress.shown(name, folder.path, len(plan.units)):
+        watched = files.join(folder.path, "pages") if name == "resolve" else folder.path
+        with progress.shown(name, watched, len(plan.units)):
             runner.run(make(), len(plan.units))
         _LOGGER.info("%s: done in %.1f s", name, time.monotonic() - start)
     files.write_json(files.join(settings.output, "manifest.json"), stages.manifest(plan))

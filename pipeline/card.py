@@ -9,9 +9,18 @@ from ontology.labels import LabelSet
 
 
 def dataset_card(
-    full: Mapping[str, Any], labels: LabelSet, language: str, types: Sequence[str]
-) -> str:
-    """Text of the card, from the numbers of `report.json`."""
+    full: Mapping[str, Any], labels: LabelSet, columns: Sequence[tuple[str, str]], language: str,
+    types: Sequence[str],
+) -> str:  # fmt: skip
+    """Text of the card.
+
+    Args:
+        full: the numbers of `report.json`.
+        labels: of the corpus.
+        columns: names and types ("string", "list<int32>") of the examples' columns.
+        language: code.
+        types: names of DBpedia's files that the classes come from; empty for none.
+    """
     funnel, balance = full["funnel"], full["balance"]
     train, out = funnel["train_after_balancing"], funnel["sentences"]["out"]
     table = full["categories"]["table"]
@@ -33,6 +42,9 @@ def dataset_card(
         "  data_files:",
         *(_data_files("train", train["examples"])),
         *(_data_files("validation", out["validation"])),
+        "dataset_info:",
+        "  features:",
+        *(line for name, kind in columns for line in _feature(name, kind, labels)),
         "---",
         "",
         f"# Weakly-labelled named entities of Wikipedia ({language})",
@@ -89,3 +101,12 @@ def dataset_card(
 
 def _data_files(split: str, examples: int) -> list[str]:
     return [f"  - split: {split}", f"    path: {split}/part-*.parquet"] if examples else []
+
+
+def _feature(name: str, kind: str, labels: LabelSet) -> list[str]:
+    """A column as `datasets` reads it; without this it would not know the label names."""
+    if name == "ner_tags":
+        tags = [f"          '{index}': {tag}" for index, tag in enumerate(labels.tags)]
+        return [f"  - name: {name}", "    sequence:", "      class_label:", "        names:", *tags]
+    inner = kind.removeprefix("list<").removesuffix(">")
+    return [f"  - name: {name}", f"    {'dtype' if inner == kind else 'sequence'}: {inner}"]

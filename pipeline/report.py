@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from ontology.categories import ENTITY
 from ontology.labels import LabelSet
 from pipeline import card, files, parts, plots
 from pipeline.balance import exponent, sampling_weights
 from pipeline.config import BalanceSettings, SelectSettings, as_dict
-from pipeline.corpus import SPLITS, Selection
+from pipeline.corpus import COLUMNS, SPLITS, Selection
 
 Statistics = dict[str, Any]
 
@@ -172,8 +174,13 @@ def write_presentation(folder: str, full: Statistics, labels: LabelSet, facts: C
     after = {name: row["train_balanced"] for name, row in table.items()}
     files.write_bytes(files.join(folder, "categories.png"), plots.categories(before, after))
     files.write_bytes(files.join(folder, "funnel.png"), plots.funnel(full["funnel"]))
-    text = card.dataset_card(full, labels, facts.language, facts.types)
+    columns = [(field.name, _type_name(field.type)) for field in COLUMNS]
+    text = card.dataset_card(full, labels, columns, facts.language, facts.types)
     files.write_bytes(files.join(folder, "README.md"), text.encode("utf-8"))
+
+
+def _type_name(kind: pa.DataType) -> str:
+    return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
 
 
 def summary(full: Statistics) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-from collections.abc import Sequence
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:  # Beam loads when a run begins: it is slow, and --help and ba
 
 REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
 """Runners that lose data, and how (seen on Beam 2.77)."""
+_LINES_SHOWN = 30
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,40 @@ class Runner:
         """Runs a stage from the pipeline's root and waits for it."""
         import apache_beam as beam
 
-        with beam.Pipeline(options=self.options(units)) as pipeline:
+        with _workers_aside(), beam.Pipeline(options=self.options(units)) as pipeline:
             _ = pipeline | stage
+
+
+@contextmanager
+def _workers_aside() -> Iterator[None]:
+    """Keeps what worker processes print out of the way; shown when the run fails.
+
+    Beam's workers inherit file descriptor 2, and log every step of their start to it. Our own
+    messages go on to the old one, through `sys.stderr`.
+    """
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log,
+        os.fdopen(terminal, "w", buffering=1, encoding="utf-8") as stderr,
+    ):
+        os.dup2(log.fileno(), 2)
+        streams = [h for h in logging.getLogger().handlers if isinstance(h, logging.StreamHandler)]
+        before, sys.stderr = sys.stderr, stderr
+        for handler in streams:
+            handler.setStream(stderr)
+        try:
+            yield
+        except Exception:
+            log.seek(0)
+            stderr.writelines(log.readlines()[-_LINES_SHOWN:])
+            raise
+        finally:
+            stderr.flush()
+            os.dup2(terminal, 2)
+            sys.stderr = before
+            for handler in streams:
+                handler.setStream(before)
 
 
 def unknown_beam_flags(beam_args: Sequence[str]) -> list[str]:
