@@ -14,6 +14,7 @@ import argparse
 import logging
 import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from importlib.resources import files as resource_files
@@ -150,11 +151,20 @@ def run(plan: stages.Plan, runner: Runner, last: str) -> None:
     files.write_json(files.join(settings.output, "manifest.json"), stages.manifest(plan))
 
 
+def _stop(number: int, frame: Any) -> None:
+    """Ends the run with one line: what Beam's threads say of their end is of no use."""
+    logging.disable(logging.CRITICAL)
+    threading.excepthook = lambda args: None
+    raise KeyboardInterrupt
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     quiet_beam()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
     options, beam_args = parser().parse_known_args(argv)
     try:
         runner = Runner(tuple(beam_args), options.workers)

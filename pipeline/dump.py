@@ -73,19 +73,23 @@ class Site:
         return cls(code, tuple(sorted(numbers.items())), tuple(sorted(names.items())))
 
     @classmethod
-    def from_siteinfo(cls, siteinfo: str | bytes, language: str | None = None) -> Site:
+    def from_siteinfo(
+        cls, siteinfo: str | bytes | etree._Element, language: str | None = None
+    ) -> Site:
         """The site that a dump's head describes.
 
         Args:
-            siteinfo: XML text holding the `<siteinfo>` element, with or without the `<mediawiki>`
-                start tag around it.
+            siteinfo: the `<siteinfo>` element, or XML text that holds it, with or without the
+                `<mediawiki>` start tag before it.
             language: code that takes precedence over the dump's own (some dumps name a wrong one).
 
         Raises:
             ValueError: there is no whole siteinfo element, or it is not well-formed.
         """
-        data = siteinfo.encode() if isinstance(siteinfo, str) else siteinfo
-        match = re.search(rb"<siteinfo\b.*?</siteinfo\s*>", data, re.DOTALL)
+        if isinstance(siteinfo, str):
+            siteinfo = siteinfo.encode()
+        data = siteinfo if isinstance(siteinfo, bytes) else etree.tostring(siteinfo)
+        match = re.search(rb"<(?:\w+:)?siteinfo\b.*?</(?:\w+:)?siteinfo\s*>", data, re.DOTALL)
         if match is None:
             raise ValueError("no <siteinfo> element")
         try:
@@ -95,12 +99,12 @@ class Site:
         code = language or _declared_language(data) or _database_language(root) or "en"
         base = cls.for_language(code)
         numbers, names = dict(base.namespaces), {}
-        for element in root.iter("namespace"):
+        for element in root.iter("{*}namespace"):
             number, name = int(element.get("key", "0")), (element.text or "").replace("_", " ")
             if number:
                 numbers[name.lower()] = number
                 names[number] = name
-        case = root.findtext("case") or "first-letter"
+        case = root.findtext("{*}case") or "first-letter"
         merged = {**dict(base.names), **names} if 6 not in names else names
         return cls(code, tuple(sorted(numbers.items())), tuple(sorted(merged.items())),
                    case != "case-sensitive")  # fmt: skip
@@ -161,7 +165,7 @@ def _declared_language(head: bytes) -> str | None:
 
 
 def _database_language(root: etree._Element) -> str | None:
-    match = re.fullmatch(r"(\w+?)wiki", root.findtext("dbname") or "")
+    match = re.fullmatch(r"(\w+?)wiki", root.findtext("{*}dbname") or "")
     return match[1].replace("_", "-") if match else None
 
 

@@ -111,6 +111,13 @@ def read_json(path: str) -> Any:
     return json.loads(read_bytes(path))
 
 
+def remove_unfinished(folder: str) -> None:
+    """Removes what `atomic_write` leaves below a local folder when its process is killed."""
+    if not is_remote(folder):
+        for path in Path(folder).rglob(".*.tmp"):
+            path.unlink(missing_ok=True)
+
+
 def remove_tree(folder: str) -> None:
     """Removes a folder with all it holds, if it is there."""
     if not is_remote(folder):

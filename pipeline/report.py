@@ -202,4 +202,7 @@ def summary(full: Statistics) -> str:
         f"validation {sentences['out']['validation']:>12,}",
         f"categories {full['categories']['kept']:>12,} and {ENTITY}",
     ]
+    if not sentences["out"]["train"]:
+        lines.append("No train example: give --types or --infobox-mapping of this language, or a "
+                     "lower --min-entities.")  # fmt: skip
     return "\n".join(lines)

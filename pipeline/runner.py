@@ -74,8 +74,14 @@ class Runner:
         """Runs a stage from the pipeline's root and waits for it."""
         import apache_beam as beam
 
-        with _workers_aside(), beam.Pipeline(options=self.options(units)) as pipeline:
-            _ = pipeline | stage
+        with _workers_aside():
+            try:
+                with beam.Pipeline(options=self.options(units)) as pipeline:
+                    _ = pipeline | stage
+            except RuntimeError as error:  # Beam wraps what ends a bundle, Ctrl-C too
+                if "KeyboardInterrupt" in str(error):
+                    raise KeyboardInterrupt from None
+                raise
 
 
 @contextmanager
@@ -128,4 +134,5 @@ def unknown_beam_flags(beam_args: Sequence[str]) -> list[str]:
 def quiet_beam() -> None:
     """Keeps Beam's own messages below warnings, and its remarks on absent extras, out of the way."""
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    logging.getLogger("grpc").setLevel(logging.CRITICAL)  # it traces every channel that Ctrl-C cuts
     logging.getLogger().addFilter(lambda record: "apitools" not in record.getMessage())

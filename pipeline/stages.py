@@ -78,6 +78,7 @@ class Folder:
         """Empties the folder when it was made from something else; parts that fit stay."""
         if (self.found() or {}).get("fingerprint") != self.state["fingerprint"]:
             files.remove_tree(self.path)
+        files.remove_unfinished(self.path)
         files.write_json(self.state_path, {**self.state, "complete": False})
 
 
