@@ -14,6 +14,8 @@ HOLE = "\ufdd0"
 NOTE = "\ufdd3"
 """Something was here that carries no running text: a footnote, a sound file."""
 MARKERS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4"
+_NOTHING = "&#8203;"
+"""A zero-width space: it parts a link from its trail and a quote from the next, then goes."""
 MAX_DEPTH = 40
 """Templates nested deeper are not rendered. Source: MediaWiki, $wgMaxTemplateDepth."""
 
@@ -28,7 +30,8 @@ _TAG = re.compile(rf"<!--|<({_TAG_NAMES})(?=[\s/>])", re.IGNORECASE)
 _CLOSING = {
     name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _TAG_NAMES.split("|")
 }
-_ESCAPES = {ord(c): f"&#{ord(c)};" for c in "&<>[]{}|'=*#:;_-~!"}
+_ESCAPES = {ord(c): f"&#{ord(c)};" for c in "<>[]{}|'=_-~!"}
+_LINE_START = re.compile(r"^[*#:; ]", re.MULTILINE)
 
 _BRACES = re.compile(r"\{\{+|\}\}+")
 _WIKI_TABLE = re.compile(r"^[ \t:]*(\{\|)|^[ \t]*(\|\})", re.MULTILINE)
@@ -91,14 +94,15 @@ def _extension(
     """End of an extension tag and what replaces it."""
     after = _end_of_tag(text, match.end())
     if text[after - 2 : after] == "/>":
-        return after, "" if name == "nowiki" else NOTE
+        return after, _NOTHING if name == "nowiki" else NOTE
     closing = _CLOSING[name].search(text, after)
     if closing is None:
         unclosed.add(name)
         return after, HOLE
     content = text[after : closing.start()]
     if name == "nowiki":
-        return closing.end(), content.translate(_ESCAPES)
+        escaped = content.translate(_ESCAPES)
+        return closing.end(), _LINE_START.sub(lambda first: f"&#{ord(first[0])};", escaped)
     if name == "poem":
         return closing.end(), content.replace("\n", "\n\n")
     if name in _FORMULAS:

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import IO
 
 from pipeline import files
 from pipeline.dump import BadPage, Page, Site, parse_page, split_pages
@@ -181,40 +182,43 @@ def read_unit(unit: Unit) -> Iterator[Page | BadPage | Damage]:
     yield from damages
 
 
+class _CorruptStreamError(OSError):
+    """A bz2 stream cannot be decompressed; `position` is where in the file it begins."""
+
+    def __init__(self, position: int, reason: object) -> None:
+        super().__init__(f"bz2 stream at byte {position}: {reason}")
+        self.position = position
+
+
 def _damaged_pieces(unit: Unit) -> Iterator[tuple[bytes | None, bool, Damage | None]]:
-    start, last = unit.start, -1
+    """Pieces of a unit; a damaged bz2 stream is left out, reading goes on with the next."""
+    start = unit.start
     while True:
+        position = start
         try:
-            for piece, beyond, position in _pieces(unit.path, unit.compression, start, unit.end):
-                last = position
+            for piece, beyond in _pieces(unit.path, unit.compression, start, unit.end):
                 yield piece, beyond, None
             return
         except EOFError as error:
-            damage = Damage("truncated", unit.path, files.size(unit.path), str(error))
-            yield None, False, damage
+            yield None, False, Damage("truncated", unit.path, files.size(unit.path), str(error))
             return
         except (OSError, zlib.error, lzma.LZMAError) as error:
-            position = max(start, last)
+            position = error.position if isinstance(error, _CorruptStreamError) else start
             yield None, False, Damage("corrupt", unit.path, position, str(error))
-            following = None
-            if unit.compression == "bz2":
-                following = next(stream_starts(unit.path, position + 1), None)
-            if following is None or following >= unit.end:
-                return
-            start, last = following, -1
+        following = None
+        if unit.compression == "bz2":
+            following = next(stream_starts(unit.path, position + 1), None)
+        if following is None or following >= unit.end:
+            return
+        start = following
 
 
-def _pieces(
-    path: str, compression: str, start: int, end: int
-) -> Iterator[tuple[bytes, bool, int]]:
-    """Decompressed bytes from file position `start` on.
-
-    Yields:
-        The bytes, whether they lie beyond `end`, and a file position at or before them from which
-        reading could begin anew.
+def _pieces(path: str, compression: str, start: int, end: int) -> Iterator[tuple[bytes, bool]]:
+    """Decompressed bytes from file position `start` on, and whether they lie beyond `end`.
 
     Raises:
         EOFError: the file ends inside a compressed stream.
+        OSError: the file, or a stream of it, cannot be read.
     """
     with files.open_read(path) as file:
         file.seek(start)
@@ -223,33 +227,31 @@ def _pieces(
         elif compression == "xml":
             position = start
             while block := file.read(min(_BLOCK, end - position) if position < end else _BLOCK):
-                yield block, position >= end, position
+                yield block, position >= end
                 position += len(block)
         else:
-            opener = gzip.GzipFile(fileobj=file) if compression == "gz" else lzma.LZMAFile(file)
-            while block := opener.read1(_BLOCK):
-                yield block, False, 0
+            stream = gzip.GzipFile(fileobj=file) if compression == "gz" else lzma.LZMAFile(file)
+            while block := stream.read1(_BLOCK):
+                yield block, False
 
 
-def _bz2_pieces(file, start: int, end: int) -> Iterator[tuple[bytes, bool, int]]:  # type: ignore[no-untyped-def]
+def _bz2_pieces(file: IO[bytes], start: int, end: int) -> Iterator[tuple[bytes, bool]]:
     """Pieces of a bz2 file, stream by stream."""
     data, position = b"", start  # `data` begins at file position `position`
-    while True:
+    while data := data or file.read(_BLOCK):
         stream_start = position
-        data = data or file.read(_BLOCK)
-        if not data:
-            return
-        if not data.startswith(b"BZh"[: len(data)]):
-            raise OSError(f"no bz2 stream at byte {position}")
         decompressor = bz2.BZ2Decompressor()
         while not decompressor.eof:
             if decompressor.needs_input:
                 if not data and not (data := file.read(_BLOCK)):
                     raise EOFError(f"the file ends inside the bz2 stream at byte {stream_start}")
                 position += len(data)
-            piece = decompressor.decompress(data, _BLOCK)
+            try:
+                piece = decompressor.decompress(data, _BLOCK)
+            except OSError as error:
+                raise _CorruptStreamError(stream_start, error) from None
             data = b""
             if piece:
-                yield piece, stream_start >= end, stream_start
+                yield piece, stream_start >= end
         data = decompressor.unused_data
         position -= len(data)

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from ontology.titles import normal_title
 from pipeline import scanner
-from pipeline.dump import CATEGORY, ENGLISH, FILE, Site
+from pipeline.dump import CATEGORY, ENGLISH, FILE, TEMPLATE, Site
 from pipeline.fallback import split_by_brackets
 from pipeline.languages import language
 from pipeline.quotes import strip_quotes
@@ -63,6 +63,13 @@ _LEADING_NOTES = re.compile(rf"([(（])(?:[\s,;:]*{NOTE})+[\s,;:]*")
 _TRAILING_NOTES = re.compile(rf"(?:[\s,;:]*{NOTE}\s*)+([)）])")
 _SENTENCE_END = re.compile(r"[.!?。．！？…؟۔।:：][\"'”’»)\]」』]*$")
 _VARIANT_RULE = re.compile(r"-\{([^{}]*)\}-")
+
+
+_PARSER_FUNCTIONS = frozenset(
+    "lc uc lcfirst ucfirst formatnum ns nse urlencode anchorencode fullurl localurl canonicalurl plural "
+    "grammar gender int defaultsort displaytitle padleft padright filepath msg raw subst safesubst "
+    "pagename fullpagename namespace numberofarticles numberofpages protectionlevel language".split()
+)
 
 
 class Anchor(NamedTuple):
@@ -173,14 +180,20 @@ class _Renderer:
     def _template(self, content: str, start: int, end: int, depth: int) -> str:
         name = content.partition("|")[0].strip()
         text = render_template(name, content)
-        if not name.startswith("#") and len(name) < 256 and ":" not in name[1:20].split(" ")[0]:
-            title = normal_title(name.strip(MARKERS + " \n"))
-            prefix, colon, rest = title.partition(":")
-            if colon and self._site.namespace_numbers.get(prefix.lower()) == 10:
-                title = normal_title(rest)
-            if title and not _INVALID_TITLE.search(title):
-                self._templates.append((start, Template(title, self._arguments(start, end, text))))
+        if (title := self._template_title(name)) is not None:
+            self._templates.append((start, Template(title, self._arguments(start, end, text))))
         return text
+
+    def _template_title(self, name: str) -> str | None:
+        """Normal name of a template, without namespace; None for a parser function."""
+        prefix, colon, rest = name.partition(":")
+        if colon:
+            if self._site.namespace_numbers.get(prefix.strip().lower()) == TEMPLATE:
+                name = rest
+            elif name[0] in "#:" or prefix.strip().lower() in _PARSER_FUNCTIONS:
+                return None
+        title = normal_title(name)
+        return title if title and len(title) < 256 and not _INVALID_TITLE.search(title) else None
 
     def _arguments(self, start: int, end: int, text: str) -> tuple[str, ...]:
         """Arguments of a template that opens a line and is no note."""

@@ -1,0 +1,35 @@
+import re
+
+import pytest
+
+from ontology.conll import read_columns
+
+TEXT = (
+    "\ufeff# text = one\n-DOCSTART- -X- O O\n\nIMGID:7\n1\tNew York\tB-LOC\n2\tis\tO\n\n"
+    "Bonn NN I-NP I-LOC\r\n. . O O\r\n\n\n# O\n"
+)
+
+
+def test_oddities(tmp_path):
+    path = tmp_path / "set.conll"
+    path.write_text(TEXT, encoding="utf-8", newline="")
+    found = [(s.tokens, s.tags) for s in read_columns(str(path))]
+    assert found == [(["New York", "is"], ["B-LOC", "O"]), (["Bonn", "."], ["I-LOC", "O"]),
+                     (["#"], ["O"])]  # fmt: skip
+
+
+def test_file_without_tags(tmp_path):
+    path = tmp_path / "set.txt"
+    path.write_text("just words\nand more\n")
+    with pytest.raises(ValueError, match=r"set\.txt"):
+        list(read_columns(str(path)))
+
+
+def test_counts_of_every_set(shared):
+    readme = (shared / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"`data/(ner/\S+\.xz)` \| (\d+) \| (\d+)", readme)
+    assert len(rows) > 50
+    for name, n_sentences, n_tokens in rows:
+        sentences = list(read_columns(str(shared / name)))
+        assert len(sentences) == int(n_sentences), name
+        assert sum(len(s.tokens) for s in sentences) == int(n_tokens), name

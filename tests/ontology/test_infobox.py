@@ -1,0 +1,71 @@
+import pytest
+
+from ontology.classes import ClassTree
+from ontology.infobox import InfoboxMapping, resolve_redirect
+
+XML = """<mediawiki><page><title>Mapping en:Infobox band_or_singer</title><revision><text>
+{{ConditionalMapping | cases =
+ {{Condition | templateProperty = members | operator = isSet | mapping = {{TemplateMapping | mapToClass = Band}} }}
+ {{Condition | templateProperty = job | operator = contains | value = Singer | mapping = {{TemplateMapping | mapToClass = MusicalArtist }} }}
+ {{Condition | templateProperty = job | operator = equals | value = king | mapping = {{TemplateMapping | mapToClass = Royalty }} }}
+ {{Condition | operator = otherwise | mapping = {{TemplateMapping | mapToClass = Artist
+   | mappings = {{PropertyMapping | templateProperty = x | ontologyProperty = y}} }} }}
+}}</text></revision></page>
+<page><title>Mapping en:Authority control</title><revision><text>{{TemplateMapping | mapToClass = owl:Thing}}</text></revision></page>
+<page><title>Mapping en:Infobox town</title><revision><text>{{TemplateMapping | mapToClass = Town}}</text></revision></page>
+<page><title>Mapping en:Town box</title><revision><text>#REDIRECT [[Mapping en:Infobox town]]</text></revision></page>
+</mediawiki>"""  # noqa: E501
+
+
+@pytest.fixture
+def mapping(tmp_path):
+    path = tmp_path / "Mapping_en.xml"
+    path.write_text(XML)
+    return InfoboxMapping.from_xml(str(path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["members=A, B"], "Band"),
+        (["members= ", "job=a singer"], "MusicalArtist"),
+        (["job=King"], "Royalty"),
+        (["job=king of x"], "Artist"),
+        ([], "Artist"),
+    ],
+)
+def test_conditions_in_order(mapping, arguments, expected):
+    assert mapping.class_of([("Infobox band or singer", arguments)]) == expected
+
+
+def test_first_mapped_template_decides(mapping):
+    templates = [("Cite web", []), ("Authority control", []), ("Infobox town", []),
+                 ("Infobox band or singer", [])]  # fmt: skip
+    assert mapping.class_of(templates) == "Town"
+    assert mapping.class_of(templates[:2]) is None
+
+
+def test_redirects_of_templates(mapping):
+    redirects = {"Stadt": "Infobox Stadt", "Infobox Stadt": "Infobox town", "A": "B", "B": "A"}
+    assert mapping.class_of([("Stadt", [])], redirects) == "Town"
+    assert mapping.class_of([("Town box", [])]) == "Town"
+    assert mapping.class_of([("A", [])], redirects) is None
+    assert resolve_redirect("A", redirects) == "B"
+
+
+def test_no_mapping_in_file(tmp_path):
+    path = tmp_path / "empty.xml"
+    path.write_text("<mediawiki/>")
+    with pytest.raises(ValueError, match=r"empty\.xml: no TemplateMapping"):
+        InfoboxMapping.from_xml(str(path))
+
+
+def test_shipped_table_is_that_of_the_export(shared):
+    read = InfoboxMapping.from_xml(str(shared / "dbpedia" / "mappings" / "Mapping_en.xml.xz"))
+    assert list(read.rows()) == list(InfoboxMapping.shipped().rows())
+
+
+def test_shipped_classes_are_known():
+    tree = ClassTree.shipped()
+    classes = {case.class_name for _, case in InfoboxMapping.shipped().rows()}
+    assert classes - {"owl:Thing"} <= set(tree.names)

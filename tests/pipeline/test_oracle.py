@@ -1,0 +1,42 @@
+"""Against mwparserfromhell as an independent reading of the same pages."""
+
+import re
+
+from walker import anchors
+
+from pipeline import units
+from pipeline.dump import Page
+from pipeline.wikitext import render
+from pipeline.stages import find_dumps
+
+RESIDUE = re.compile(r"\[\[|\]\]|\{\{|\}\}")
+
+
+def articles(folder, pattern):
+    for path in find_dumps([str(folder / "dumps" / pattern)]):
+        for unit in units.cut([units.inspect(path)]):
+            for page in units.read_unit(unit):
+                if isinstance(page, Page) and page.namespace == 0 and page.redirect is None:
+                    yield page, unit.site
+
+
+def test_anchors_agree_on_the_english_slices(shared):
+    walked = rendered = agreed = 0
+    for page, site in articles(shared, "enwiki-*"):
+        expected = anchors(page.wikitext, site)
+        result = render(page.wikitext, site, list_items=True)
+        found = type(expected)((result.text[a.start : a.end], a.target) for a in result.anchors)
+        walked += expected.total()
+        rendered += found.total()
+        agreed += (expected & found).total()
+    assert walked > 30_000
+    assert agreed / (walked + rendered - agreed) >= 0.995
+
+
+def test_hardly_any_page_keeps_markup(shared):
+    pages = dirty = 0
+    for page, site in articles(shared, "*wiki*"):
+        pages += 1
+        dirty += RESIDUE.search(render(page.wikitext, site).text) is not None
+    assert pages > 2000
+    assert dirty / pages < 0.01
