@@ -43,6 +43,8 @@ class Runner:
         """
         if self.workers is not None and self.workers < 1:
             raise UserError(f"--workers {self.workers}: give a number of at least 1")
+        if not self.beam_args:
+            return
         unknown = unknown_beam_flags(self.beam_args)
         if unknown:
             raise UserError(f"{' '.join(unknown)}: no flag of ours or Beam's; see --help")

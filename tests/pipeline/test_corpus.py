@@ -1,0 +1,265 @@
+"""Steps 1 to 8 of the corpus stage, on documents made here."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import binomtest
+
+from ontology.categories import ENTITY
+from ontology.entities import EntityTable, PageFacts, TypeFacts
+from ontology.classes import ClassTree
+from ontology.labels import LabelSet
+from ontology.titles import title_keys
+from pipeline import balance, corpus, filters
+from pipeline.config import SelectSettings
+from pipeline.documents import SCHEMA
+from pipeline.labelling import (
+    Labelling,
+    distinct_entities,
+    frequent_categories,
+    kept_categories,
+    sentences_of,
+)
+
+TREE = ClassTree({"A": [], "B": [], "C": [], "R": []})
+
+
+class _Specific:
+    def category(self, name, tree):
+        return name or ENTITY
+
+
+def table_of(classes):
+    """Entity table of {title: class}."""
+    names = sorted(set(classes.values()))
+    keys = title_keys(classes)
+    nothing = PageFacts(keys, np.zeros(len(keys), np.uint64), [], np.full(len(keys), -1, np.int32))
+    indices = np.array([names.index(c) for c in classes.values()], np.int32)
+    return EntityTable.build(nothing, TypeFacts(keys, names, indices), TREE)
+
+
+def document(page_id, sentences, **columns):
+    """A document row of sentences written with anchors as [text|target]."""
+    row = {"page_id": page_id, "namespace": 0, "title": f"P{page_id}", "redirect": None, "revision_id": 1,
+           "timestamp": "", "templates": [], "template_arguments": [], "categories": [],
+           "is_disambiguation": False, "text": "", "sentence_starts": [], "sentence_ends": [],
+           "sentence_holes": [], "anchors": [], **columns}  # fmt: skip
+    for sentence in sentences:
+        if row["text"]:
+            row["text"] += " "
+        row["sentence_starts"].append(len(row["text"]))
+        for index, piece in enumerate(sentence.replace("]", "[").split("[")):
+            shown, _, target = piece.partition("|")
+            if index % 2:
+                start = len(row["text"])
+                row["anchors"].append({"start": start, "end": start + len(shown), "target": target or shown})
+            row["text"] += shown if index % 2 else piece
+        row["sentence_ends"].append(len(row["text"]))
+        row["sentence_holes"].append(False)
+    return row
+
+
+def batch_of(*rows):
+    return pa.RecordBatch.from_pylist(list(rows), SCHEMA)
+
+
+def select(batch, classes, exclude=(), frequent=(), **settings):
+    table = table_of(classes)
+    labelling = Labelling.of(table, _Specific(), TREE)
+    settings = SelectSettings(**{"min_entities": 0, "validation_share": 0.0, "min_tokens": 1, **settings})
+    selector = corpus.Selector(table, labelling, list(frequent), settings, filters.Contamination(exclude))
+    selection = corpus.Selection()
+    examples = selector.select(batch, selection)
+    return examples["train"].to_pylist(), selection, LabelSet(labelling.names)
+
+
+def test_example_row():
+    row = document(7, ["First [x|Nowhere] one.", "Visit [New York|NY]'s [Met] and [home|Nowhere] now."])
+    examples, _, labels = select(batch_of(row), {"NY": "A", "Met": "B"})
+    (example,) = examples
+    assert example["id"] == "7:1:0"
+    assert example["tokens"] == ["Visit", "New", "York", "'s", "Met", "and", "home", "now", "."]
+    assert [labels.tags[t] for t in example["ner_tags"]] == [
+        "O", "B-A", "I-A", "O", "B-B", "O", "B-ENTITY", "O", "O",
+    ]  # fmt: skip
+    assert example["targets"] == ["NY", "Met", "Nowhere"]
+    start = example["start"]
+    for token, offset in zip(example["tokens"], example["token_starts"], strict=True):
+        assert row["text"][start + offset :].startswith(token)
+
+
+@pytest.mark.parametrize(("entities", "kept"), [(9, False), (10, True)])
+def test_scarce_category_needs_ten_distinct_entities(entities, kept):
+    classes = {f"E{i}": "A" for i in range(entities)} | {f"F{i}": "B" for i in range(20)}
+    sentences = [f"x [e|{name}] y." for name in classes] + ["[E0] [E0] [E0] again."] * 3
+    table = table_of(classes)
+    labelling = Labelling.of(table, _Specific(), TREE)
+    linked = np.bincount(sentences_of(batch_of(document(1, sentences)), table).entities,
+                         minlength=len(table.classes))  # fmt: skip
+    distinct, mentions = distinct_entities(linked, labelling)
+    assert distinct["A"] == entities
+    assert mentions["A"] == entities + 9
+    names = kept_categories(distinct, 10)
+    assert names == [ENTITY, "A", "B"] if kept else [ENTITY, "B"]
+    after = labelling.keep(names)
+    labels = after.label(table.lookup(["E0", "F0", "Nowhere"]))
+    assert [after.names[label] for label in labels] == ["A" if kept else ENTITY, "B", ENTITY]
+
+
+def test_frequent_categories_tie_by_name_and_entity_takes_a_slot():
+    mentions = {ENTITY: 50, "C": 3, "A": 3, "B": 9, "Z": 0}
+    assert frequent_categories(mentions, 3) == [ENTITY, "B", "A"]
+    assert frequent_categories(mentions, 20) == [ENTITY, "B", "A", "C"]
+
+
+@pytest.mark.parametrize(
+    ("n_entity", "probability"), [(0, 0), (2, 0), (3, 0.3), (4, 0.5), (5, 0.7), (9, 0.7)]
+)
+def test_frequent_rule_hits_its_probability(n_entity, probability):
+    sentence = "[a|NY] " + " ".join(["[z|Nowhere]"] * n_entity) + " word {}."
+    rows = [document(i, [sentence.format(f"{i}x{j}") for j in range(10)]) for i in range(400)]
+    examples, selection, _ = select(batch_of(*rows), {"NY": "A"}, frequent=["A", ENTITY])
+    dropped = selection.drops.sentences["frequent"]
+    assert dropped + len(examples) == 4000
+    if probability in (0, 1):
+        assert dropped == 4000 * probability
+    else:
+        assert binomtest(dropped, 4000, probability).pvalue > 1e-3
+
+
+def test_one_rare_category_saves_a_sentence():
+    rows = [document(i, [f"[a|NY] {'[z|Nowhere] ' * 6}[r|Rare] n{i}."]) for i in range(200)]
+    examples, _, _ = select(batch_of(*rows), {"NY": "A", "Rare": "R"}, frequent=["A", ENTITY])
+    assert len(examples) == 200
+
+
+def test_every_reason_between_good_sentences():
+    good = "Good [a|NY] sentence number {} here."
+    rows = [
+        document(1, [good.format(1), "No [z|Nowhere] category.", good.format(2), good.format(1),
+                     "[a|NY].", "[a|NY] " + "long " * 30, "[a|NY] has a hole in it."]),
+        document(2, [good.format(1), good.format(3)], is_disambiguation=True),
+        document(3, [good.format(1)]),
+    ]  # fmt: skip
+    rows[0]["sentence_holes"][-1] = True
+    examples, selection, _ = select(batch_of(*rows), {"NY": "A"}, min_tokens=3, max_tokens=20)
+    assert [e["id"] for e in examples] == ["1:0:0", "1:2:0", "3:0:0"]
+    assert dict(selection.drops.sentences) == {
+        "no-category": 1, "disambiguation-page": 2, "hole": 1, "repeated": 1, "too-short": 1,
+        "too-long": 1,
+    }  # fmt: skip
+    dropped = sum(selection.drops.sentences.values())
+    assert selection.seen_sentences == len(examples) + dropped
+    assert selection.seen_mentions == sum(len(e["targets"]) for e in examples) + sum(
+        selection.drops.mentions.values()
+    )
+
+
+def test_contamination_equal_and_13_tokens(tmp_path):
+    words = [f"w{i}" for i in range(30)]
+    path = tmp_path / "test.conll"
+    sentences = [["Short", "[", "NY", "]", "line", "."], words]
+    path.write_text("\n\n".join("\n".join(f"{w}\tO" for w in s if w not in "[]") for s in sentences) + "\n")
+    shared = lambda n: "[NY] x " + " ".join(words[5 : 5 + n]) + " y"  # noqa: E731
+    row = document(1, ["Before [NY].", "Short [NY] line.", shared(12), shared(13), "After [NY]."])
+    examples, selection, _ = select(batch_of(row), {"NY": "A"}, exclude=[str(path)])
+    assert [e["sentence"] for e in examples] == [0, 2, 4]
+    assert selection.contamination == [("1:1:0", "equal", 0, 0), ("1:3:0", "13-gram", 0, 1)]
+
+
+def test_split_by_page_keeps_its_share():
+    rows = [document(i, [f"One [NY] {i}.", f"Two [NY] {i}."]) for i in range(3000)]
+    examples, selection, _ = select(batch_of(*rows), {"NY": "A"}, validation_share=0.1)
+    assert selection.sentences["validation"] % 2 == 0
+    assert binomtest(selection.sentences["validation"] // 2, 3000, 0.1).pvalue > 1e-3
+    assert {e["page_id"] for e in examples}.isdisjoint(
+        {i for i in range(3000)} - {e["page_id"] for e in examples}
+    )
+
+
+# Balancing, on a simulated corpus
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """Label ids of 40,000 sentences over 60 categories with Zipf frequencies and topics."""
+    draw = np.random.default_rng(1)
+    n_categories = 60
+    share = 1 / np.arange(1, n_categories + 1) ** 1.3
+    share /= share.sum()
+    sentences = []
+    for _ in range(40_000):
+        topic = draw.choice(n_categories, p=share)
+        others = draw.choice(n_categories, draw.poisson(1.2), p=share)
+        sentences.append([1 + 2 * int(c) for c in (topic, *others)])
+    return pa.array(sentences, pa.list_(pa.int32())), n_categories
+
+
+def counts(bags, n_categories, copies=None):
+    weight = 1 if copies is None else copies[bags.rows]
+    mentions = np.bincount(bags.categories, bags.mentions * weight, n_categories).astype(int)
+    return dict(enumerate(mentions.tolist()))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7, 1.0])
+def test_calibrated_reaches_the_exponent(simulated, alpha):
+    tags, n = simulated
+    bags, times = balance.signatures([tags.slice(0, 15_000), tags.slice(15_000)], n)
+    logs, scale, rounds = balance.calibrate(bags, times, n, alpha)
+    assert rounds < balance.MAX_ROUNDS
+    weights = balance.Weights("calibrated", tuple(logs.tolist()), scale)
+    bags = balance.Bags.of_tags(tags, n)
+    copies = balance.whole_copies(weights.expected(bags), [str(i) for i in range(len(tags))], 0)
+    achieved = balance.exponent(counts(bags, n), counts(bags, n, copies))
+    assert abs(achieved - alpha) < 0.02
+    assert abs(copies.sum() / len(tags) - 1) < 0.02
+
+
+def test_category_first_gives_the_expected_copies(simulated):
+    tags, n = simulated
+    bags = balance.Bags.of_tags(tags, n)
+    mentions = counts(bags, n)
+    holding = dict(enumerate(np.bincount(bags.categories, minlength=n).tolist()))
+    per_category = balance.category_first(range(n), mentions, holding, len(tags), 0.7)
+    expected = balance.Weights("category-first", tuple(per_category)).expected(bags)
+    power = {c: m**0.7 for c, m in mentions.items() if m}
+    total = sum(power.values())
+    for index, labels in enumerate(tags.to_pylist()[:300]):
+        categories = {(label - 1) // 2 for label in labels}
+        by_hand = len(tags) * sum(power[c] / total / holding[c] for c in categories)
+        assert expected[index] == pytest.approx(by_hand)
+    assert expected.sum() == pytest.approx(len(tags))
+    keys = [f"{i}:0:0" for i in range(len(tags))]
+    copies = balance.whole_copies(expected, keys, seed=3)
+    assert ((copies == np.floor(expected)) | (copies == np.floor(expected) + 1)).all()
+    rest = expected - np.floor(expected)
+    deviation = copies.sum() - expected.sum()
+    assert abs(deviation) < 4 * np.sqrt((rest * (1 - rest)).sum())
+    np.testing.assert_array_equal(copies, balance.whole_copies(expected, keys, seed=3))
+    assert (copies != balance.whole_copies(expected, keys, seed=4)).any()
+
+
+def test_sampling_weights():
+    weights = balance.sampling_weights({"a": 1, "b": 128}, 0.5)
+    assert weights["b"] / weights["a"] == pytest.approx(128**0.5)
+    assert sum(weights.values()) == pytest.approx(1)
+    for bad in ({}, {"a": 0}):
+        with pytest.raises(ValueError, match="at least 1"):
+            balance.sampling_weights(bad, 0.5)
+    with pytest.raises(ValueError, match="alpha"):
+        balance.sampling_weights({"a": 1}, 1.5)
+
+
+def test_repeat_numbers_the_copies():
+    row = document(7, ["Visit [NY] now.", "See [NY] and [Met]."])
+    table = table_of({"NY": "A", "Met": "B"})
+    labelling = Labelling.of(table, _Specific(), TREE)
+    selector = corpus.Selector(table, labelling, [], SelectSettings(min_tokens=1, validation_share=0.0),
+                               filters.Contamination([]))  # fmt: skip
+    batch = selector.select(batch_of(row), corpus.Selection())["train"]
+    weights = balance.Weights("category-first", (0.0, 2.0, 1.0))
+    repeated, _, copies = corpus.repeat(batch, weights, 3, 0)
+    assert copies.tolist() == [2, 3]
+    assert repeated.column("id").to_pylist() == ["7:0:0", "7:0:1", "7:1:0", "7:1:1", "7:1:2"]
+    assert repeated.column("copy").to_pylist() == [0, 1, 0, 1, 2]
+    assert repeated.schema == batch.schema

@@ -1,0 +1,95 @@
+import random
+
+import pytest
+from nltk.tokenize.punkt import PunktTokenizer
+
+from pipeline import units
+from pipeline.dump import ENGLISH, Page
+from pipeline.errors import UserError
+from pipeline.extract import train_sentence_model
+from pipeline.sentences import SentenceModel
+from pipeline.wikitext import Anchor, render
+
+PLAIN = SentenceModel("test", abbreviations=("dr", "u.s"))
+
+
+def split(text, anchors=(), model=PLAIN):
+    return [text[start:end] for start, end in model.split(text, anchors)]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One is. Two is! Three?", ["One is.", "Two is!", "Three?"]),
+        ("Dr. No is here. Next one.", ["Dr. No is here.", "Next one."]),
+        ("First\nSecond part. Third", ["First", "Second part.", "Third"]),
+        ('He said "go." Then left.', ['He said "go."', "Then left."]),
+        ("東京は都市。大阪も都市！次", ["東京は都市。", "大阪も都市！", "次"]),
+        ("彼は「行く。帰る。」と言った。次。", ["彼は「行く。帰る。」と言った。", "次。"]),
+        ("開「閉じない。次。", ["開「閉じない。", "次。"]),
+        ("एक है। दो है।", ["एक है।", "दो है।"]),
+        ("", []),
+    ],
+)
+def test_split(text, sentences):
+    assert split(text) == sentences
+
+
+def test_no_sentence_ends_inside_an_anchor():
+    text = "He met Foo Inc. The Band. They sang. Who? Bar Co. Ltd. Yes."
+    anchors = [Anchor(7, 24, "Foo Inc. The Band"), Anchor(42, 53, "Bar")]
+    assert text[7:24] == "Foo Inc. The Band"
+    assert split(text, anchors)[0] == "He met Foo Inc. The Band."
+    for start, end in PLAIN.split(text, anchors):
+        assert not any(a.start < end < a.end or a.start < start < a.end for a in anchors)
+
+
+def test_random_texts_are_split_as_nltk_splits_each_line():
+    draw = random.Random(3)
+    words = ["Dr.", "U.S.", "Mr.", "one", "Two", "3.", "e.g.", "end.", "end?", "(end.)", '"end."', "...", "x)"]
+    for _ in range(500):
+        line = " ".join(draw.choice(words) for _ in range(draw.randint(1, 14)))
+        assert PLAIN.split_line(line) == list(PLAIN.tokenizer.span_tokenize(line))
+
+
+def test_json_round_trip():
+    model = SentenceModel.train(["Dr. A saw Mr. B. Then Dr. C came. " * 30])
+    assert SentenceModel.from_json(model.to_json()) == model
+    assert model.source == "dump"
+
+
+def test_pretrained_needs_data_and_a_known_language(monkeypatch):
+    monkeypatch.setattr("nltk.data.path", [])
+    with pytest.raises(UserError, match="NLTK_DATA"):
+        SentenceModel.pretrained("en")
+    with pytest.raises(UserError, match="no pre-trained Punkt model for language 'ja'"):
+        SentenceModel.pretrained("ja")
+
+
+def test_pretrained_decides_as_nltk_on_real_pages(shared, monkeypatch):
+    monkeypatch.setattr("nltk.data.path", [str(shared / "nltk")])
+    model, reference = SentenceModel.pretrained("en"), PunktTokenizer("english")
+    source = units.inspect(str(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2"))
+    lines = 0
+    for unit in units.cut([source]):
+        for page in units.read_unit(unit):
+            if isinstance(page, Page) and page.redirect is None:
+                for line in render(page.wikitext, ENGLISH).text.split("\n"):
+                    assert model.split_line(line) == (list(reference.span_tokenize(line)) if line else [])
+                    lines += 1
+    assert lines > 500
+
+
+def test_model_does_not_depend_on_the_container(shared, tmp_path):
+    from bz2 import compress, decompress
+
+    packed = (shared / "dumps" / "enwiki-201205-pages-articles-p1.xml.bz2").read_bytes()
+    plain = decompress(packed)
+    half = plain.index(b"<page>", len(plain) // 2)
+    files = {"a.xml": plain, "b.xml.bz2": compress(plain[:half]) + compress(plain[half:])}
+    models = []
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+        models.append(train_sentence_model(units.cut([units.inspect(str(tmp_path / name))]), seed=0))
+    assert models[0] == models[1]
+    assert len(models[0].contexts) > 1000

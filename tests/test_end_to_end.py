@@ -1,0 +1,256 @@
+"""Whole runs, as a user starts them: the demo dump, workers, resuming, bad input."""
+
+import filecmp
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from seqeval.scheme import IOB2, Entities
+
+from ontology.labels import tags_to_spans
+
+ROOT = Path(__file__).parent.parent
+DEMO = ROOT / "pipeline" / "data" / "demo.xml"
+
+
+def start(*arguments, cwd, **options):
+    command = [sys.executable, str(ROOT / "run_pipeline.py"), *map(str, arguments)]
+    environment = {k: v for k, v in os.environ.items() if k != "NLTK_DATA"} | {"PYTHONHASHSEED": "random"}
+    return subprocess.Popen(command, cwd=cwd, env=environment, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, **options)  # fmt: skip
+
+
+def run(*arguments, cwd):
+    process = start(*arguments, cwd=cwd)
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def tree(folder):
+    return {str(p.relative_to(folder)): p for p in sorted(Path(folder).rglob("*")) if p.is_file()}
+
+
+def assert_same_bytes(one, other):
+    assert tree(one).keys() == tree(other).keys()
+    for name, path in tree(one).items():
+        assert filecmp.cmp(path, tree(other)[name], shallow=False), name
+
+
+def examples(corpus, split):
+    return [row for path in sorted(Path(corpus, split).glob("*.parquet"))
+            for row in pq.read_table(path).to_pylist()]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    code, out, err = run(cwd=folder)
+    assert code == 0, err
+    return folder / "demo-corpus", out, err
+
+
+@pytest.fixture(scope="session")
+def multistream(tmp_path_factory):
+    """The demo dump 24 times over, as a multistream file that is cut into several units."""
+    import bz2
+    import re
+
+    text = DEMO.read_text(encoding="utf-8")
+    head, _, rest = text.partition("  <page>")
+    pages = ("  <page>" + rest).replace("</mediawiki>", "")
+    streams = [head]
+    for copy in range(24):
+        altered = re.sub(r"<id>(\d+)</id>", lambda m, c=copy: f"<id>{int(m[1]) + 10_000 * c}</id>", pages)
+        streams.append(altered)
+    path = tmp_path_factory.mktemp("dump") / "enwiki-multistream.xml.bz2"
+    path.write_bytes(b"".join(bz2.compress(s.encode()) for s in [*streams, "</mediawiki>\n"]))
+    return path
+
+
+def test_demo_has_categories_and_both_splits(demo):
+    folder, out, err = demo
+    labels = json.loads((folder / "corpus" / "labels.json").read_text())
+    assert labels["tags"][:3] == ["O", "B-ENTITY", "I-ENTITY"]
+    assert len(labels["categories"]) >= 9
+    assert len(labels["tags"]) == 1 + 2 * len(labels["categories"])
+    assert len(examples(folder / "corpus", "train")) > 100
+    assert len(examples(folder / "corpus", "validation")) > 10
+    assert "--min-entities 2" in err
+    assert "pages" in out
+
+
+def test_demo_accounts_for_every_page_sentence_and_mention(demo):
+    report = json.loads((demo[0] / "corpus" / "report.json").read_text())
+    pages = report["funnel"]["pages"]
+    kinds = ("article", "redirect", "category", "other-namespace")
+    assert pages["read"] == sum(pages[k] for k in kinds) + sum(pages["set_aside"].values())
+    for what in ("sentences", "mentions"):
+        funnel = report["funnel"][what]
+        assert funnel["in"] == sum(funnel["dropped"].values()) + sum(funnel["out"].values())
+    assert sum(report["coverage"]["anchors"].values()) == report["funnel"]["mentions"]["in"]
+
+
+def test_demo_examples_are_sound(demo):
+    folder = demo[0]
+    tags = json.loads((folder / "corpus" / "labels.json").read_text())["tags"]
+    documents = {row["page_id"]: row for path in (folder / "documents").glob("*.parquet")
+                 for row in pq.read_table(path).to_pylist()}  # fmt: skip
+    pages = {}
+    for split in ("train", "validation"):
+        rows = examples(folder / "corpus", split)
+        pages[split] = {row["page_id"] for row in rows}
+        assert len({row["id"] for row in rows}) == len(rows)
+        for row in rows:
+            check_example(row, documents[row["page_id"]], tags)
+    assert pages["train"].isdisjoint(pages["validation"])
+
+
+def check_example(row, document, tags):
+    """Tokens give back the text, mentions are just the anchors, tags are strict IOB2."""
+    text = document["text"][row["start"] : row["end"]]
+    position, rebuilt = 0, ""
+    for token, offset in zip(row["tokens"], row["token_starts"], strict=True):
+        assert text[position:offset].strip() == ""
+        assert text[offset : offset + len(token)] == token
+        rebuilt += text[position:offset] + token
+        position = offset + len(token)
+    assert rebuilt == text
+    names = [tags[label] for label in row["ner_tags"]]
+    spans = tags_to_spans(names)
+    assert spans == [(e.start, e.end, e.tag) for e in Entities([names], IOB2).entities[0]]
+    ends = [start + len(token) for start, token in zip(row["token_starts"], row["tokens"], strict=True)]
+    mentions = [(row["start"] + row["token_starts"][s], row["start"] + ends[e - 1]) for s, e, _ in spans]
+    anchors = [a for a in document["anchors"] if row["start"] <= a["start"] and a["end"] <= row["end"]]
+    assert mentions == [(a["start"], a["end"]) for a in anchors]
+    assert row["targets"] == [a["target"] for a in anchors]
+
+
+def test_demo_loads_with_datasets(demo):
+    datasets = pytest.importorskip("datasets")
+    loaded = datasets.load_dataset(str(demo[0] / "corpus"), cache_dir=str(demo[0].parent / "cache"))
+    tags = json.loads((demo[0] / "corpus" / "labels.json").read_text())["tags"]
+    assert set(loaded) == {"train", "validation"}
+    feature = loaded["train"].features["ner_tags"].feature
+    assert isinstance(feature, datasets.ClassLabel)
+    assert feature.names == tags
+    assert loaded["train"][0]["tokens"] == examples(demo[0] / "corpus", "train")[0]["tokens"]
+
+
+def test_same_bytes_again_and_up_to_date(demo, tmp_path):
+    code, _, err = run(cwd=tmp_path)
+    assert code == 0, err
+    assert_same_bytes(demo[0], tmp_path / "demo-corpus")
+    before = {name: path.stat().st_mtime_ns for name, path in tree(tmp_path / "demo-corpus").items()
+              if name != "manifest.json"}  # fmt: skip
+    code, _, err = run(cwd=tmp_path)
+    assert err.count("up to date") == 3
+    after = {name: path.stat().st_mtime_ns for name, path in tree(tmp_path / "demo-corpus").items()
+             if name != "manifest.json"}  # fmt: skip
+    assert before == after
+
+
+def test_changed_settings_redo_what_they_touch(demo, tmp_path):
+    run(cwd=tmp_path)
+    output = tmp_path / "demo-corpus"
+    documents = (output / "documents" / "part-00000.parquet").stat().st_mtime_ns
+    chosen = (output / "examples" / "reports" / "part-00000.json").stat().st_mtime_ns
+    code, out, err = run("--balance", "calibrated", "--alpha", "0.3", cwd=tmp_path)
+    assert code == 0, err
+    assert "calibrated, alpha 0.3" in out
+    assert err.count("up to date") == 2
+    assert (output / "examples" / "reports" / "part-00000.json").stat().st_mtime_ns == chosen
+    types = tmp_path / "types.nt"
+    types.write_text("<http://dbpedia.org/resource/Pisa> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "
+                     "<http://dbpedia.org/ontology/City> .\n")  # fmt: skip
+    code, _, err = run("--types", types, "--categories", "coarse4", cwd=tmp_path)
+    assert code == 0, err
+    assert err.count("up to date") == 1
+    assert (output / "documents" / "part-00000.parquet").stat().st_mtime_ns == documents
+    labels = json.loads((output / "corpus" / "labels.json").read_text())
+    assert labels["categories"] == ["ENTITY", "location", "organization", "person"]
+    code, _, err = run(cwd=tmp_path)
+    assert code == 0, err
+    assert_same_bytes(demo[0], output)
+
+
+def test_same_bytes_with_one_and_two_workers(multistream, tmp_path):
+    for workers in (1, 2):
+        code, _, err = run("--dump", multistream, "--output", f"out{workers}", "--workers", workers,
+                           "--balance", "calibrated", cwd=tmp_path)  # fmt: skip
+        assert code == 0, err
+    assert_same_bytes(tmp_path / "out1", tmp_path / "out2")
+
+
+def test_interrupted_run_goes_on(multistream, tmp_path):
+    arguments = ("--dump", multistream, "--output", "out", "--workers", 2)
+    for number in (signal.SIGINT, signal.SIGKILL):
+        process = start(*arguments, cwd=tmp_path, start_new_session=True)
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "out" / "documents").is_dir() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(2)
+        os.killpg(process.pid, number)
+        _, err = process.communicate(timeout=60)
+        if number == signal.SIGINT and process.returncode:
+            assert process.returncode == 130
+            assert err.strip() == "Stopped; the same command goes on from out."
+    code, _, err = run(*arguments, cwd=tmp_path)
+    assert code == 0, err
+    code, _, err = run(*arguments[:2], "--output", "undisturbed", "--workers", 1, cwd=tmp_path)
+    assert code == 0, err
+    assert_same_bytes(tmp_path / "out", tmp_path / "undisturbed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--dump", "missing.xml"], "missing.xml: no such file"),
+        (["--dump", "hello.txt"], "hello.txt: no MediaWiki export"),
+        (["--dump", DEMO, "--alpha", "1.5"], "--alpha 1.5: give a number from 0 to 1"),
+        (["--dump", DEMO, "--categories", "nope"], "unknown category set 'nope'"),
+        (["--dump", DEMO, "--ontology", "hello.txt"], "--ontology hello.txt: not readable as RDF"),
+        (["--dump", DEMO, "--infobox-mapping", "hello.txt"], "hello.txt: not a mappings export"),
+        (["--dump", DEMO, "--types", "hello.txt"], "--types hello.txt: no line"),
+        (["--dump", DEMO, "--types", "no.nt"], "--types no.nt: no such file"),
+        (["--dump", DEMO, "--exclude", "hello.txt"], "--exclude hello.txt: no line with a token"),
+        (["--dump", DEMO, "--sentence-model", "nltk"], "NLTK_DATA"),
+        (["--dump", DEMO, "--alhpa", "0.5"], "--alhpa 0.5: no flag of ours or Beam's"),
+        (["--dump", DEMO, "--runner", "DaskRunner"], "DaskRunner: refused"),
+        (["--dump", DEMO, "--output", "full"], "full: not empty, and no run made it"),
+        (["--dump", DEMO, "--min-tokens", "0"], "--min-tokens 0: give a number of at least 1"),
+    ],
+    ids=lambda value: "_".join(map(str, value[2:] or value)) if isinstance(value, list) else "",
+)
+def test_bad_input_is_one_line_and_changes_nothing(tmp_path, arguments, said):
+    (tmp_path / "hello.txt").write_text("hello\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("precious")
+    output = [] if "--output" in arguments else ["--output", "out"]
+    code, out, err = run(*arguments, *output, cwd=tmp_path)
+    assert code == 2
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert said in err
+    assert not (tmp_path / "out").exists()
+    assert [p.name for p in (tmp_path / "full").iterdir()] == ["thesis.txt"]
+
+
+def test_output_of_another_dump_is_refused(demo, tmp_path):
+    other = tmp_path / "other.xml"
+    other.write_text(DEMO.read_text().replace("Rome", "Roma"))
+    code, _, err = run("--dump", other, "--output", demo[0], cwd=tmp_path)
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    assert "made from another dump (demo.xml)" in err
+
+
+def test_import_of_pipeline_loads_no_torch_and_no_beam():
+    code = "import pipeline.corpus, ontology.entities, sys; print({'torch', 'apache_beam'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
