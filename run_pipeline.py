@@ -38,51 +38,110 @@ def parser() -> argparse.ArgumentParser:
         epilog="Every other flag goes to Beam, for example --runner and what it needs.",
     )  # fmt: skip
     group = main_parser.add_argument_group("input and output")
-    group.add_argument("--dump", nargs="+", action="extend", metavar="PATH",
-                       help="dump files, globs or directories, local or gs:// (default: the demo)")
+    group.add_argument(
+        "--dump",
+        nargs="+",
+        action="extend",
+        metavar="PATH",
+        help="dump files, globs or directories, local or gs:// (default: the demo)",
+    )
     group.add_argument("--output", metavar="DIR", help="folder of all outputs (demo: demo-corpus)")
     group.add_argument("--language", help="code, where the dump names none or a wrong one")
     group = main_parser.add_argument_group("run")
-    group.add_argument("--stage", choices=stages_names(), default="corpus",
-                       help="last stage to run; those before it run when they are not up to date")
-    group.add_argument("--workers", type=int, metavar="N",
-                       help="local worker processes (default: one per core)")
+    group.add_argument(
+        "--stage",
+        choices=stages_names(),
+        default="corpus",
+        help="last stage to run; those before it run when they are not up to date",
+    )
+    group.add_argument(
+        "--workers", type=int, metavar="N", help="local worker processes (default: one per core)"
+    )
     group.add_argument("--seed", type=int, default=0, help="of every random choice (default: 0)")
     group = main_parser.add_argument_group("extract: dump -> documents")
-    group.add_argument("--sentence-model", choices=config.SENTENCE_MODELS,
-                       default=defaults.sentence_model,
-                       help="Punkt trained on the dump itself, or NLTK's pre-trained model "
-                       "(NLTK_DATA) (default: dump)")
+    group.add_argument(
+        "--sentence-model",
+        choices=config.SENTENCE_MODELS,
+        default=defaults.sentence_model,
+        help="Punkt trained on the dump itself, or NLTK's pre-trained model "
+        "(NLTK_DATA) (default: dump)",
+    )
     group.add_argument("--list-items", action="store_true", help="keep the items of lists")
     group = main_parser.add_argument_group("resolve: titles -> classes")
-    group.add_argument("--types", nargs="+", action="extend", default=[], metavar="FILE",
-                       help="DBpedia instance-type files (.ttl, .nt; .bz2, .gz, .xz)")
+    group.add_argument(
+        "--types",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="DBpedia instance-type files (.ttl, .nt; .bz2, .gz, .xz)",
+    )
     group.add_argument("--ontology", metavar="FILE", help="DBpedia ontology (default: shipped)")
-    group.add_argument("--infobox-mapping", metavar="FILE",
-                       help="DBpedia's Mapping_xx.xml (default: shipped, English)")
+    group.add_argument(
+        "--infobox-mapping",
+        metavar="FILE",
+        help="DBpedia's Mapping_xx.xml (default: shipped, English)",
+    )
     group.add_argument("--no-infobox", action="store_true", help="classes from --types only")
     group = main_parser.add_argument_group("corpus: label, filter, balance")
-    group.add_argument("--categories", default=select.categories, metavar="SET",
-                       help="specific, nerbert315, nerbert212, coarse4, or a table 'class TAB "
-                       "category' (default: specific)")
-    group.add_argument("--min-entities", type=int, metavar="N",
-                       help="distinct entities a category needs (default: "
-                       f"{select.min_entities}; demo: {DEMO_MIN_ENTITIES})")
-    group.add_argument("--frequent", type=int, default=select.frequent, metavar="N",
-                       help="most frequent categories for the drop rule (default: %(default)s)")
-    group.add_argument("--drop-entity", default="3:0.3,4:0.5,5:0.7", metavar="N:P,...",
-                       help="drop probability by number of ENTITY mentions (default: %(default)s)")
+    group.add_argument(
+        "--categories",
+        default=select.categories,
+        metavar="SET",
+        help="specific, nerbert315, nerbert212, coarse4, or a table 'class TAB "
+        "category' (default: specific)",
+    )
+    group.add_argument(
+        "--min-entities",
+        type=int,
+        metavar="N",
+        help="distinct entities a category needs (default: "
+        f"{select.min_entities}; demo: {DEMO_MIN_ENTITIES})",
+    )
+    group.add_argument(
+        "--frequent",
+        type=int,
+        default=select.frequent,
+        metavar="N",
+        help="most frequent categories for the drop rule (default: %(default)s)",
+    )
+    group.add_argument(
+        "--drop-entity",
+        default="3:0.3,4:0.5,5:0.7",
+        metavar="N:P,...",
+        help="drop probability by number of ENTITY mentions (default: %(default)s)",
+    )
     group.add_argument("--min-tokens", type=int, default=select.min_tokens, metavar="N")
-    group.add_argument("--max-tokens", type=int, default=select.max_tokens, metavar="N",
-                       help="length of a sentence (default: "
-                       f"{select.min_tokens} to {select.max_tokens})")
-    group.add_argument("--exclude", nargs="+", action="extend", default=[], metavar="FILE",
-                       help="evaluation sets (CoNLL columns) to keep out of the corpus")
-    group.add_argument("--validation-share", type=float, default=select.validation_share,
-                       metavar="S", help="share of pages for validation (default: %(default)s)")
+    group.add_argument(
+        "--max-tokens",
+        type=int,
+        default=select.max_tokens,
+        metavar="N",
+        help=f"length of a sentence (default: {select.min_tokens} to {select.max_tokens})",
+    )
+    group.add_argument(
+        "--exclude",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="evaluation sets (CoNLL columns) to keep out of the corpus",
+    )
+    group.add_argument(
+        "--validation-share",
+        type=float,
+        default=select.validation_share,
+        metavar="S",
+        help="share of pages for validation (default: %(default)s)",
+    )
     group.add_argument("--balance", choices=config.BALANCES, default="category-first")
-    group.add_argument("--alpha", type=float, default=0.7, metavar="A",
-                       help="exponent of balancing, 0 to 1 (default: %(default)s)")
+    group.add_argument(
+        "--alpha",
+        type=float,
+        default=0.7,
+        metavar="A",
+        help="exponent of balancing, 0 to 1 (default: %(default)s)",
+    )
     return main_parser
 
 

@@ -1,1 +1,1 @@
-"""What the world is: classes, categories, titles, and the table that leads from a title to its category."""
+"""What the world is: classes, categories, titles, and the table from a title to its category."""

@@ -1,4 +1,4 @@
-"""Class -> category: the sets `specific`, `nerbert315`, `nerbert212`, `coarse4`, or a user's table."""
+"""Class -> category: `specific`, `nerbert315`, `nerbert212`, `coarse4`, or a user's table."""
 
 from __future__ import annotations
 

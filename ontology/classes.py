@@ -109,7 +109,7 @@ class ClassTree:
         return list(found)
 
     def known_name(self, name: str) -> str | None:
-        """The class that `name` stands for: itself, renamed, or written in other case; else None."""
+        """The class `name` stands for: itself, renamed, or written in other case; else None."""
         if name in self._parents:
             return name
         renamed = _RENAMED.get(name, name)

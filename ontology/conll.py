@@ -24,8 +24,8 @@ def read_columns(path: str) -> Iterator[ColumnSentence]:
     """The sentences of a column file (.xz, .bz2, .gz too).
 
     The tag is the last column. Columns are parted by tabs where a line has one, else by white
-    space; a leading index column is left out, lines without tag (comments, `IMGID:1`) are passed over,
-    `-DOCSTART-` ends a sentence.
+    space; a leading index column is left out, lines without tag (comments, `IMGID:1`) are passed
+    over, `-DOCSTART-` ends a sentence.
 
     Raises:
         ValueError: no line of the file holds a token and a tag.

@@ -124,7 +124,8 @@ class EntityTable:
             return np.zeros(0, np.int32)
         encoded = column.dictionary_encode()
         found = self.lookup_keys(title_keys(encoded.dictionary.to_pylist()))
-        return found[encoded.indices.to_numpy(zero_copy_only=False)]
+        indices: Int32 = encoded.indices.to_numpy(zero_copy_only=False)
+        return found[indices]
 
     def lookup_keys(self, keys: Keys) -> Int32:
         """Entity index of each title key, -1 for unknown ones, shape (keys,)."""
@@ -177,7 +178,7 @@ def _follow(
     pages = np.searchsorted(keys, sources[~is_redirect])
     following[pages] = pages  # an article under the same title wins
     step = following.copy()
-    for _ in range(int(len(keys)).bit_length()):
+    for _ in range(len(keys).bit_length()):
         further = step[step]  # twice as far each time
         if np.array_equal(further, step):
             break

@@ -1,6 +1,6 @@
-"""Makes the tables of facts in `ontology/data` from DBpedia's files and the paper's list.
+r"""Makes the tables of facts in `ontology/data` from DBpedia's files and the paper's list.
 
-    python -m ontology.tables --ontology ontology.owl.xz --mapping Mapping_en.xml.xz \\
+    python -m ontology.tables --ontology ontology.owl.xz --mapping Mapping_en.xml.xz \
         --names nerbert315.txt
 
 Sources: the DBpedia ontology and mappings wiki (CC BY-SA 3.0); Liu et al. 2021 (arXiv:2112.00405),
@@ -88,12 +88,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     _write(options.output / "nerbert315.tsv",
            "class, its name in Liu et al. 2021 (appendix B). Others take their nearest ancestor's.",
            sorted(classes.items()))  # fmt: skip
-    for file, table in (("nerbert212", merge_to(212, tree, classes)), ("coarse4", coarse(tree, classes))):
-        _write(options.output / f"{file}.tsv", "name of the 315, the name it becomes", sorted(table.items()))
+    merges = {"nerbert212": merge_to(212, tree, classes), "coarse4": coarse(tree, classes)}
+    for file, table in merges.items():
+        head = "name of the 315, the name it becomes"
+        _write(options.output / f"{file}.tsv", head, sorted(table.items()))
     mapping = InfoboxMapping.from_xml(options.mapping)
     _write(options.output / "infobox_en.tsv",
            "template, parameter, operator, value, class. Source: DBpedia mappings, CC BY-SA 3.0.",
-           ([name, c.parameter, c.operator, c.value, c.class_name] for name, c in mapping.rows()))  # fmt: skip
+           ([name, case.parameter, case.operator, case.value, case.class_name]
+            for name, case in mapping.rows()))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,10 @@ def sampling_weights(counts: Mapping[str, int], alpha: float) -> dict[str, float
 
 @dataclass(frozen=True)
 class Bags:
-    """Categories of sentences: entry i says that sentence `rows[i]` holds `categories[i]` as often
-    as `mentions[i]`; each pair of sentence and category occurs once.
+    """Categories of sentences.
+
+    Entry i says that sentence `rows[i]` holds `categories[i]` as often as `mentions[i]`; each pair
+    of sentence and category occurs once.
     """
 
     rows: Ints
@@ -70,7 +73,7 @@ class Bags:
 
     def sum_by_row(self, values: Floats) -> Floats:
         """Sum of `values` (one an entry) over the entries of each sentence."""
-        return np.bincount(self.rows, weights=values, minlength=self.n_rows)
+        return np.bincount(self.rows, weights=values, minlength=self.n_rows).astype(np.float64)
 
 
 def signatures(columns: Iterable[pa.ListArray], n_categories: int) -> tuple[Bags, Floats]:
@@ -78,16 +81,14 @@ def signatures(columns: Iterable[pa.ListArray], n_categories: int) -> tuple[Bags
     times: Counter[bytes] = Counter()
     for column in columns:
         bags = Bags.of_tags(column, n_categories)
-        pairs = np.stack([bags.categories, bags.mentions], axis=1).astype(np.int32)
+        pairs = np.stack([bags.categories, bags.mentions], axis=1).astype("<i4")
         bounds = np.searchsorted(bags.rows, np.arange(bags.n_rows + 1))
-        times.update(
-            pairs[first:last].tobytes() for first, last in zip(bounds, bounds[1:], strict=False)
-        )
+        times.update(pairs[first:last].tobytes() for first, last in pairwise(bounds))
     ordered = sorted(times)
     lengths = np.array([len(key) // 8 for key in ordered], np.int64)
-    pairs = np.frombuffer(b"".join(ordered), np.int32).reshape(-1, 2).astype(np.int64)
+    joined: Ints = np.frombuffer(b"".join(ordered), "<i4").reshape(-1, 2).astype(np.int64)
     rows = np.repeat(np.arange(len(ordered)), lengths)
-    bags = Bags(rows, pairs[:, 0], pairs[:, 1], len(ordered))
+    bags = Bags(rows, joined[:, 0], joined[:, 1], len(ordered))
     return bags, np.array([times[key] for key in ordered], float)
 
 
@@ -135,9 +136,10 @@ def calibrate(
     present = before > 0
     target = np.zeros(n_categories)
     target[present] = before[present] ** alpha
-    logs, scale, rounds = np.zeros(n_categories), 0.0, 0
+    logs, rounds = np.zeros(n_categories), 0
     per_row = np.maximum(bags.sum_by_row(bags.mentions.astype(float)), 1)
-    for rounds in range(1, MAX_ROUNDS + 1):
+    while rounds < MAX_ROUNDS:
+        rounds += 1
         means = bags.sum_by_row(bags.mentions * logs[bags.categories]) / per_row
         copies = times * np.exp(means - means.max(initial=0.0))
         copies *= times.sum() / copies.sum()
@@ -199,12 +201,12 @@ def whole_copies(expected: Floats, keys: Sequence[str], seed: int) -> Ints:
     rest = expected - floor
     copies = floor.astype(np.int64)
     for index in np.flatnonzero(rest > 0):
-        copies[index] += uniform(seed, "copies", keys[index]) < rest[index]
+        copies[index] += uniform(seed, "copies", keys[int(index)]) < rest[index]
     return copies
 
 
 def exponent(before: Mapping[str, int], after: Mapping[str, int]) -> float | None:
-    """Slope of log(after) on log(before) over categories present in both; None for fewer than two."""
+    """Slope of log(after) on log(before) over categories in both; None for fewer than two."""
     pairs = [(n, after.get(name, 0)) for name, n in before.items() if n and after.get(name, 0)]
     if len({n for n, _ in pairs}) < 2:
         return None

@@ -98,8 +98,8 @@ class _CountLinked(_PartDoFn):
                 linked += np.bincount(known, minlength=len(linked))
                 anchors[0] += len(entities) - len(known)
                 anchors[1:] += np.bincount(self._table.sources[known], minlength=len(SOURCES))
-            entities = np.flatnonzero(linked)
-            columns = [pa.array(entities, pa.int32()), pa.array(linked[entities])]
+            once = np.flatnonzero(linked)
+            columns = [pa.array(once, pa.int32()), pa.array(linked[once])]
             with parts.writer(part, LINKED) as writer:
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=LINKED))
             found = parts.finish(part, {"source": source.replace("\\", "/").rpartition("/")[2],
@@ -247,7 +247,9 @@ class _Balance(beam.DoFn):
         """Writes one split of a part, unless it is empty; counts what was written."""
         names = statistics["kept"]
         schema = corpus.schema(LabelSet(tuple(names)))
-        path = files.join(self._plan.corpus_folder, split, source.replace("\\", "/").rpartition("/")[2])
+        path = files.join(
+            self._plan.corpus_folder, split, source.replace("\\", "/").rpartition("/")[2]
+        )
         counts = np.zeros(len(names), np.int64)
         rows = lost = largest = tokens = 0
         with parts.writer_if_rows(path, schema) as write:
@@ -290,7 +292,7 @@ class _Finish(beam.DoFn):
         yield state
 
 
-class BuildCorpus(beam.PTransform):
+class BuildCorpus(beam.PTransform[Any, Any]):
     """Root -> the state of the finished stage; writes `examples/` and `corpus/`."""
 
     def __init__(self, plan: CorpusPlan, state: dict[str, Any]) -> None:
@@ -298,7 +300,7 @@ class BuildCorpus(beam.PTransform):
         self._plan = plan
         self._state = state
 
-    def expand(self, root: Any) -> PCollection:
+    def expand(self, root: Any) -> PCollection[Any]:
         plan = self._plan
         documents = root | "Documents" >> beam.Create(plan.documents) | beam.Reshuffle()
         linked = documents | "Count" >> beam.ParDo(_CountLinked(plan))
@@ -315,7 +317,7 @@ class BuildCorpus(beam.PTransform):
         return _once(root, "End", finish)
 
 
-def _once(root: Any, label: str, transform: beam.PTransform) -> PCollection:
+def _once(root: Any, label: str, transform: beam.PTransform[Any, Any]) -> PCollection[Any]:
     """Applies `transform` to a single element."""
     return root | f"{label} start" >> beam.Create([None]) | label >> transform
 

@@ -49,9 +49,9 @@ def dataset_card(
         "",
         f"# Weakly-labelled named entities of Wikipedia ({language})",
         "",
-        "Every mention is a link that an editor of Wikipedia made. Its category is the DBpedia class "
-        "of the page it leads to, `ENTITY` where that has none. Words without a link are not labelled, "
-        "even where they name an entity.",
+        "Every mention is a link that an editor of Wikipedia made. Its category is the DBpedia "
+        "class of the page it leads to, `ENTITY` where that has none. Words without a link are not "
+        "labelled, even where they name an entity.",
         "",
         f"Made from {', '.join(full['dumps'])}; classes from {sources}; sentences by Punkt "
         f"(`{full['sentence_model']}`).",
@@ -70,10 +70,10 @@ def dataset_card(
         "## Columns",
         "",
         f"`tokens` and `ner_tags` (strict IOB2, {len(labels.tags)} tags, also in `labels.json`); "
-        "`targets`, the page that each mention links to; `token_starts`, the first character of each "
-        "token, counted from `start`; `page_id`, `title`, `revision_id`, `sentence`, `start`, `end`: "
-        "where in which revision the sentence stands; `copy`, the number of a repeated example; "
-        "`id` is `page_id:sentence:copy`.",
+        "`targets`, the page that each mention links to; `token_starts`, the first character of "
+        "each token, counted from `start`; `page_id`, `title`, `revision_id`, `sentence`, `start`, "
+        "`end`: where in which revision the sentence stands; `copy`, the number of a repeated "
+        "example; `id` is `page_id:sentence:copy`.",
         "",
         "## Sentences dropped",
         "",
@@ -91,10 +91,10 @@ def dataset_card(
         "",
         "## Licence and attribution",
         "",
-        "Text of Wikipedia, by its authors, under CC BY-SA 4.0 (before June 2023: CC BY-SA 3.0) and "
-        "GFDL; classes of DBpedia, CC BY-SA 3.0. The revision of an example, with its authors, is at "
-        f"`https://{language}.wikipedia.org/w/index.php?title=TITLE&oldid=REVISION_ID`, from its "
-        "columns `title` and `revision_id`. What you make from it is under the same licence.",
+        "Text of Wikipedia, by its authors, under CC BY-SA 4.0 (before June 2023: CC BY-SA 3.0) "
+        "and GFDL; classes of DBpedia, CC BY-SA 3.0. The revision of an example, with its authors, "
+        f"is at `https://{language}.wikipedia.org/w/index.php?title=TITLE&oldid=REVISION_ID`, from "
+        "its columns `title` and `revision_id`. What you make from it is under the same licence.",
         "",
     ])  # fmt: skip
 

@@ -95,7 +95,7 @@ class BalanceSettings:
 
 
 def parse_drop_entity(text: str) -> tuple[tuple[int, float], ...]:
-    """"3:0.3,4:0.5" -> ((3, 0.3), (4, 0.5)), sorted.
+    """Parses a flag: "3:0.3,4:0.5" -> ((3, 0.3), (4, 0.5)), sorted.
 
     Raises:
         UserError: the text is not of that form.

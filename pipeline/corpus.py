@@ -1,4 +1,4 @@
-"""An example: one tagged sentence, as a row of Arrow columns; documents -> examples, batch by batch."""
+"""An example: one tagged sentence, as a row of Arrow columns; and documents -> examples."""
 
 from __future__ import annotations
 

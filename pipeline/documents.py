@@ -1,4 +1,4 @@
-"""A document: the plain text of a page, its sentences, and its anchors, as a row of Arrow columns."""
+"""A document: the plain text of a page, its sentences and anchors, as a row of Arrow columns."""
 
 from __future__ import annotations
 
@@ -100,5 +100,3 @@ def holes_by_sentence(text: str, spans: list[Span], holes: tuple[int, ...]) -> l
             if any(residue in sentence for residue in ("[[", "]]", "{{", "}}")):
                 flags[index] = True
     return flags
-
-

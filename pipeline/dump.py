@@ -125,7 +125,7 @@ class Site:
         return rest if number == ARTICLE else f"{self.namespace_names.get(number, '')}:{rest}"
 
     def interwiki(self, prefix: str) -> str | None:
-        """"languages" or "projects" when links with this prefix (lower case) leave the wiki."""
+        """Group ("languages", "projects") when links with this lower-case prefix leave the wiki."""
         return None if prefix in self.namespace_numbers else interwiki_prefixes().get(prefix)
 
 
@@ -170,7 +170,7 @@ def _database_language(root: etree._Element) -> str | None:
 
 
 def redirect_target(wikitext: str, site: Site) -> str | None:
-    """Normal title that a `#REDIRECT [[...]]` (or its localised word) leads to, without section."""
+    """Normal title that `#REDIRECT [[...]]` (or its localised word) leads to, without section."""
     words = "|".join(map(re.escape, ("REDIRECT", *language(site.language).redirect)))
     pattern = rf"\s*#(?:{words})\s*:?\s*\[\[([^\[\]|{{}}<>\n]+?)(?:\|[^\]\n]*)?\]\]"
     match = re.match(pattern, wikitext, re.IGNORECASE)
@@ -220,7 +220,8 @@ def _bad_page(xml: bytes, reason: str, detail: str) -> BadPage:
     page_id = re.search(rb"<id>\s*(\d{1,18})\s*</id>", head)
     title = re.search(rb"<title>([^<]*)</title>", head)
     return BadPage(reason, int(page_id[1]) if page_id else None,
-                   title[1].decode("utf-8", "replace") if title else None, detail[:200])  # fmt: skip
+                   title[1].decode("utf-8", "replace") if title else None,
+                   detail[:200])  # fmt: skip
 
 
 def split_pages(chunks: Iterable[tuple[bytes | None, bool]]) -> Iterator[bytes | BadPage]:

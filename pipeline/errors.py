@@ -1,6 +1,6 @@
 """Errors that a user can mend.
 
-UserError           one line: what, where, and what to do; the command line prints it and exits with 2
+UserError    one line: what, where, what to do; the command line prints it and exits with 2
 """
 
 from __future__ import annotations

@@ -122,7 +122,8 @@ def write_documents(
         for page in read_unit(unit):
             row: Row | BadPage | None
             if isinstance(page, Damage):
-                quarantine.append({"reason": page.reason, "byte": page.position, "detail": page.detail})
+                damage = {"reason": page.reason, "byte": page.position, "detail": page.detail}
+                quarantine.append(damage)
                 content[f"damage-{page.reason}"] += 1
                 continue
             pages["read"] += 1
@@ -142,8 +143,12 @@ def write_documents(
         lines = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in quarantine)
         name = unit.part.replace(".parquet", ".jsonl")
         files.write_bytes(files.join(part[: -len(unit.part)], "quarantine", name), lines.encode())
-    return {"unit": unit.index, "pages": dict(sorted(pages.items())),
-            "set_aside": dict(sorted(aside.items())), "content": dict(sorted(content.items()))}  # fmt: skip
+    return {
+        "unit": unit.index,
+        "pages": dict(sorted(pages.items())),
+        "set_aside": dict(sorted(aside.items())),
+        "content": dict(sorted(content.items())),
+    }
 
 
 def _row(page: Page, unit: Unit, model: SentenceModel, settings: ExtractSettings,
@@ -192,7 +197,7 @@ class _Finish(beam.DoFn):
         yield state
 
 
-class Extract(beam.PTransform):
+class Extract(beam.PTransform[Any, Any]):
     """Root -> the state of the finished stage; writes `documents/`."""
 
     def __init__(self, plan: ExtractPlan, state: dict[str, Any]) -> None:
@@ -200,7 +205,7 @@ class Extract(beam.PTransform):
         self._plan = plan
         self._state = state
 
-    def expand(self, root: Any) -> PCollection:
+    def expand(self, root: Any) -> PCollection[Any]:
         largest_first = sorted(self._plan.units, key=lambda unit: unit.start - unit.end)
         model = root | "Dump" >> beam.Create([None]) | beam.ParDo(_SentenceModel(self._plan))
         reports = (

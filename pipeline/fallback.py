@@ -35,6 +35,7 @@ def split_arguments(content: str) -> list[str]:
 
 
 def split_by_brackets(content: str) -> list[str]:
+    """Pieces of `content` between pipes that stand outside links and inner templates."""
     pieces: list[str] = []
     depth = start = 0
     for match in _DELIMITERS.finditer(content):

@@ -32,7 +32,7 @@ def join(folder: str, *names: str) -> str:
 
 
 def find(pattern: str) -> list[str]:
-    """Paths of the files that a path, glob or directory names, sorted; empty when there are none."""
+    """Paths of the files that a path, glob or directory names, sorted; empty for none."""
     if is_remote(pattern):
         tree = pattern.rstrip("/") + "/*"
         matches = _remote().match([pattern])[0].metadata_list
@@ -40,7 +40,9 @@ def find(pattern: str) -> list[str]:
     path = Path(pattern)
     if path.is_dir():
         return sorted(str(p) for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
-    return [pattern] if path.is_file() else sorted(p for p in glob.glob(pattern) if Path(p).is_file())
+    return (
+        [pattern] if path.is_file() else sorted(p for p in glob.glob(pattern) if Path(p).is_file())
+    )
 
 
 def is_used_folder(path: str) -> bool:

@@ -15,7 +15,7 @@ from pipeline.stable_hash import uniform
 from pipeline.tokens import UNSPACED
 
 NGRAM = 13
-"""Tokens of the n-grams that betray contamination. Source: Brown et al. 2020 (GPT-3), appendix C."""
+"""Tokens of n-grams that betray contamination. Source: Brown et al. 2020 (GPT-3), app. C."""
 
 REASONS = (
     "no-category", "frequent", "disambiguation-page", "hole", "repeated", "too-short", "too-long",
@@ -111,7 +111,7 @@ class Contamination:
             self.sizes.append(number + 1)
 
     def find(self, text: str) -> tuple[str, int, int] | None:
-        """How a sentence is in a set ("equal" or "13-gram"), index of the file, and its sentence."""
+        """How a sentence is in a set ("equal" or "13-gram"), index of the file, its sentence."""
         if not self._whole:
             return None
         words = normal_words(text)
@@ -140,5 +140,3 @@ class Drops:
         """Counts one sentence."""
         self.sentences[reason] += 1
         self.mentions[reason] += mentions
-
-

@@ -17,6 +17,7 @@ from pipeline import files
 
 Report = dict[str, Any]
 
+
 @contextmanager
 def writer(path: str, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
     """A Parquet file to write that appears under `path` whole when the block ends."""
@@ -28,9 +29,7 @@ def writer(path: str, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
 
 
 @contextmanager
-def writer_if_rows(
-    path: str, schema: pa.Schema
-) -> Iterator[Callable[[pa.RecordBatch], None]]:
+def writer_if_rows(path: str, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
     """A function that writes batches to `path`; no file is left when none has a row."""
     with ExitStack() as stack:
         parquet: list[pq.ParquetWriter] = []

@@ -14,7 +14,8 @@ _BEFORE, _AFTER, _MUTED = "#9aa5b1", "#d1495b", "#52606d"
 
 def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})
+    FigureCanvasAgg(figure)
+    figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()
 
 
@@ -45,7 +46,9 @@ def funnel(numbers: Mapping[str, Any]) -> bytes:
     """Sentences that came in, that went by reason, and that stayed."""
     sentences = numbers["sentences"]
     rows = [("sentences in documents", sentences["in"], _BEFORE)]
-    rows += [(f"dropped: {reason}", count, _AFTER) for reason, count in sentences["dropped"].items()]
+    rows += [
+        (f"dropped: {reason}", count, _AFTER) for reason, count in sentences["dropped"].items()
+    ]
     rows += [(f"{split} examples", count, _MUTED) for split, count in sentences["out"].items()]
     rows.append(("train after balancing", numbers["train_after_balancing"]["examples"], _MUTED))
     figure = Figure(figsize=(8, 0.6 + 0.34 * len(rows)), dpi=100, layout="constrained")

@@ -76,7 +76,8 @@ def _infobox_classes(
     column = batch.column("templates")
     names = column.flatten().dictionary_encode()
     mapped = np.array(
-        [resolve_redirect(name, redirects) in mapping for name in names.dictionary.to_pylist()] or [0],
+        [resolve_redirect(name, redirects) in mapping for name in names.dictionary.to_pylist()]
+        or [False],
         bool,
     )
     found = np.flatnonzero(mapped[names.indices.to_numpy(zero_copy_only=False)])
@@ -121,7 +122,9 @@ class _TypeFacts(beam.DoFn):
         if report is None:
             name = path.replace("\\", "/").rpartition("/")[2]
             counts = write_type_facts(path, part, self._plan.tree)
-            report = parts.finish(part, {"part": f"part-{number:05d}.parquet", "file": name, **counts})
+            report = parts.finish(
+                part, {"part": f"part-{number:05d}.parquet", "file": name, **counts}
+            )
         yield report
 
 
@@ -230,7 +233,7 @@ def open_table(folder: str) -> EntityTable:
         return EntityTable.open(local)  # the mapping outlives the file's name
 
 
-class Resolve(beam.PTransform):
+class Resolve(beam.PTransform[Any, Any]):
     """Root -> the state of the finished stage; writes `entities/`."""
 
     def __init__(self, plan: ResolvePlan, state: dict[str, Any]) -> None:
@@ -238,7 +241,7 @@ class Resolve(beam.PTransform):
         self._plan = plan
         self._state = state
 
-    def expand(self, root: Any) -> PCollection:
+    def expand(self, root: Any) -> PCollection[Any]:
         documents = root | "Documents" >> beam.Create(self._plan.documents) | beam.Reshuffle()
         redirects = documents | "Template redirects" >> beam.FlatMap(template_redirects)
         pages = documents | beam.ParDo(_PageFacts(self._plan), AsDict(redirects))

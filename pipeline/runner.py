@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import sys
@@ -10,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import UserError
 
@@ -72,7 +71,7 @@ class Runner:
             f"--direct_running_mode={mode}", *self.beam_args,
         ])  # fmt: skip
 
-    def run(self, stage: beam.PTransform, units: int) -> None:
+    def run(self, stage: beam.PTransform[Any, Any], units: int) -> None:
         """Runs a stage from the pipeline's root and waits for it."""
         import apache_beam as beam
 
@@ -121,9 +120,9 @@ def _workers_aside() -> Iterator[None]:
 def unknown_beam_flags(beam_args: Sequence[str]) -> list[str]:
     """Flags that no class of Beam's options knows."""
     from apache_beam.options import pipeline_options
-    from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.options.pipeline_options import PipelineOptions, _BeamArgumentParser
 
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    parser = _BeamArgumentParser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for cls in sorted(PipelineOptions.__subclasses__(), key=lambda c: c.__name__):
         if cls.__module__ == pipeline_options.__name__:
             cls._add_argparse_args(parser)
@@ -134,7 +133,7 @@ def unknown_beam_flags(beam_args: Sequence[str]) -> list[str]:
 
 
 def quiet_beam() -> None:
-    """Keeps Beam's own messages below warnings, and its remarks on absent extras, out of the way."""
+    """Keeps Beam's own messages, and its remarks on absent extras, out of the way."""
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
-    logging.getLogger("grpc").setLevel(logging.CRITICAL)  # it traces every channel that Ctrl-C cuts
+    logging.getLogger("grpc").setLevel(logging.CRITICAL)  # a trace for each cut channel
     logging.getLogger().addFilter(lambda record: "apitools" not in record.getMessage())

@@ -23,13 +23,11 @@ _NO_TEXT = (
     "ref references templatestyles indicator section mapframe maplink graph includeonly "
     "categorytree inputbox templatedata charinsert rss languages translate"
 ).split()
-_FORMULAS = "math chem ce hiero score syntaxhighlight source".split()
-_BLOCKS = "gallery timeline imagemap pre".split()
+_FORMULAS = ["math", "chem", "ce", "hiero", "score", "syntaxhighlight", "source"]
+_BLOCKS = ["gallery", "timeline", "imagemap", "pre"]
 _TAG_NAMES = "|".join([*_NO_TEXT, *_FORMULAS, *_BLOCKS, "nowiki", "poem"])
 _TAG = re.compile(rf"<!--|<({_TAG_NAMES})(?=[\s/>])", re.IGNORECASE)
-_CLOSING = {
-    name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _TAG_NAMES.split("|")
-}
+_CLOSING = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _TAG_NAMES.split("|")}
 _ESCAPES = {ord(c): f"&#{ord(c)};" for c in "<>[]{}|'=_-~!"}
 _LINE_START = re.compile(r"^[*#:; ]", re.MULTILINE)
 
@@ -88,9 +86,7 @@ def _end_of_tag(text: str, position: int) -> int:
     return position if end < 0 else end + 1
 
 
-def _extension(
-    text: str, match: re.Match[str], name: str, unclosed: set[str]
-) -> tuple[int, str]:
+def _extension(text: str, match: re.Match[str], name: str, unclosed: set[str]) -> tuple[int, str]:
     """End of an extension tag and what replaces it."""
     after = _end_of_tag(text, match.end())
     if text[after - 2 : after] == "/>":

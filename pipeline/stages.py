@@ -1,15 +1,15 @@
 """The three stages: what each is made from, whether it is up to date, and its place on disk.
 
-    extract   dump files                 -> documents/
-    resolve   documents, DBpedia's files -> entities/
-    corpus    documents, entities        -> examples/, corpus/
+extract   dump files                 -> documents/
+resolve   documents, DBpedia's files -> entities/
+corpus    documents, entities        -> examples/, corpus/
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -48,10 +48,10 @@ class Settings:
     dumps: tuple[str, ...]
     output: str
     language: str | None = None
-    extract: ExtractSettings = ExtractSettings()
-    resolve: ResolveSettings = ResolveSettings()
-    select: SelectSettings = SelectSettings()
-    balance: BalanceSettings = BalanceSettings()
+    extract: ExtractSettings = field(default_factory=ExtractSettings)
+    resolve: ResolveSettings = field(default_factory=ResolveSettings)
+    select: SelectSettings = field(default_factory=SelectSettings)
+    balance: BalanceSettings = field(default_factory=BalanceSettings)
 
 
 @dataclass(frozen=True)
@@ -289,6 +289,5 @@ def manifest(plan: Plan) -> dict[str, Any]:
 
 
 def sentence_model_name(plan: Plan) -> str:
-    """"dump", or "nltk:" and the language of NLTK's model."""
+    """Where the sentence model is from: "dump", or "nltk:" and the language of NLTK's model."""
     return plan.pretrained.source if plan.pretrained else "dump"
-

@@ -18,11 +18,11 @@ from pipeline.scanner import HOLE, NOTE
 _MONTHS = (
     "January February March April May June July August September October November December"
 ).split()
-_DATES = frozenset(
+_DATES = (
     "start date|end date|start date and age|end date and age|birth date|birth date and age|"
     "death date|death date and age|birth-date|death-date|birth date and age2|film date|"
-    "release date|launch date|date|dts|dob|dda|bda|start-date|end-date".split("|")
-)
+    "release date|launch date|date|dts|dob|dda|bda|start-date|end-date"
+).split("|")
 _NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?")
 _RANGE_WORDS = {
     "to": " to ", "and": " and ", "-": "–", "–": "–", "to(-)": " to ", "or": " or ", "by": " by ",
@@ -30,6 +30,7 @@ _RANGE_WORDS = {
 }  # fmt: skip
 
 Arguments = Sequence[str]
+Render = Callable[[Arguments, dict[str, str]], str]
 
 
 @cache
@@ -38,30 +39,41 @@ def _table() -> dict[str, Any]:
     return tomllib.loads(text)
 
 
+def _positional(index: int, prefix: str = "") -> Render:
+    """Renders a template as one of its arguments, after a prefix."""
+    return lambda args, named: prefix + _pick(args, named, index)
+
+
+def _constant(text: str) -> Render:
+    """Renders a template as a fixed text."""
+    return lambda args, named: text
+
+
+def _first(count: int | None) -> Render:
+    """Renders a template as its first arguments, parted by spaces; None for all."""
+    return lambda args, named: " ".join(args[:count])
+
+
 @cache
-def _renderers() -> dict[str, Callable[[Arguments, dict[str, str]], str]]:
+def _renderers() -> dict[str, Render]:
     """Template name -> text from its positional and named arguments."""
     table = _table()
-    found: dict[str, Callable[[Arguments, dict[str, str]], str]] = {}
+    found: dict[str, Render] = {}
     for place, names in table["argument"].items():
         index = -1 if place == "last" else int(place) - 1
-        found.update(dict.fromkeys(names, lambda args, named, i=index: _pick(args, named, i)))
-    for name, text in table["symbol"].items():
-        found[name] = lambda args, named, text=text: text
-    for name, prefix in table["prefix"].items():
-        found[name] = lambda args, named, prefix=prefix: prefix + _pick(args, named, 0)
-    for name in table["link"]["names"]:
-        found[name] = _link
+        found.update(dict.fromkeys(names, _positional(index)))
+    found.update({name: _constant(text) for name, text in table["symbol"].items()})
+    found.update({name: _positional(0, prefix) for name, prefix in table["prefix"].items()})
+    found.update(dict.fromkeys(table["link"]["names"], _link))
     found.update(dict.fromkeys(_DATES, _date))
     found.update({
         "convert": _convert, "cvt": _convert, "as of": _as_of, "frac": _fraction,
         "fraction": _fraction, "sfrac": _fraction, "val": _value, "chem": _joined, "gaps": _joined,
-        "nihongo": _nihongo, "nihongo2": lambda a, n: _pick(a, n, 0), "langx": _langx,
-        "linktext": _joined, "formatnum": lambda a, n: group_digits(_pick(a, n, 0)),
-        "bibleverse": lambda a, n: " ".join(a[:2]), "unité": lambda a, n: " ".join(a[:2]),
-        "date de naissance": lambda a, n: " ".join(a[:3]),
-        "date de décès": lambda a, n: " ".join(a[:3]), "date-": lambda a, n: " ".join(a),
-        "読み仮名": lambda a, n: f"{_pick(a, n, 0)}（{_pick(a, n, 1)}）",
+        "nihongo": _nihongo, "nihongo2": _positional(0), "langx": _langx,
+        "linktext": _joined, "formatnum": lambda args, named: group_digits(_pick(args, named, 0)),
+        "bibleverse": _first(2), "unité": _first(2),
+        "date de naissance": _first(3), "date de décès": _first(3), "date-": _first(None),
+        "読み仮名": lambda args, named: f"{_pick(args, named, 0)}（{_pick(args, named, 1)}）",
     })  # fmt: skip
     return found
 
@@ -163,7 +175,7 @@ def _joined(args: Arguments, named: dict[str, str]) -> str:
 
 
 def group_digits(number: str) -> str:
-    """"1234567.5" -> "1,234,567.5"; text that is no number stays."""
+    """Groups digits: "1234567.5" -> "1,234,567.5"; text that is no number stays."""
     match = re.fullmatch(r"([-−]?)(\d+)(\.\d+)?", number)
     return f"{match[1]}{int(match[2]):,}{match[3] or ''}" if match else number
 
@@ -191,7 +203,7 @@ def _nihongo(args: Arguments, named: dict[str, str]) -> str:
 
 
 def _date(args: Arguments, named: dict[str, str]) -> str:
-    """"2001|9|3" -> "September 3, 2001", with df=y "3 September 2001"; other text stays."""
+    """A date: "2001|9|3" -> "September 3, 2001", with df=y "3 September 2001"; other text stays."""
     parts = [arg for arg in args if arg and "=" not in arg][:3]
     if not parts or not parts[0].isdigit() or not all(p.isdigit() for p in parts[2:]):
         return " ".join(parts)

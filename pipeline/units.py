@@ -91,7 +91,9 @@ def inspect(path: str, language: str | None = None) -> InputFile:
             file.seek(max(0, size - _HEAD))
             digest = blake2b(start + file.read(_HEAD), digest_size=16).hexdigest()
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error}); check --dump") from None
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror or error}); check --dump"
+        ) from None
     compression = _compression(start)
     try:
         head = next(_pieces(path, compression, 0, size))[0] or b""
@@ -137,9 +139,7 @@ def cut(inputs: list[InputFile]) -> list[Unit]:
             size = min(max(wanted, MIN_UNIT[kind]), MAX_UNIT[kind])
             starts = _bz2_cuts(source, size) if kind == "bz2" else [*range(0, source.size, size)]
         for start, end in zip(starts, [*starts[1:], source.size], strict=True):
-            units.append(
-                Unit(len(units), source.path, source.compression, start, end, source.site)
-            )
+            units.append(Unit(len(units), source.path, source.compression, start, end, source.site))
     return units
 
 
@@ -230,9 +230,10 @@ def _pieces(path: str, compression: str, start: int, end: int) -> Iterator[tuple
                 yield block, position >= end
                 position += len(block)
         else:
-            stream = gzip.GzipFile(fileobj=file) if compression == "gz" else lzma.LZMAFile(file)
-            while block := stream.read1(_BLOCK):
-                yield block, False
+            opener = gzip.open if compression == "gz" else lzma.open
+            with opener(file) as stream:
+                while block := stream.read1(_BLOCK):
+                    yield block, False
 
 
 def _bz2_pieces(file: IO[bytes], start: int, end: int) -> Iterator[tuple[bytes, bool]]:

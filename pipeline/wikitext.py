@@ -66,9 +66,12 @@ _VARIANT_RULE = re.compile(r"-\{([^{}]*)\}-")
 
 
 _PARSER_FUNCTIONS = frozenset(
-    "lc uc lcfirst ucfirst formatnum ns nse urlencode anchorencode fullurl localurl canonicalurl plural "
-    "grammar gender int defaultsort displaytitle padleft padright filepath msg raw subst safesubst "
-    "pagename fullpagename namespace numberofarticles numberofpages protectionlevel language".split()
+    (
+        "lc uc lcfirst ucfirst formatnum ns nse urlencode anchorencode fullurl localurl "
+        "canonicalurl plural grammar gender int defaultsort displaytitle padleft padright "
+        "filepath msg raw subst safesubst pagename fullpagename namespace numberofarticles "
+        "numberofpages protectionlevel language"
+    ).split()
 )
 
 
@@ -204,7 +207,7 @@ class _Renderer:
 
     def _variant(self, match: re.Match[str]) -> str:
         """Text of a language-converter rule `-{...}-` in the variant listed first."""
-        flags, bar, rule = match[1].rpartition("|")
+        flags, _, rule = match[1].rpartition("|")
         codes = {flag.strip() for flag in flags.split(";")}
         if codes & {"H", "T", "-", "N", "D"}:
             return ""
@@ -350,7 +353,12 @@ def _reference(name: str) -> str | None:
     if name[0] != "#":
         return html5.get(name + ";")
     code = int(name[2:], 16) if name[1] in "xX" else int(name[1:])
-    if code in (9, 10, 13) or code > 0x10FFFF or 0xD800 <= code < 0xE000 or 0xFDD0 <= code <= 0xFDEF:
+    if (
+        code in (9, 10, 13)
+        or code > 0x10FFFF
+        or 0xD800 <= code < 0xE000
+        or 0xFDD0 <= code <= 0xFDEF
+    ):
         return " "
     return chr(code) if code >= 32 and not 127 <= code < 160 else ""
 
@@ -374,9 +382,11 @@ def _paragraphs(text: str, list_items: bool) -> list[str]:
                 if list_items and (item := stripped.lstrip("*#:; ")):
                     paragraphs += [" ".join(lines), item]
                     lines = []
-            elif first == "=" and len(stripped) > 2 and _HEADING.fullmatch(stripped):
-                prose = False
-            elif first == "|" or stripped.startswith(("{|", "----")):
+            elif (
+                (first == "=" and len(stripped) > 2 and _HEADING.fullmatch(stripped))
+                or first == "|"
+                or stripped.startswith(("{|", "----"))
+            ):
                 prose = False
         if prose:
             lines.append(stripped)
@@ -465,6 +475,7 @@ class _Output:
 
 def _without_empty_parentheses(paragraph: str) -> str:
     """Brackets whose content vanished go; separators next to a vanished note go."""
+
     def replacement(match: re.Match[str]) -> str:
         return HOLE if HOLE in match[0] else NOTE
 
@@ -493,4 +504,3 @@ def _is_hole(before: str, after: str) -> bool:
     if before and not _SENTENCE_END.search(before):
         return True
     return bool(after) and (after[0].islower() or after[0] in ",;:.)%’'")
-

@@ -21,7 +21,9 @@ DEMO = ROOT / "pipeline" / "data" / "demo.xml"
 
 def start(*arguments, cwd, **options):
     command = [sys.executable, str(ROOT / "run_pipeline.py"), *map(str, arguments)]
-    environment = {k: v for k, v in os.environ.items() if k != "NLTK_DATA"} | {"PYTHONHASHSEED": "random"}
+    environment = {k: v for k, v in os.environ.items() if k != "NLTK_DATA"} | {
+        "PYTHONHASHSEED": "random"
+    }
     return subprocess.Popen(command, cwd=cwd, env=environment, text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, **options)  # fmt: skip
 
@@ -66,7 +68,9 @@ def multistream(tmp_path_factory):
     pages = ("  <page>" + rest).replace("</mediawiki>", "")
     streams = [head]
     for copy in range(24):
-        altered = re.sub(r"<id>(\d+)</id>", lambda m, c=copy: f"<id>{int(m[1]) + 10_000 * c}</id>", pages)
+        altered = re.sub(
+            r"<id>(\d+)</id>", lambda m, c=copy: f"<id>{int(m[1]) + 10_000 * c}</id>", pages
+        )
         streams.append(altered)
     path = tmp_path_factory.mktemp("dump") / "enwiki-multistream.xml.bz2"
     path.write_bytes(b"".join(bz2.compress(s.encode()) for s in [*streams, "</mediawiki>\n"]))
@@ -124,9 +128,15 @@ def check_example(row, document, tags):
     names = [tags[label] for label in row["ner_tags"]]
     spans = tags_to_spans(names)
     assert spans == [(e.start, e.end, e.tag) for e in Entities([names], IOB2).entities[0]]
-    ends = [start + len(token) for start, token in zip(row["token_starts"], row["tokens"], strict=True)]
-    mentions = [(row["start"] + row["token_starts"][s], row["start"] + ends[e - 1]) for s, e, _ in spans]
-    anchors = [a for a in document["anchors"] if row["start"] <= a["start"] and a["end"] <= row["end"]]
+    ends = [
+        start + len(token) for start, token in zip(row["token_starts"], row["tokens"], strict=True)
+    ]
+    mentions = [
+        (row["start"] + row["token_starts"][s], row["start"] + ends[e - 1]) for s, e, _ in spans
+    ]
+    anchors = [
+        a for a in document["anchors"] if row["start"] <= a["start"] and a["end"] <= row["end"]
+    ]
     assert mentions == [(a["start"], a["end"]) for a in anchors]
     assert row["targets"] == [a["target"] for a in anchors]
 

@@ -6,7 +6,9 @@ from ontology.classes import ClassTree
 TREE = ClassTree.shipped()
 
 
-@pytest.mark.parametrize(("name", "size"), [("nerbert315", 315), ("nerbert212", 212), ("coarse4", 4)])
+@pytest.mark.parametrize(
+    ("name", "size"), [("nerbert315", 315), ("nerbert212", 212), ("coarse4", 4)]
+)
 def test_sizes(name, size):
     assert len(CategorySet.load(name).names(TREE)) == size
 
@@ -34,7 +36,10 @@ def test_merges_are_functions_of_the_315(coarser):
         ("BodyOfWater", ("BodyOfWater", "bodyofwater", "bodyofwater", "location")),
         ("Award", ("Award", "award", "award", ENTITY)),
         ("DartsPlayer", ("DartsPlayer", "dartplayer", "athlete", "person")),
-        ("AmericanFootballTeam", ("AmericanFootballTeam", "footballteam", "footballteam", "organization")),
+        (
+            "AmericanFootballTeam",
+            ("AmericanFootballTeam", "footballteam", "footballteam", "organization"),
+        ),
         (None, (ENTITY,) * 4),
     ],
 )

@@ -39,7 +39,7 @@ def test_known_name(name, known):
 def test_unreadable_ontology_names_the_file(tmp_path, text):
     path = tmp_path / "bad.owl"
     path.write_text(text)
-    with pytest.raises(ValueError, match="bad.owl"):
+    with pytest.raises(ValueError, match=r"bad\.owl"):
         ClassTree.from_owl(str(path))
 
 

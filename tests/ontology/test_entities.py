@@ -64,7 +64,9 @@ def test_against_brute_force():
     titles = [f"T{i}" for i in range(400)]
     pages = titles[:150]
     redirects = {t: draw.choice(titles + ["Nowhere"]) for t in titles[150:]}
-    types = [(draw.choice(titles), draw.choice(["Place", "City", "Agent", "Person"])) for _ in range(200)]
+    types = [
+        (draw.choice(titles), draw.choice(["Place", "City", "Agent", "Person"])) for _ in range(200)
+    ]
     table = build(pages, redirects, types)
 
     def final(title):

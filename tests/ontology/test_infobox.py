@@ -14,7 +14,7 @@ XML = """<mediawiki><page><title>Mapping en:Infobox band_or_singer</title><revis
 <page><title>Mapping en:Authority control</title><revision><text>{{TemplateMapping | mapToClass = owl:Thing}}</text></revision></page>
 <page><title>Mapping en:Infobox town</title><revision><text>{{TemplateMapping | mapToClass = Town}}</text></revision></page>
 <page><title>Mapping en:Town box</title><revision><text>#REDIRECT [[Mapping en:Infobox town]]</text></revision></page>
-</mediawiki>"""  # noqa: E501
+</mediawiki>"""
 
 
 @pytest.fixture

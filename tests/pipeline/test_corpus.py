@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import binomtest
 
 from ontology.categories import ENTITY
-from ontology.entities import EntityTable, PageFacts, TypeFacts
 from ontology.classes import ClassTree
+from ontology.entities import EntityTable, PageFacts, TypeFacts
 from ontology.labels import LabelSet
 from ontology.titles import title_keys
 from pipeline import balance, corpus, filters
@@ -52,7 +52,9 @@ def document(page_id, sentences, **columns):
             shown, _, target = piece.partition("|")
             if index % 2:
                 start = len(row["text"])
-                row["anchors"].append({"start": start, "end": start + len(shown), "target": target or shown})
+                row["anchors"].append(
+                    {"start": start, "end": start + len(shown), "target": target or shown}
+                )
             row["text"] += shown if index % 2 else piece
         row["sentence_ends"].append(len(row["text"]))
         row["sentence_holes"].append(False)
@@ -66,15 +68,21 @@ def batch_of(*rows):
 def select(batch, classes, exclude=(), frequent=(), **settings):
     table = table_of(classes)
     labelling = Labelling.of(table, _Specific(), TREE)
-    settings = SelectSettings(**{"min_entities": 0, "validation_share": 0.0, "min_tokens": 1, **settings})
-    selector = corpus.Selector(table, labelling, list(frequent), settings, filters.Contamination(exclude))
+    settings = SelectSettings(
+        **{"min_entities": 0, "validation_share": 0.0, "min_tokens": 1, **settings}
+    )
+    selector = corpus.Selector(
+        table, labelling, list(frequent), settings, filters.Contamination(exclude)
+    )
     selection = corpus.Selection()
     examples = selector.select(batch, selection)
     return examples["train"].to_pylist(), selection, LabelSet(labelling.names)
 
 
 def test_example_row():
-    row = document(7, ["First [x|Nowhere] one.", "Visit [New York|NY]'s [Met] and [home|Nowhere] now."])
+    row = document(
+        7, ["First [x|Nowhere] one.", "Visit [New York|NY]'s [Met] and [home|Nowhere] now."]
+    )
     examples, _, labels = select(batch_of(row), {"NY": "A", "Met": "B"})
     (example,) = examples
     assert example["id"] == "7:1:0"
@@ -159,7 +167,9 @@ def test_contamination_equal_and_13_tokens(tmp_path):
     words = [f"w{i}" for i in range(30)]
     path = tmp_path / "test.conll"
     sentences = [["Short", "[", "NY", "]", "line", "."], words]
-    path.write_text("\n\n".join("\n".join(f"{w}\tO" for w in s if w not in "[]") for s in sentences) + "\n")
+    path.write_text(
+        "\n\n".join("\n".join(f"{w}\tO" for w in s if w not in "[]") for s in sentences) + "\n"
+    )
     shared = lambda n: "[NY] x " + " ".join(words[5 : 5 + n]) + " y"  # noqa: E731
     row = document(1, ["Before [NY].", "Short [NY] line.", shared(12), shared(13), "After [NY]."])
     examples, selection, _ = select(batch_of(row), {"NY": "A"}, exclude=[str(path)])
@@ -173,7 +183,7 @@ def test_split_by_page_keeps_its_share():
     assert selection.sentences["validation"] % 2 == 0
     assert binomtest(selection.sentences["validation"] // 2, 3000, 0.1).pvalue > 1e-3
     assert {e["page_id"] for e in examples}.isdisjoint(
-        {i for i in range(3000)} - {e["page_id"] for e in examples}
+        set(range(3000)) - {e["page_id"] for e in examples}
     )
 
 

@@ -22,7 +22,9 @@ def test_kinds(namespace, redirect, kind):
 
 
 def test_article():
-    row = document(page("A [[foo]] is [[Bar|a bar]]. It has {{x}} parts.\n[[Category:C]]"), ENGLISH, MODEL)
+    row = document(
+        page("A [[foo]] is [[Bar|a bar]]. It has {{x}} parts.\n[[Category:C]]"), ENGLISH, MODEL
+    )
     assert row["text"] == "A foo is a bar. It has parts."
     assert row["anchors"] == [{"start": 9, "end": 14, "target": "Bar"}]  # no link to itself
     assert (row["sentence_starts"], row["sentence_ends"]) == ([0, 16], [15, 29])

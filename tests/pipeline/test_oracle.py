@@ -6,8 +6,8 @@ from walker import anchors
 
 from pipeline import units
 from pipeline.dump import Page
-from pipeline.wikitext import render
 from pipeline.stages import find_dumps
+from pipeline.wikitext import render
 
 RESIDUE = re.compile(r"\[\[|\]\]|\{\{|\}\}")
 

@@ -46,7 +46,21 @@ def test_no_sentence_ends_inside_an_anchor():
 
 def test_random_texts_are_split_as_nltk_splits_each_line():
     draw = random.Random(3)
-    words = ["Dr.", "U.S.", "Mr.", "one", "Two", "3.", "e.g.", "end.", "end?", "(end.)", '"end."', "...", "x)"]
+    words = [
+        "Dr.",
+        "U.S.",
+        "Mr.",
+        "one",
+        "Two",
+        "3.",
+        "e.g.",
+        "end.",
+        "end?",
+        "(end.)",
+        '"end."',
+        "...",
+        "x)",
+    ]
     for _ in range(500):
         line = " ".join(draw.choice(words) for _ in range(draw.randint(1, 14)))
         assert PLAIN.split_line(line) == list(PLAIN.tokenizer.span_tokenize(line))
@@ -75,7 +89,9 @@ def test_pretrained_decides_as_nltk_on_real_pages(shared, monkeypatch):
         for page in units.read_unit(unit):
             if isinstance(page, Page) and page.redirect is None:
                 for line in render(page.wikitext, ENGLISH).text.split("\n"):
-                    assert model.split_line(line) == (list(reference.span_tokenize(line)) if line else [])
+                    assert model.split_line(line) == (
+                        list(reference.span_tokenize(line)) if line else []
+                    )
                     lines += 1
     assert lines > 500
 
@@ -90,6 +106,8 @@ def test_model_does_not_depend_on_the_container(shared, tmp_path):
     models = []
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-        models.append(train_sentence_model(units.cut([units.inspect(str(tmp_path / name))]), seed=0))
+        models.append(
+            train_sentence_model(units.cut([units.inspect(str(tmp_path / name))]), seed=0)
+        )
     assert models[0] == models[1]
     assert len(models[0].contexts) > 1000

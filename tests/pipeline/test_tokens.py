@@ -16,7 +16,10 @@ def tokens(text, edges=()):
     ("text", "expected"),
     [
         ("I can't.", ["I", "ca", "n't", "."]),
-        ('He said "hi" and \'\'bye\'\'.', ["He", "said", '"', "hi", '"', "and", "''", "bye", "''", "."]),
+        (
+            "He said \"hi\" and ''bye''.",
+            ["He", "said", '"', "hi", '"', "and", "''", "bye", "''", "."],
+        ),
         ("東京はBonn市。", ["東", "京", "は", "Bonn", "市", "。"]),
         ("ภาษาไทย", list("ภาษาไทย")),
         ("서울 특별시", ["서울", "특별시"]),

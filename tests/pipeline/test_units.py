@@ -85,7 +85,9 @@ BAD = {
 def test_bad_page_between_good_ones(tmp_path, reason):
     path = tmp_path / "dump.xml"
     bad = BAD[reason] + b"\n"
-    path.write_bytes(HEAD.encode() + BODY[0].encode() + bad + "".join(BODY[1:4]).encode() + b"</mediawiki>")
+    path.write_bytes(
+        HEAD.encode() + BODY[0].encode() + bad + "".join(BODY[1:4]).encode() + b"</mediawiki>"
+    )
     found = pages_of(path)
     assert titles(found) == [f"Seite {i}" for i in range(4)]
     aside = [page for page in found if isinstance(page, BadPage)]
@@ -101,7 +103,9 @@ def test_entity_bomb_is_never_expanded(tmp_path):
     assert [page.reason for page in found if isinstance(page, BadPage)] == ["undefined-entity"]
 
 
-@pytest.mark.parametrize("name", ["single.xml.bz2", "multi.xml.bz2", "x.xml.gz", "x.xml.xz", "plain.xml"])
+@pytest.mark.parametrize(
+    "name", ["single.xml.bz2", "multi.xml.bz2", "x.xml.gz", "x.xml.xz", "plain.xml"]
+)
 def test_truncated_file_keeps_whole_pages(tmp_path, name):
     big = [xml_page(i, f"{i} {i * i} {i**3} " * 300) for i in range(300)]
     whole = (HEAD + "".join(big)).encode()
@@ -206,6 +210,8 @@ def test_every_real_dump_is_read_to_the_last_page(shared):
         pages = [p for p in found if isinstance(p, Page)]
         redirects = sum(p.redirect is not None and p.namespace == 0 for p in pages)
         assert len(pages) == n_pages, name
-        assert redirects == n_redirects or sum(p.redirect is not None for p in pages) == n_redirects, name
+        assert (
+            redirects == n_redirects or sum(p.redirect is not None for p in pages) == n_redirects
+        ), name
         cut_off = [p.reason for p in found if not isinstance(p, Page)]
         assert cut_off == (["cut-off"] if name.startswith("vi") else []), name

@@ -124,7 +124,9 @@ def test_templates_and_holes(wikitext, text, holes):
 
 
 def test_templates_of_the_page_in_order():
-    rendered = render("{{infobox a\n| k = [[x|y]] {{b|1}}\n| 2\n| z=\n}}\n* {{Template:C}} {{cite web|x}}")
+    rendered = render(
+        "{{infobox a\n| k = [[x|y]] {{b|1}}\n| 2\n| z=\n}}\n* {{Template:C}} {{cite web|x}}"
+    )
     assert [t.name for t in rendered.templates] == ["Infobox a", "B", "C", "Cite web"]
     assert rendered.templates[0].arguments == ("k=y 1", "1=2")
 
@@ -149,9 +151,7 @@ def test_quotes(line, text):
 
 MARKUP = st.lists(
     st.sampled_from(
-        "[[ ]] {{ }} {{{ }}} | [ ] ''' '' {| |} |- ! <ref> </ref> <nowiki> </nowiki> <!-- --> <br> "
-        "http://x [http://y == * : # ; &amp; &#91; -{ }- __TOC__ File: Category: :fr: # a b É 東 "
-        "<div> </div> <math> \ufdd0 \x00 ' = <table> </table> {{convert|1|km}} {{IPA|x}} ( )".split(" ")
+        ["[[", "]]", "{{", "}}", "{{{", "}}}", "|", "[", "]", "'''", "''", "{|", "|}", "|-", "!", "<ref>", "</ref>", "<nowiki>", "</nowiki>", "<!--", "-->", "<br>", "http://x", "[http://y", "==", "*", ":", "#", ";", "&amp;", "&#91;", "-{", "}-", "__TOC__", "File:", "Category:", ":fr:", "#", "a", "b", "É", "東", "<div>", "</div>", "<math>", "\ufdd0", "\x00", "'", "=", "<table>", "</table>", "{{convert|1|km}}", "{{IPA|x}}", "(", ")"]
         + ["\n", " ", "\n\n"]
     ),
     max_size=40,
