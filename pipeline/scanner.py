@@ -13,7 +13,9 @@ HOLE = "\ufdd0"
 """Text was here that a reader sees and we do not have."""
 NOTE = "\ufdd3"
 """Something was here that carries no running text: a footnote, a sound file."""
-MARKERS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4"
+OPEN, SEPARATOR, CLOSE = "\ufdd1", "\ufdd4", "\ufdd2"
+"""Around a link on its way through the later passes: OPEN index SEPARATOR text CLOSE."""
+MARKERS = HOLE + NOTE + OPEN + SEPARATOR + CLOSE
 _NOTHING = "&#8203;"
 """A zero-width space: it parts a link from its trail and a quote from the next, then goes."""
 MAX_DEPTH = 40

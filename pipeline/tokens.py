@@ -17,10 +17,11 @@ UNSPACED = (
     "\u0f00-\u0fff"  # Tibetan
     "\u1000-\u109f\uaa60-\uaa7f"  # Burmese
     "\u1780-\u17ff"  # Khmer
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b"  # Han radicals, marks and numerals
-    "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Kana
+    "\u2e80-\u2fdf\u3001-\u303f"  # Han radicals, CJK punctuation
+    "\u3040-\u30ff\u31f0-\u31ff"  # Kana
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
-    "\U00020000-\U0003ffff"
+    "\uff01-\uff9f"  # full-width forms, half-width kana
+    "\U00020000-\U0003ffff"  # Han, rare
 )
 """Characters of scripts written without spaces, as the body of a regular-expression class."""
 

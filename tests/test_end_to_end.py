@@ -1,52 +1,15 @@
 """Whole runs, as a user starts them: the demo dump, workers, resuming, bad input."""
 
-import filecmp
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from seqeval.scheme import IOB2, Entities
-
-from ontology.labels import tags_to_spans
-
-ROOT = Path(__file__).parent.parent
-DEMO = ROOT / "pipeline" / "data" / "demo.xml"
-
-
-def start(*arguments, cwd, **options):
-    command = [sys.executable, str(ROOT / "run_pipeline.py"), *map(str, arguments)]
-    environment = {k: v for k, v in os.environ.items() if k != "NLTK_DATA"} | {
-        "PYTHONHASHSEED": "random"
-    }
-    return subprocess.Popen(command, cwd=cwd, env=environment, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, **options)  # fmt: skip
-
-
-def run(*arguments, cwd):
-    process = start(*arguments, cwd=cwd)
-    out, err = process.communicate(timeout=300)
-    return process.returncode, out, err
-
-
-def tree(folder):
-    return {str(p.relative_to(folder)): p for p in sorted(Path(folder).rglob("*")) if p.is_file()}
-
-
-def assert_same_bytes(one, other):
-    assert tree(one).keys() == tree(other).keys()
-    for name, path in tree(one).items():
-        assert filecmp.cmp(path, tree(other)[name], shallow=False), name
-
-
-def examples(corpus, split):
-    return [row for path in sorted(Path(corpus, split).glob("*.parquet"))
-            for row in pq.read_table(path).to_pylist()]  # fmt: skip
+from runs import DEMO, assert_same_bytes, check_example, examples, run, start, tree
 
 
 @pytest.fixture(scope="session")
@@ -113,32 +76,6 @@ def test_demo_examples_are_sound(demo):
         for row in rows:
             check_example(row, documents[row["page_id"]], tags)
     assert pages["train"].isdisjoint(pages["validation"])
-
-
-def check_example(row, document, tags):
-    """Tokens give back the text, mentions are just the anchors, tags are strict IOB2."""
-    text = document["text"][row["start"] : row["end"]]
-    position, rebuilt = 0, ""
-    for token, offset in zip(row["tokens"], row["token_starts"], strict=True):
-        assert text[position:offset].strip() == ""
-        assert text[offset : offset + len(token)] == token
-        rebuilt += text[position:offset] + token
-        position = offset + len(token)
-    assert rebuilt == text
-    names = [tags[label] for label in row["ner_tags"]]
-    spans = tags_to_spans(names)
-    assert spans == [(e.start, e.end, e.tag) for e in Entities([names], IOB2).entities[0]]
-    ends = [
-        start + len(token) for start, token in zip(row["token_starts"], row["tokens"], strict=True)
-    ]
-    mentions = [
-        (row["start"] + row["token_starts"][s], row["start"] + ends[e - 1]) for s, e, _ in spans
-    ]
-    anchors = [
-        a for a in document["anchors"] if row["start"] <= a["start"] and a["end"] <= row["end"]
-    ]
-    assert mentions == [(a["start"], a["end"]) for a in anchors]
-    assert row["targets"] == [a["target"] for a in anchors]
 
 
 def test_demo_loads_with_datasets(demo):

@@ -10,7 +10,7 @@ from mwparserfromhell import nodes
 
 from pipeline.dump import Site
 from pipeline.languages import language
-from pipeline.wikitext import decode_references
+from pipeline.references import decode_references
 
 SKIPPED_TAGS = {
     "ref", "references", "table", "gallery", "math", "timeline", "imagemap", "pre", "source",
