@@ -240,7 +240,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"Stopped; the same command goes on from {settings.output}.", file=sys.stderr)
         return 130
-    if options.stage == "corpus":
+    if options.stage != "corpus":
+        print(f"Done up to {options.stage}: {settings.output}")
+    else:
         print(report.summary(files.read_json(files.join(plan.corpus.path, "report.json"))))
         print(f"corpus     {plan.corpus.path}")
     return 0

@@ -331,6 +331,7 @@ def corpus_plan(plan: stages.Plan) -> CorpusPlan:
         pages=counts.get("pages", {}), set_aside=counts.get("set_aside", {}),
         content=counts.get("content", {}),
         types=tuple(plan.entities.state["made_from"]["types_files"]),
+        types_files=(plan.entities.found() or {}).get("counts", {}).get("types_files", []),
         sentence_model=stages.sentence_model_name(plan),
     )  # fmt: skip
     return CorpusPlan(

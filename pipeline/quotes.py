@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-_LINE = re.compile(r"[^\n]*''[^\n]*")
 _RUN = re.compile(r"''+")
 
 
@@ -14,11 +13,13 @@ def strip_quotes(text: str) -> str:
     Source: MediaWiki, Parser::doQuotes (rules for four and more apostrophes, and for a line with an
     odd number of both bold and italic marks).
     """
-    return _LINE.sub(_strip_line, text) if "''" in text else text
+    if "''" not in text:
+        return text
+    lines = text.split("\n")
+    return "\n".join(_strip_line(line) if "''" in line else line for line in lines)
 
 
-def _strip_line(match: re.Match[str]) -> str:
-    line = match[0]
+def _strip_line(line: str) -> str:
     runs = [(m.start(), m.end() - m.start()) for m in _RUN.finditer(line)]
     kept = [_literal(length) for _, length in runs]
     bold = sum(length - extra in (3, 5) for (_, length), extra in zip(runs, kept, strict=True))

@@ -14,6 +14,7 @@ from pipeline import card, files, parts, plots
 from pipeline.balance import exponent, sampling_weights
 from pipeline.config import BalanceSettings, SelectSettings, as_dict
 from pipeline.corpus import COLUMNS, SPLITS, Selection
+from pipeline.filters import REASONS
 
 Statistics = dict[str, Any]
 
@@ -28,6 +29,7 @@ class CardFacts:
     set_aside: Mapping[str, int]
     content: Mapping[str, int]
     types: tuple[str, ...]
+    types_files: Sequence[Mapping[str, Any]]
     sentence_model: str
 
 
@@ -53,7 +55,7 @@ def sum_selections(reports: Sequence[parts.Report]) -> Statistics:
     for report in reports:
         _add(summed, {key: report[key] for key in summed})
     for key in ("dropped_sentences", "dropped_mentions"):
-        summed[key] = dict(sorted(summed[key].items()))
+        summed[key] = {reason: summed[key][reason] for reason in REASONS if reason in summed[key]}
     return summed
 
 
@@ -111,6 +113,7 @@ def full_report(
         },
         "coverage": {
             "anchors": anchors, "typed_share": round(typed / total, 4) if total else None,
+            "types_files": list(facts.types_files),
         },
         "categories": {
             "kept": len(kept) - 1,
