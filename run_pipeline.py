@@ -111,7 +111,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="N:P,...",
         help="drop probability by number of ENTITY mentions (default: %(default)s)",
     )
-    group.add_argument("--min-tokens", type=int, default=select.min_tokens, metavar="N")
+    group.add_argument(
+        "--min-tokens",
+        type=int,
+        default=select.min_tokens,
+        metavar="N",
+        help="shorter sentences are dropped (default: %(default)s)",
+    )
     group.add_argument(
         "--max-tokens",
         type=int,
@@ -134,7 +140,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="S",
         help="share of pages for validation (default: %(default)s)",
     )
-    group.add_argument("--balance", choices=config.BALANCES, default="category-first")
+    group.add_argument(
+        "--balance",
+        choices=config.BALANCES,
+        default="category-first",
+        help="how train examples are repeated (default: category-first)",
+    )
     group.add_argument(
         "--alpha",
         type=float,

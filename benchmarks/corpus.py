@@ -52,8 +52,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         dump = Path(folder) / "enwiki-large-multistream.xml.bz2"
         megabytes = enlarge(options.dump, dump, options.copies) / 1e6
-        command = [sys.executable, "run_pipeline.py", "--dump", str(dump), "--output", f"{folder}/out",
-                   "--workers", str(options.workers)]  # fmt: skip
+        command = [sys.executable, "run_pipeline.py", "--dump", str(dump)]
+        command += ["--output", f"{folder}/out", "--workers", str(options.workers)]
         types = ["--types", *options.types] if options.types else []
         for stage in STAGES:
             row = measured([*command, *types, "--stage", stage])

@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from runs import run
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("NERBERT_SHARED", ROOT.parent / "shared"))
@@ -13,3 +14,11 @@ def shared() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip(f"no real data: {SHARED / 'data'} is missing (NERBERT_SHARED names the folder)")
     return SHARED / "data"
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    code, out, err = run(cwd=folder)
+    assert code == 0, err
+    return folder / "demo-corpus", out, err

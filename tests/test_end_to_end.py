@@ -13,14 +13,6 @@ from runs import DEMO, assert_same_bytes, check_example, examples, run, start, t
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo")
-    code, out, err = run(cwd=folder)
-    assert code == 0, err
-    return folder / "demo-corpus", out, err
-
-
-@pytest.fixture(scope="session")
 def multistream(tmp_path_factory):
     """The demo dump 24 times over, as a multistream file that is cut into several units."""
     import bz2

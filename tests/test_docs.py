@@ -1,0 +1,58 @@
+"""The README says what the program does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import run_pipeline
+from ontology.entities import EntityTable
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_quick_start_output_is_real(demo):
+    _, out, err = demo
+    shown = [
+        line.strip()
+        for line in README.split("In a minute")[1].split("The corpus is a folder")[0].splitlines()
+    ]
+    for line in out.splitlines():
+        assert line.strip() in shown
+    assert err.splitlines()[0] in shown
+
+
+def test_tagged_sentence_is_of_the_demo(demo):
+    from runs import examples
+
+    sentence = re.search(r"^    (\S+/[OB]\S* .*)$", README, re.MULTILINE)[1]
+    tokens = [pair.rpartition("/")[0] for pair in sentence.split()]
+    assert tokens in [row["tokens"] for row in examples(demo[0] / "corpus", "train")]
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/data-format.md"])
+def test_flags_and_files_that_are_named_exist(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    known = run_pipeline.parser().format_help()
+    beam = {"--runner", "--project", "--region", "--temp_location", "--help"}
+    beam |= {
+        "--staging_location",
+        "--setup_file",
+        "--sdk_location",
+        "--machine_type",
+        "--max_num_workers",
+    }
+    for flag in set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", text)) - beam - {"--dump"}:
+        assert flag in known, flag
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / document).parent.joinpath(link).exists(), link
+
+
+def test_every_flag_has_help():
+    for action in run_pipeline.parser()._actions:
+        assert action.help, action.dest
+
+
+def test_entity_table_example(demo):
+    assert EntityTable.open(demo[0] / "entities").class_of("Big Apple") == "City"
