@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -72,6 +73,12 @@ def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool =
     return row
 
 
+@cache
+def _disambiguation_templates(code: str) -> frozenset[str]:
+    names = language(code).disambiguation + language("en").disambiguation
+    return frozenset(normal_title(name).lower() for name in names)
+
+
 def is_disambiguation(page: Page, rendered: Rendered, site: Site) -> bool:
     """Whether the page only lists what a name may mean.
 
@@ -80,8 +87,7 @@ def is_disambiguation(page: Page, rendered: Rendered, site: Site) -> bool:
     """
     if page.title.endswith("(disambiguation)") or "__DISAMBIG__" in page.wikitext:
         return True
-    names = language(site.language).disambiguation + language("en").disambiguation
-    known = {normal_title(name).lower() for name in names}
+    known = _disambiguation_templates(site.language)
     return any(template.name.lower() in known for template in rendered.templates)
 
 

@@ -35,8 +35,8 @@ _LINE_START = re.compile(r"^[*#:; ]", re.MULTILINE)
 
 _BRACES = re.compile(r"\{\{+|\}\}+")
 _WIKI_TABLE = re.compile(r"^[ \t:]*(\{\|)|^[ \t]*(\|\})", re.MULTILINE)
-_HTML_TABLE = re.compile(r"(<table\b[^<>]*>)|(</table\s*>)", re.IGNORECASE)
-_HTML_LIST = re.compile(r"(<[uod]l\b[^<>]*>)|(</[uod]l\s*>)", re.IGNORECASE)
+_HTML_TABLE = re.compile(r"<(?:(table\b[^<>]*>)|(/table\s*>))", re.IGNORECASE)
+_HTML_LIST = re.compile(r"<(?:([uod]l\b[^<>]*>)|(/[uod]l\s*>))", re.IGNORECASE)
 
 
 def strip_tags(text: str) -> str:
@@ -164,7 +164,7 @@ def drop_tables(text: str, list_items: bool) -> str:
     if "{|" in text:
         text = _drop_nested(text, _WIKI_TABLE)
         text = re.sub(r"^[ \t:]*\{\|[^\n]*(?:\n[ \t]*[|!][^\n]*)*", "\n", text, flags=re.MULTILINE)
-    if "<" in text:
+    if "</" in text:
         text = _drop_nested(text, _HTML_TABLE)
         if not list_items:
             text = _drop_nested(text, _HTML_LIST)

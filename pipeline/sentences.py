@@ -23,8 +23,30 @@ from pipeline.wikitext import Anchor
 Span = tuple[int, int]
 
 _PUNKT_END = re.compile(r"[.?!]")
+_SIMPLE_CONTEXT = re.compile(r"([^\W\d_]{2,})([.?!])\s+\S")
 _FULL_STOP = re.compile(r"[「『（(【《〈]|[」』）)】》〉]|[。！？｡]+|[।॥۔؟։።။]+(?=\s)")
 """Ends of sentences that Punkt does not know, and brackets that keep them from ending one."""
+
+
+class _Tokenizer(PunktSentenceTokenizer):
+    """NLTK's tokenizer, with a short cut to the decision it takes most often.
+
+    A full stop after a word of letters, at least two, that is neither an abbreviation nor the first
+    of a collocation, and before white space, ends a sentence whatever follows; so does a question
+    or exclamation mark after such a word. (First pass: the token is a sentence break. Second pass:
+    only collocations, abbreviations, initials and numbers are looked at again.)
+    """
+
+    def __init__(self, parameters: PunktParameters) -> None:
+        super().__init__(parameters)
+        self._no_break = set(parameters.abbrev_types)
+        self._no_break.update(first for first, _ in parameters.collocations)
+
+    def text_contains_sentbreak(self, text: str) -> bool:
+        simple = _SIMPLE_CONTEXT.match(text)
+        if simple and (simple[2] != "." or simple[1].lower() not in self._no_break):
+            return True
+        return bool(super().text_contains_sentbreak(text))
 
 
 @dataclass(frozen=True)
@@ -105,14 +127,14 @@ class SentenceModel:
 
     @cached_property
     def tokenizer(self) -> Any:
-        """NLTK's own tokenizer with these parameters."""
+        """NLTK's tokenizer with these parameters."""
         parameters = PunktParameters()
         parameters.abbrev_types = set(self.abbreviations)
         parameters.collocations = set(self.collocations)
         parameters.sent_starters = set(self.starters)
         for word, contexts in self.contexts:
             parameters.ortho_context[word] = contexts
-        return PunktSentenceTokenizer(parameters)
+        return _Tokenizer(parameters)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "tokenizer"}

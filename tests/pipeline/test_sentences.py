@@ -1,13 +1,14 @@
 import random
 
 import pytest
-from nltk.tokenize.punkt import PunktTokenizer
+from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer, PunktTokenizer
 
 from pipeline import units
 from pipeline.dump import ENGLISH, Page
 from pipeline.errors import UserError
 from pipeline.extract import train_sentence_model
-from pipeline.sentences import SentenceModel
+from pipeline.sentences import SentenceModel, _split_full_stops
+from pipeline.stages import find_dumps
 from pipeline.wikitext import Anchor, render
 
 PLAIN = SentenceModel("test", abbreviations=("dr", "u.s"))
@@ -44,26 +45,28 @@ def test_no_sentence_ends_inside_an_anchor():
         assert not any(a.start < end < a.end or a.start < start < a.end for a in anchors)
 
 
+def nltk_tokenizer(model):
+    """NLTK's own class with the parameters of a model."""
+    parameters = PunktParameters()
+    parameters.abbrev_types = set(model.abbreviations)
+    parameters.collocations = set(model.collocations)
+    parameters.sent_starters = set(model.starters)
+    parameters.ortho_context.update(model.contexts)
+    return PunktSentenceTokenizer(parameters)
+
+
 def test_random_texts_are_split_as_nltk_splits_each_line():
     draw = random.Random(3)
-    words = [
-        "Dr.",
-        "U.S.",
-        "Mr.",
-        "one",
-        "Two",
-        "3.",
-        "e.g.",
-        "end.",
-        "end?",
-        "(end.)",
-        '"end."',
-        "...",
-        "x)",
-    ]
-    for _ in range(500):
+    words = ["Dr.", "U.S.", "Mr.", "one", "Two", "3.", "e.g.", "end.", "end?", "(end.)", '"end."', "...",
+             "x)", "see.", "A.", "b.", "wow!", "no.?", "Saint.", "“q.”", "é.", "1990.", "co-op.", "_a."]  # fmt: skip
+    model = SentenceModel(
+        "test", ("co", "dr", "e.g", "op", "u.s"), (("end", "two"), ("see", "saint")), ("two",),
+        (("dr", 8), ("one", 32), ("two", 20)),
+    )  # fmt: skip
+    reference = nltk_tokenizer(model)
+    for _ in range(3000):
         line = " ".join(draw.choice(words) for _ in range(draw.randint(1, 14)))
-        assert PLAIN.split_line(line) == list(PLAIN.tokenizer.span_tokenize(line))
+        assert model.split_line(line) == list(reference.span_tokenize(line)), line
 
 
 def test_json_round_trip():
@@ -94,6 +97,28 @@ def test_pretrained_decides_as_nltk_on_real_pages(shared, monkeypatch):
                     )
                     lines += 1
     assert lines > 500
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["enwiki-latest-*", "ukwiki-*multistream.xml.bz2", "ltgwiki-*", "nlwiki-*", "viwiki-*"],
+)
+def test_trained_model_decides_as_nltk_on_a_slice(shared, pattern):
+    (path,) = find_dumps([str(shared / "dumps" / pattern)])
+    source = units.inspect(path)
+    cut = units.cut([source])
+    model = train_sentence_model(cut, seed=0)
+    reference = nltk_tokenizer(model)
+    lines = 0
+    for page in (page for unit in cut for page in units.read_unit(unit)):
+        if isinstance(page, Page) and page.redirect is None and page.namespace == 0:
+            for line in render(page.wikitext, source.site).text.split("\n"):
+                if len(_split_full_stops(line)) == 1:  # other scripts' full stops are cut before
+                    assert model.split_line(line) == list(reference.span_tokenize(line))
+                    lines += 1
+            if lines > 4000:
+                break
+    assert lines > 400
 
 
 def test_model_does_not_depend_on_the_container(shared, tmp_path):
