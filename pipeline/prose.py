@@ -11,11 +11,18 @@ from pipeline.scanner import CLOSE, HOLE, MARKERS, NOTE, OPEN, SEPARATOR
 ANY_MARKER = re.compile(f"[{MARKERS}]")
 _MARKED = re.compile(f"{OPEN}(\\d+){SEPARATOR}|[{CLOSE}{HOLE}{NOTE}]")
 _HEADING = re.compile(rf"=.*=[ \t{MARKERS}]*", re.DOTALL)
-_SPACES = re.compile(r"[ \t\r\f\v\u00a0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_SPACES = re.compile(
+    r" {2,}| ?[\t\r\f\v\u00a0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+    r"[ \t\r\f\v\u00a0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*"
+)
+"""White space that is not already one plain space."""
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\ufeff]")
 _PUNCTUATION = r"\s,;:/–—-"
 _EMPTY_PARENTHESES = re.compile(
     rf" ?[(（\[][{_PUNCTUATION}]*[{HOLE}{NOTE}][{_PUNCTUATION}{HOLE}{NOTE}]*[)）\]]"
+)
+_BRACKET_AT_MARKER = re.compile(
+    rf"[(（\[][{_PUNCTUATION}]*[{HOLE}{NOTE}]|[{HOLE}{NOTE}][{_PUNCTUATION}]*[)）\]]"
 )
 _LEADING_NOTES = re.compile(rf"([(（])(?:[\s,;:]*{NOTE})+[\s,;:]*")
 _TRAILING_NOTES = re.compile(rf"(?:[\s,;:]*{NOTE}\s*)+([)）])")
@@ -141,6 +148,8 @@ def _without_empty_parentheses(paragraph: str) -> str:
     def replacement(match: re.Match[str]) -> str:
         return HOLE if HOLE in match[0] else NOTE
 
+    if not _BRACKET_AT_MARKER.search(paragraph):
+        return paragraph
     paragraph = _EMPTY_PARENTHESES.sub(replacement, paragraph)
     if NOTE in paragraph:
         paragraph = _LEADING_NOTES.sub(r"\1", paragraph)

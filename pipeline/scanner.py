@@ -56,6 +56,8 @@ def strip_tags(text: str) -> str:
             end, replacement = _end_of_tag(text, match.end()), HOLE
         else:
             end, replacement = _extension(text, match, name, unclosed)
+            if replacement == NOTE and start and _stands_alone(text[start - 1]):
+                replacement = ""  # most footnotes: no space or bracket to tidy up
         pieces.append(text[position:start] if start > position else "")
         pieces.append(replacement)
         position = max(end, position)
@@ -63,6 +65,11 @@ def strip_tags(text: str) -> str:
         return text
     pieces.append(text[position:])
     return "".join(pieces)
+
+
+def _stands_alone(before: str) -> bool:
+    """Whether a note after this character can go without a trace."""
+    return before.isalnum() or before in '.!?"'
 
 
 def _comment(text: str, match: re.Match[str]) -> tuple[int, int, str]:
