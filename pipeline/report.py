@@ -77,70 +77,91 @@ def _add(total: Statistics, counts: Statistics) -> None:
 
 
 def full_report(
-    statistics: Statistics, balanced: Statistics, select: SelectSettings, balance: BalanceSettings,
+    statistics: Statistics,
+    balanced: Statistics,
+    select: SelectSettings,
+    balance: BalanceSettings,
     facts: CardFacts,
-) -> Statistics:  # fmt: skip
+) -> Statistics:
     """What `report.json` holds; see docs/data-format.md."""
     selected = statistics["selected"]
     train = selected["by_category"]["train"]
-    present = {name: count for name, count in train.items() if count}
-    targets = sampling_weights(present, balance.alpha) if present else {}
-    kept = set(statistics["kept"])
-    anchors = statistics["anchors"]
-    typed = anchors["dbpedia"] + anchors["infobox"]
-    total = sum(anchors.values())
     return {
         "language": facts.language,
         "dumps": list(facts.dumps),
         "sentence_model": facts.sentence_model,
         "settings": {"select": _named(as_dict(select)), "balance": as_dict(balance)},
-        "funnel": {
-            "pages": {**facts.pages, "set_aside": dict(facts.set_aside)},
-            "sentences": {
-                "in": selected["sentences_in"], "dropped": selected["dropped_sentences"],
-                "out": selected["sentences"],
-            },
-            "mentions": {
-                "in": selected["mentions_in"], "dropped": selected["dropped_mentions"],
-                "out": selected["mentions"], "outside_sentences": selected["anchors_outside"],
-            },
-            "train_after_balancing": {
-                "examples": balanced["examples"], "tokens": balanced["tokens"],
-                "mentions": sum(balanced["mentions"].values()),
-                "examples_left_out": balanced["left_out"], "most_copies": balanced["most_copies"],
-            },
-            "tokens_before_balancing": selected["tokens"],
-        },
-        "coverage": {
-            "anchors": anchors, "typed_share": round(typed / total, 4) if total else None,
-            "types_files": list(facts.types_files),
-        },
-        "categories": {
-            "kept": len(kept) - 1,
-            "given_up": {
-                name: count for name, count in statistics["entities"].items()
-                if name not in kept and count
-            },
-            "frequent": statistics["frequent"],
-            "table": {
-                name: {
-                    "entities": statistics["entities"].get(name, 0),
-                    "mentions": statistics["mentions"].get(name, 0),
-                    "in_sentences_with_category": statistics["with_category"].get(name, 0),
-                    "train": train.get(name, 0),
-                    "validation": selected["by_category"]["validation"].get(name, 0),
-                    "train_balanced": balanced["mentions"].get(name, 0),
-                    "target_share": round(targets.get(name, 0.0), 6),
-                }
-                for name in statistics["kept"]
-            },
-        },
+        "funnel": _funnel(selected, balanced, facts),
+        "coverage": _coverage(statistics["anchors"], facts),
+        "categories": _categories(statistics, balanced, balance.alpha),
         "balance": {
-            "mode": statistics["weights"]["mode"], "alpha": balance.alpha,
+            "mode": statistics["weights"]["mode"],
+            "alpha": balance.alpha,
             "exponent": _rounded(exponent(train, balanced["mentions"])),
         },
         "contamination": _contamination(selected["contamination"], select.exclude),
-    }  # fmt: skip
+    }
+
+
+def _funnel(selected: Statistics, balanced: Statistics, facts: CardFacts) -> Statistics:
+    return {
+        "pages": {**facts.pages, "set_aside": dict(facts.set_aside)},
+        "sentences": {
+            "in": selected["sentences_in"],
+            "dropped": selected["dropped_sentences"],
+            "out": selected["sentences"],
+        },
+        "mentions": {
+            "in": selected["mentions_in"],
+            "dropped": selected["dropped_mentions"],
+            "out": selected["mentions"],
+            "outside_sentences": selected["anchors_outside"],
+        },
+        "tokens_before_balancing": selected["tokens"],
+        "train_after_balancing": {
+            "examples": balanced["examples"],
+            "tokens": balanced["tokens"],
+            "mentions": sum(balanced["mentions"].values()),
+            "examples_left_out": balanced["left_out"],
+            "most_copies": balanced["most_copies"],
+        },
+    }
+
+
+def _coverage(anchors: Mapping[str, int], facts: CardFacts) -> Statistics:
+    typed, total = anchors["dbpedia"] + anchors["infobox"], sum(anchors.values())
+    return {
+        "anchors": dict(anchors),
+        "typed_share": round(typed / total, 4) if total else None,
+        "types_files": list(facts.types_files),
+    }
+
+
+def _categories(statistics: Statistics, balanced: Statistics, alpha: float) -> Statistics:
+    """The categories that were given up, and for each that was kept its counts after each step."""
+    by_split = statistics["selected"]["by_category"]
+    present = {name: count for name, count in by_split["train"].items() if count}
+    targets = sampling_weights(present, alpha) if present else {}
+    kept, entities = statistics["kept"], statistics["entities"]
+    given_up = {name: n for name, n in entities.items() if n and name not in set(kept)}
+    table = {
+        name: {
+            "entities": entities.get(name, 0),
+            "mentions": statistics["mentions"].get(name, 0),
+            "in_sentences_with_category": statistics["with_category"].get(name, 0),
+            "train": by_split["train"].get(name, 0),
+            "validation": by_split["validation"].get(name, 0),
+            "train_balanced": balanced["mentions"].get(name, 0),
+            "target_share": round(targets.get(name, 0.0), 6),
+        }
+        for name in kept
+    }
+    return {
+        "kept": len(kept) - 1,
+        "given_up": given_up,
+        "frequent": statistics["frequent"],
+        "table": table,
+    }
 
 
 def _named(settings: Statistics) -> Statistics:
@@ -178,7 +199,7 @@ def write_presentation(folder: str, full: Statistics, labels: LabelSet, facts: C
     files.write_bytes(files.join(folder, "categories.png"), plots.categories(before, after))
     files.write_bytes(files.join(folder, "funnel.png"), plots.funnel(full["funnel"]))
     columns = [(field.name, _type_name(field.type)) for field in COLUMNS]
-    text = card.dataset_card(full, labels, columns, facts.language, facts.types)
+    text = card.dataset_card(full, labels, columns, facts.types)
     files.write_bytes(files.join(folder, "README.md"), text.encode("utf-8"))
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import run_pipeline
 from ontology.entities import EntityTable
+from pipeline import flags
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -34,7 +34,7 @@ def test_tagged_sentence_is_of_the_demo(demo):
 @pytest.mark.parametrize("document", ["README.md", "docs/data-format.md"])
 def test_flags_and_files_that_are_named_exist(document):
     text = (ROOT / document).read_text(encoding="utf-8")
-    known = run_pipeline.parser().format_help()
+    known = flags.parser("").format_help()
     beam = {"--runner", "--project", "--region", "--temp_location", "--help"}
     beam |= {
         "--staging_location",
@@ -50,7 +50,7 @@ def test_flags_and_files_that_are_named_exist(document):
 
 
 def test_every_flag_has_help():
-    for action in run_pipeline.parser()._actions:
+    for action in flags.parser("")._actions:
         assert action.help, action.dest
 
 
