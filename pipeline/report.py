@@ -166,13 +166,23 @@ def _categories(statistics: Statistics, balanced: Statistics, alpha: float) -> S
 
 def _named(settings: Statistics) -> Statistics:
     """Settings with files by name: a report does not depend on where files lie."""
-    settings["exclude"] = [_name(path) for path in settings["exclude"]]
-    settings["categories"] = _name(settings["categories"])
+    settings["exclude"] = distinct_names(settings["exclude"])
+    settings["categories"] = distinct_names([settings["categories"]])[0]
     return settings
 
 
-def _name(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
+def distinct_names(paths: Sequence[str]) -> list[str]:
+    """Names of files, with as many of their folders as it takes to tell them apart.
+
+    >>> distinct_names(["/data/ai/test.txt", "/data/music/test.txt"])
+    ['ai/test.txt', 'music/test.txt']
+    """
+    pieces = [path.replace("\\", "/").split("/") for path in paths]
+    for length in range(1, max(map(len, pieces), default=1) + 1):
+        names = ["/".join(piece[-length:]) for piece in pieces]
+        if len(set(names)) == len(set(paths)):
+            return names
+    return list(paths)
 
 
 def _rounded(value: float | None) -> float | None:
@@ -180,7 +190,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _contamination(hits: Sequence[Sequence[Any]], exclude: Sequence[str]) -> Statistics:
-    names = [_name(path) for path in exclude]
+    names = distinct_names(exclude)
     by_file = {name: {"equal": 0, "13-gram": 0} for name in names}
     for _, kind, file, _ in hits:
         by_file[names[file]][kind] += 1
