@@ -1,4 +1,4 @@
-"""Turns a Wikipedia dump into a weakly-labelled, balanced named-entity corpus in Parquet.
+r"""Turns a Wikipedia dump into a weakly-labelled, balanced named-entity corpus in Parquet.
 
     python run_pipeline.py                                      the demo dump, in a minute
     python run_pipeline.py --dump 'enwiki-*.xml.bz2' --output enwiki-corpus

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 import time
@@ -33,10 +34,11 @@ def shown(stage: str, folder: str, units: int) -> Iterator[None]:
     if files.is_remote(folder):
         yield
         return
-    stop = threading.Event()
+    stop, started = threading.Event(), threading.Event()
     show = _bar if sys.stderr.isatty() else _lines
-    thread = threading.Thread(target=show, args=(stage, folder, units, stop), daemon=True)
+    thread = threading.Thread(target=show, args=(stage, folder, units, stop, started), daemon=True)
     thread.start()
+    started.wait()
     try:
         yield
     finally:
@@ -56,8 +58,15 @@ def _poll(folder: str, stop: threading.Event, tell: Callable[[int, int, float], 
             return
 
 
-def _bar(stage: str, folder: str, units: int, stop: threading.Event) -> None:
-    with tqdm(total=units, desc=f"{stage:8}", unit="unit", leave=True) as bar:
+def _bar(
+    stage: str, folder: str, units: int, stop: threading.Event, started: threading.Event
+) -> None:
+    # A descriptor of its own: a stage's workers write to file descriptor 2, which is put aside.
+    with (
+        os.fdopen(os.dup(2), "w") as terminal,
+        tqdm(total=units, desc=f"{stage:8}", unit="unit", file=terminal) as bar,
+    ):
+        started.set()
 
         def tell(done: int, pages: int, elapsed_s: float) -> None:
             bar.n = done
@@ -67,7 +76,10 @@ def _bar(stage: str, folder: str, units: int, stop: threading.Event) -> None:
         _poll(folder, stop, tell)
 
 
-def _lines(stage: str, folder: str, units: int, stop: threading.Event) -> None:
+def _lines(
+    stage: str, folder: str, units: int, stop: threading.Event, started: threading.Event
+) -> None:
+    started.set()
     last = 0.0
 
     def tell(done: int, pages: int, elapsed_s: float) -> None:

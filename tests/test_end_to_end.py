@@ -193,3 +193,17 @@ def test_import_of_pipeline_loads_no_torch_and_no_beam():
     code = "import pipeline.corpus, ontology.entities, sys; print({'torch', 'apache_beam'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_terminal_gets_a_progress_bar(tmp_path):
+    import pty
+
+    master, slave = pty.openpty()
+    command = [sys.executable, str(DEMO.parents[2] / "run_pipeline.py"), "--stage", "extract"]
+    done = subprocess.run(command, cwd=tmp_path, stderr=slave, stdout=subprocess.PIPE, check=True)
+    os.close(slave)
+    shown = os.read(master, 65536).decode()
+    assert "extract : 100%" in shown
+    assert "1/1" in shown
+    assert "pages/s" in shown
+    assert done.stdout.decode().startswith("Done up to extract")
