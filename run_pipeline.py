@@ -92,6 +92,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"Stopped; the same command goes on from {settings.output}.", file=sys.stderr)
         return 130
+    except OSError as error:
+        place = error.filename or settings.output
+        print(f"{place}: {error.strerror or error}; check space and permissions, then run the "
+              "same command again", file=sys.stderr)  # fmt: skip
+        return 1
     if options.stage != "corpus":
         print(f"Done up to {options.stage}: {settings.output}")
     else:

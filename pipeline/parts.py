@@ -51,11 +51,6 @@ def read_batches(
         yield from parquet.iter_batches(batch_size=rows, columns=columns)
 
 
-def list_parts(folder: str) -> list[str]:
-    """Paths of the parts in a stage's folder, in the order of their units."""
-    return files.find(files.join(folder, "part-*.parquet"))
-
-
 def report_path(part: str) -> str:
     """Where the report of a part lies."""
     folder, _, name = part.replace("\\", "/").rpartition("/")

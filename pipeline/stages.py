@@ -252,7 +252,7 @@ def _check_output(output: str, documents: Folder) -> None:
             raise UserError(
                 f"{output}: made from another dump ({names}); choose another --output, or remove it"
             )
-    elif files.is_used_folder(output):
+    elif files.is_used_folder(output) and not files.exists(files.join(output, "manifest.json")):
         raise UserError(
             f"{output}: not empty, and no run made it; choose another --output, or empty it"
         )

@@ -207,3 +207,18 @@ def test_terminal_gets_a_progress_bar(tmp_path):
     assert "1/1" in shown
     assert "pages/s" in shown
     assert done.stdout.decode().startswith("Done up to extract")
+
+
+def test_run_that_was_killed_at_its_very_start_goes_on(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "manifest.json").write_text("{}")
+    code, _, err = run("--dump", DEMO, "--output", "out", "--stage", "extract", cwd=tmp_path)
+    assert code == 0, err
+
+
+def test_output_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, err = run("--dump", DEMO, "--output", "file/out", cwd=tmp_path)
+    assert code != 0
+    assert len(err.splitlines()) == 1
+    assert "file/out" in err
