@@ -58,7 +58,7 @@ class _Select(PartDoFn):
                 examples = selector.select(batch, selection)
                 train.write_batch(examples["train"])
                 validation.write_batch(examples["validation"])
-        return {"source": source.replace("\\", "/").rpartition("/")[2],
+        return {"source": files.name(source),
                 **report.selection_counts(selection)}  # fmt: skip
 
 
@@ -107,7 +107,7 @@ class _Balance(beam.DoFn):
 
     def process(self, source: str, statistics: Statistics) -> Iterator[parts.Report]:
         plan = self._plan
-        name = source.replace("\\", "/").rpartition("/")[2]
+        name = files.name(source)
         part = files.join(plan.corpus_folder, name)
         found = parts.finished(part)
         if found is None:
@@ -124,9 +124,7 @@ class _Balance(beam.DoFn):
         """Writes one split of a part, unless it is empty; counts what was written."""
         names = statistics["kept"]
         schema = corpus.schema(LabelSet(tuple(names)))
-        path = files.join(
-            self._plan.corpus_folder, split, source.replace("\\", "/").rpartition("/")[2]
-        )
+        path = files.join(self._plan.corpus_folder, split, files.name(source))
         counts = np.zeros(len(names), np.int64)
         rows = lost = largest = tokens = 0
         with parts.writer_if_rows(path, schema) as write:
@@ -139,7 +137,7 @@ class _Balance(beam.DoFn):
                 rows += len(repeated)
                 lost += int((copies == 0).sum())
                 largest = max(largest, int(copies.max(initial=0)))
-                tokens += repeated.column("tokens").flatten().__len__()
+                tokens += len(repeated.column("tokens").flatten())
                 write(repeated)
         return {
             "examples": rows, "tokens": tokens, "left_out": lost, "most_copies": largest,
@@ -206,7 +204,6 @@ def corpus_plan(plan: stages.Plan) -> CorpusPlan:
         language=plan.inputs[0].site.language,
         dumps=tuple(plan.documents.state["made_from"]["dump_files"]),
         pages=counts.get("pages", {}), set_aside=counts.get("set_aside", {}),
-        content=counts.get("content", {}),
         types=tuple(plan.entities.state["made_from"]["types_files"]),
         types_files=(plan.entities.found() or {}).get("counts", {}).get("types_files", []),
         sentence_model=stages.sentence_model_name(plan),

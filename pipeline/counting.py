@@ -48,7 +48,7 @@ class CorpusPlan:
 
     def part(self, source: str, *folder: str) -> str:
         """Path under `examples/` for what is made from a part of documents."""
-        name = source.replace("\\", "/").rpartition("/")[2]
+        name = files.name(source)
         return files.join(self.examples_folder, *folder, name)
 
 
@@ -92,7 +92,7 @@ class CountLinked(PartDoFn):
             columns = [pa.array(once, pa.int32()), pa.array(linked[once])]
             with parts.writer(part, LINKED) as writer:
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=LINKED))
-            found = parts.finish(part, {"source": source.replace("\\", "/").rpartition("/")[2],
+            found = parts.finish(part, {"source": files.name(source),
                                         "anchors": anchors.tolist()})  # fmt: skip
         yield found
 

@@ -96,7 +96,7 @@ class Site:
             root = etree.fromstring(match[0], _parser())
         except etree.XMLSyntaxError as error:
             raise ValueError(f"broken <siteinfo>: {error}") from None
-        code = language or _declared_language(data) or _database_language(root) or "en"
+        code = language or declared_language(data) or _database_language(root) or "en"
         base = cls.for_language(code)
         numbers, names = dict(base.namespaces), {}
         for element in root.iter("{*}namespace"):
@@ -159,7 +159,8 @@ def _parser() -> etree.XMLParser:
     return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
 
 
-def _declared_language(head: bytes) -> str | None:
+def declared_language(head: bytes) -> str | None:
+    """The `xml:lang` of a dump's `<mediawiki>` start tag; None without one."""
     match = re.search(rb"<mediawiki\b[^>]*\bxml:lang\s*=\s*[\"']([\w-]+)", head)
     return match[1].decode() if match else None
 

@@ -8,8 +8,11 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
+
+_END_BYTES = 1 << 20
 
 
 def _remote() -> Any:
@@ -29,6 +32,20 @@ def join(folder: str, *names: str) -> str:
     return "/".join((folder.rstrip("/") or "/", *names)) if is_remote(folder) else os.path.join(
         folder, *names
     )  # fmt: skip
+
+
+def name(path: str) -> str:
+    """Last piece of a path, local or remote."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def identity(path: str) -> tuple[int, str]:
+    """What tells a file from another one wherever it lies: size, and a digest of its two ends."""
+    length = size(path)
+    with open_read(path) as file:
+        head = file.read(_END_BYTES)
+        file.seek(max(0, length - _END_BYTES))
+        return length, blake2b(head + file.read(_END_BYTES), digest_size=16).hexdigest()
 
 
 def find(pattern: str) -> list[str]:

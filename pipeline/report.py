@@ -27,7 +27,6 @@ class CardFacts:
     dumps: tuple[str, ...]
     pages: Mapping[str, int]
     set_aside: Mapping[str, int]
-    content: Mapping[str, int]
     types: tuple[str, ...]
     types_files: Sequence[Mapping[str, Any]]
     sentence_model: str

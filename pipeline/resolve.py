@@ -98,7 +98,7 @@ class _PageFacts(beam.DoFn):
         self._plan = plan
 
     def process(self, source: str, redirects: dict[str, str]) -> Iterator[parts.Report]:
-        part = files.join(self._plan.folder, "pages", source.replace("\\", "/").rpartition("/")[2])
+        part = files.join(self._plan.folder, "pages", files.name(source))
         report = parts.finished(part)
         if report is None:
             columns = ["namespace", "title", "redirect", "templates", "template_arguments"]
@@ -120,7 +120,7 @@ class _TypeFacts(beam.DoFn):
         part = files.join(self._plan.folder, "types", f"part-{number:05d}.parquet")
         report = parts.finished(part)
         if report is None:
-            name = path.replace("\\", "/").rpartition("/")[2]
+            name = files.name(path)
             counts = write_type_facts(path, part, self._plan.tree)
             report = parts.finish(
                 part, {"part": f"part-{number:05d}.parquet", "file": name, **counts}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any
 
 import nltk
@@ -194,36 +193,27 @@ def _check_types(path: str) -> None:
     )
 
 
-def _digest(path: str) -> list[Any]:
-    """What tells a file from another one: size and a digest of its beginning and end."""
-    size = files.size(path)
-    with files.open_read(path) as file:
-        head = file.read(1 << 20)
-        file.seek(max(0, size - (1 << 20)))
-        return [size, blake2b(head + file.read(), digest_size=16).hexdigest()]
-
-
 def _folders(settings: Settings, inputs: Sequence[InputFile]) -> tuple[Folder, ...]:
     """The folders of a run. Each fingerprint holds that of the folder it is made from."""
     resolve, select = settings.resolve, settings.select
     dump = [list(source.identity) for source in inputs]
     documents = _folder(settings, "documents", "extract", {
-        "dump": dump, "dump_files": [_name(source.path) for source in inputs],
+        "dump": dump, "dump_files": [files.name(source.path) for source in inputs],
         "site": fingerprint(*(source.site for source in inputs)), **as_dict(settings.extract),
     })  # fmt: skip
     entities = _folder(settings, "entities", "resolve", {
         "from": documents.state["fingerprint"],
-        "types": [_digest(path) for path in resolve.types],
-        "types_files": [_name(path) for path in resolve.types],
-        "ontology": _digest(resolve.ontology) if resolve.ontology else "shipped",
-        "infobox_mapping": _digest(resolve.infobox_mapping) if resolve.infobox_mapping
+        "types": [files.identity(path) for path in resolve.types],
+        "types_files": [files.name(path) for path in resolve.types],
+        "ontology": files.identity(resolve.ontology) if resolve.ontology else "shipped",
+        "infobox_mapping": files.identity(resolve.infobox_mapping) if resolve.infobox_mapping
         else "shipped" if resolve.infobox else "none",
     })  # fmt: skip
     table = select.categories
     examples = _folder(settings, "examples", "examples", {
         "from": entities.state["fingerprint"], **as_dict(select),
-        "categories": table if table in SHIPPED else _digest(table),
-        "exclude": [_digest(path) for path in select.exclude],
+        "categories": table if table in SHIPPED else files.identity(table),
+        "exclude": [files.identity(path) for path in select.exclude],
     })  # fmt: skip
     corpus = _folder(settings, "corpus", "corpus", {
         "from": examples.state["fingerprint"], **as_dict(settings.balance),
@@ -236,10 +226,6 @@ def _folder(settings: Settings, name: str, stage: str, made_from: dict[str, Any]
     identifying = {key: value for key, value in made_from.items() if not key.endswith("_files")}
     state = {"stage": stage, "fingerprint": fingerprint(identifying), "made_from": made_from}
     return Folder(files.join(settings.output, name), state)
-
-
-def _name(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def _check_output(output: str, documents: Folder) -> None:
@@ -264,7 +250,7 @@ def manifest(plan: Plan) -> dict[str, Any]:
     folders = (plan.documents, plan.entities, plan.examples, plan.corpus)
     return {
         "inputs": [
-            {"file": _name(source.path), "bytes": source.size, "digest": source.digest,
+            {"file": files.name(source.path), "bytes": source.size, "digest": source.digest,
              "compression": source.compression, "language": source.site.language}
             for source in plan.inputs
         ],
@@ -273,18 +259,19 @@ def manifest(plan: Plan) -> dict[str, Any]:
         "settings": {
             "extract": as_dict(settings.extract),
             "resolve": {
-                **as_dict(settings.resolve), "types": [_name(p) for p in settings.resolve.types],
-                "ontology": _name(settings.resolve.ontology or "shipped"),
-                "infobox_mapping": _name(settings.resolve.infobox_mapping or "shipped"),
+                **as_dict(settings.resolve),
+                "types": [files.name(p) for p in settings.resolve.types],
+                "ontology": files.name(settings.resolve.ontology or "shipped"),
+                "infobox_mapping": files.name(settings.resolve.infobox_mapping or "shipped"),
             },
             "select": {**as_dict(settings.select),
-                       "categories": _name(settings.select.categories),
-                       "exclude": [_name(p) for p in settings.select.exclude]},
+                       "categories": files.name(settings.select.categories),
+                       "exclude": [files.name(p) for p in settings.select.exclude]},
             "balance": as_dict(settings.balance),
         },
         "versions": {"nltk": nltk.__version__, "numpy": numpy.__version__,
                      "pyarrow": pyarrow.__version__, **VERSIONS},
-        "stages": {_name(folder.path): folder.found() for folder in folders},
+        "stages": {files.name(folder.path): folder.found() for folder in folders},
     }  # fmt: skip
 
 

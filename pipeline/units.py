@@ -13,15 +13,13 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import IO
 
 from pipeline import files
-from pipeline.dump import BadPage, Page, Site, parse_page, split_pages
+from pipeline.dump import BadPage, Page, Site, declared_language, parse_page, split_pages
 from pipeline.errors import UserError
 
 _BLOCK = 1 << 20
-_HEAD = 1 << 20
 _STREAM = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 """Header of a bz2 stream and of its first block (or of its end, when it is empty)."""
 
@@ -85,11 +83,9 @@ def inspect(path: str, language: str | None = None) -> InputFile:
         UserError: the file cannot be read or is no MediaWiki export.
     """
     try:
-        size = files.size(path)
+        size, digest = files.identity(path)
         with files.open_read(path) as file:
-            start = file.read(_HEAD)
-            file.seek(max(0, size - _HEAD))
-            digest = blake2b(start + file.read(_HEAD), digest_size=16).hexdigest()
+            start = file.read(8)
     except OSError as error:
         raise UserError(
             f"{path}: cannot be read ({error.strerror or error}); check --dump"
@@ -121,9 +117,8 @@ def _site(head: bytes, path: str, language: str | None) -> Site:
             raise UserError(
                 f"{path}: {error}; repair the file's head, or remove siteinfo and give --language"
             ) from None
-    declared = re.search(rb"<mediawiki\b[^>]*\bxml:lang\s*=\s*[\"']([\w-]+)", head)
-    named = re.match(r"([a-z_]{2,12})wiki[-.]", path.replace("\\", "/").rpartition("/")[2])
-    code = language or (declared[1].decode() if declared else named[1] if named else "en")
+    named = re.match(r"([a-z_]{2,12})wiki[-.]", files.name(path))
+    code = language or declared_language(head) or (named[1] if named else "en")
     return Site.for_language(code.replace("_", "-"))
 
 
