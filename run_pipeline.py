@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline import config, files, flags, progress, report, stages
+from pipeline import config, files, flags, progress, stages
 from pipeline.errors import UserError
 from pipeline.runner import Runner, quiet_beam
 
@@ -26,24 +26,28 @@ _LOGGER = logging.getLogger("nerbert")
 
 
 def run(plan: stages.Plan, runner: Runner, last: str) -> None:
-    """Runs the stages that are not up to date, in order."""
-    from pipeline import build, extract, resolve
-
+    """Runs the stages that are not up to date, in order; the others' code is not even loaded."""
     settings = plan.settings
     files.write_json(files.join(settings.output, "manifest.json"), stages.manifest(plan))
-    extract_plan = extract.ExtractPlan(plan.units, settings.extract, plan.documents.path)
 
     def make_extract() -> Any:
+        from pipeline import extract
+
+        extract_plan = extract.ExtractPlan(plan.units, settings.extract, plan.documents.path)
         if plan.pretrained is not None:
             files.write_bytes(extract_plan.model_path, plan.pretrained.to_json().encode())
         return extract.Extract(extract_plan, plan.documents.state)
 
     def make_resolve() -> Any:
+        from pipeline import resolve
+
         return resolve.Resolve(
             resolve.ResolvePlan(plan.parts, settings.resolve.types, plan.mapping, plan.tree,
                                 plan.entities.path), plan.entities.state)  # fmt: skip
 
     def make_corpus() -> Any:
+        from pipeline import build
+
         plan.examples.prepare()
         return build.BuildCorpus(build.corpus_plan(plan), plan.corpus.state)
 
@@ -100,6 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.stage != "corpus":
         print(f"Done up to {options.stage}: {settings.output}")
     else:
+        from pipeline import report
+
         print(report.summary(files.read_json(files.join(plan.corpus.path, "report.json"))))
         print(f"corpus     {plan.corpus.path}")
     return 0

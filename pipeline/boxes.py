@@ -9,6 +9,7 @@ from pipeline.dump import TEMPLATE, Site
 from pipeline.fallback import split_by_brackets
 from pipeline.links import INVALID_TITLE
 from pipeline.references import decode_references
+from pipeline.scanner import MARKERS
 
 MAX_VALUE_CHARS = 200
 """Longer values are cut: conditions ask for words."""
@@ -51,10 +52,10 @@ def plain_arguments(content: str) -> tuple[str, ...]:
 
 def _plain_value(value: str) -> str:
     value = value.strip()
-    if not value or not any(c in value for c in "[{<&'"):
+    if value.isascii() and not any(c in value for c in "[{<&'"):
         return value[:MAX_VALUE_CHARS]
     value = value[: 4 * MAX_VALUE_CHARS]
     value = re.sub(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]*)\]\]", r"\1", value)
-    value = re.sub(r"<[^<>]*>|'{2,}", " ", value)
+    value = re.sub(rf"<[^<>]*>|'{{2,}}|[{MARKERS}]", " ", value)
     value = re.sub(r"\{\{[^{}|]*\|?|\}\}", " ", value)
     return " ".join(decode_references(value).split())[:MAX_VALUE_CHARS]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate, chain
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +13,7 @@ from ontology.titles import normal_title
 from pipeline.dump import ARTICLE, CATEGORY, TEMPLATE, Page, Site
 from pipeline.languages import language
 from pipeline.sentences import SentenceModel, Span
-from pipeline.wikitext import Rendered, render
+from pipeline.wikitext import Anchor, Rendered, render
 
 ANCHOR = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())])
 
@@ -35,6 +37,27 @@ SCHEMA = pa.schema([
 """Columns of `documents/part-*.parquet`, one row a page, in the order of the dump."""
 
 Row = dict[str, Any]
+
+
+def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
+    """Documents as columns of SCHEMA."""
+    columns = [
+        _anchor_column([row["anchors"] for row in rows])
+        if column.name == "anchors"
+        else pa.array([row[column.name] for row in rows], column.type)
+        for column in SCHEMA
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def _anchor_column(by_page: Sequence[Sequence[Anchor]]) -> pa.ListArray:
+    flat = list(chain.from_iterable(by_page))
+    starts, ends, targets = zip(*flat, strict=True) if flat else ((), (), ())
+    offsets = list(accumulate(map(len, by_page), initial=0))
+    fields = [pa.array(values, kind.type)
+              for values, kind in zip((starts, ends, targets), ANCHOR, strict=True)]  # fmt: skip
+    anchors = pa.StructArray.from_arrays(fields, fields=list(ANCHOR))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), anchors)
 
 
 def kept_as(page: Page) -> str:
@@ -64,8 +87,7 @@ def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool =
     row["is_disambiguation"] = is_disambiguation(page, rendered, site)
     row["text"] = rendered.text
     # A link to its own page is no link for a reader.
-    anchors = [anchor for anchor in rendered.anchors if anchor.target != page.title]
-    row["anchors"] = [anchor._asdict() for anchor in anchors]
+    row["anchors"] = [anchor for anchor in rendered.anchors if anchor.target != page.title]
     spans = model.split(rendered.text, rendered.anchors)
     row["sentence_starts"] = [start for start, _ in spans]
     row["sentence_ends"] = [end for _, end in spans]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from xml.parsers import expat
 
 from lxml import etree
 
@@ -155,7 +156,9 @@ class BadPage:
     detail: str
 
 
+@cache
 def _parser() -> etree.XMLParser:
+    """Takes no entity but XML's own, and nothing from outside the document."""
     return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
 
 
@@ -184,36 +187,74 @@ def redirect_target(wikitext: str, site: Site) -> str | None:
 def parse_page(xml: bytes, site: Site) -> Page | BadPage:
     """The page in one `<page>...</page>` element, of its last revision when it holds several."""
     try:
-        element = etree.fromstring(xml, _parser())
-    except etree.XMLSyntaxError as error:
-        return _bad_page(xml, _xml_reason(str(error)), str(error))
-    revisions = element.findall("revision")
-    title, page_id = element.findtext("title"), element.findtext("id")
-    if not title or not revisions or not (page_id or "").isdigit():
+        fields = _page_fields(xml)
+    except expat.ExpatError as error:
+        return _bad_page(xml, _xml_reason(xml), str(error))
+    title, page_id = fields.get("page/title"), fields.get("page/id", "")
+    if not title or "page/revision" not in fields or not page_id.isdigit():
         return _bad_page(xml, "incomplete", "page without title, id or revision")
-    revision = revisions[-1]
-    wikitext = revision.findtext("text") or ""
-    number = element.findtext("ns")
+    wikitext = fields.get("page/revision/text", "")
+    number = fields.get("page/ns")
     namespace = int(number) if number is not None else site.split(title)[0]
-    tag = element.find("redirect")
+    leads_to = fields.get("page/redirect")
     redirect = None
-    if tag is not None and tag.get("title"):
-        redirect = site.title(tag.get("title", "").partition("#")[0]) or None
-    if redirect is None and (tag is not None or "#" in wikitext[:64]):
+    if leads_to:
+        redirect = site.title(leads_to.partition("#")[0]) or None
+    if redirect is None and (leads_to is not None or "#" in wikitext[:64]):
         redirect = redirect_target(wikitext, site)
     return Page(
-        page_id=int(page_id or 0), namespace=namespace, title=site.title(title), redirect=redirect,
-        revision_id=int(revision.findtext("id") or 0), wikitext=wikitext,
-        timestamp=revision.findtext("timestamp") or "",
+        page_id=int(page_id), namespace=namespace, title=site.title(title), redirect=redirect,
+        revision_id=int(fields.get("page/revision/id") or 0), wikitext=wikitext,
+        timestamp=fields.get("page/revision/timestamp", ""),
     )  # fmt: skip
 
 
-def _xml_reason(message: str) -> str:
-    if "UTF-8" in message or "encoding" in message:
-        return "invalid-utf8"
-    if "invalid Char" in message or "invalid xmlChar" in message:
-        return "control-character"
-    return "undefined-entity" if "ntity" in message else "broken-xml"
+def _page_fields(xml: bytes) -> dict[str, str]:
+    """Text of each element by its path, of the last where there are several; a redirect's title.
+
+    Raises:
+        ExpatError: not well-formed, or an entity that is not XML's own: a page declares none.
+    """
+    fields: dict[str, str] = {}
+    path: list[str] = []
+    text: list[str] = []
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        path.append(name)
+        text.clear()
+        if name == "revision":
+            for known in [known for known in fields if known.startswith("page/revision")]:
+                del fields[known]
+        elif name == "redirect":
+            text.append(attributes.get("title", ""))
+
+    def end(name: str) -> None:
+        fields["/".join(path)] = "".join(text)
+        path.pop()
+        text.clear()
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.buffer_size = max(1, min(len(xml), 1 << 20))
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = text.append
+    parser.Parse(xml, True)
+    return fields
+
+
+def _xml_reason(xml: bytes) -> str:
+    """Why XML is not well-formed, of the kinds that dumps are known for."""
+    try:
+        etree.fromstring(xml, _parser())
+    except etree.XMLSyntaxError as error:
+        message = str(error)
+        if "UTF-8" in message or "encoding" in message:
+            return "invalid-utf8"
+        if "invalid Char" in message or "invalid xmlChar" in message:
+            return "control-character"
+        if "ntity" in message:
+            return "undefined-entity"
+    return "broken-xml"
 
 
 def _bad_page(xml: bytes, reason: str, detail: str) -> BadPage:

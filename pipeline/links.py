@@ -71,12 +71,22 @@ class LinkPass:
     def _link(self, match: re.Match[str]) -> str:
         raw, text, bracket, trail = match.groups()
         link = self._cache.get(raw) or self._resolve(raw)
-        if link.kind == "invalid" or text == "":
-            return match[0]
+        kind, title, shown = link
         if text is None:
-            text = link.shown.replace("''", "&#39;&#39;")
+            text = shown
         elif "''" in text:
             text = strip_quotes(text)
+        if kind == "page" and text and not bracket:  # nearly all
+            self.targets.append(title)
+            if "\n" in text:
+                text = text.replace("\n", " ")
+            return f"{OPEN}{len(self.targets) - 1}{SEPARATOR}{text}{trail}{CLOSE}"
+        if kind == "invalid" or match[2] == "":
+            return match[0]
+        return self._rare_link(link, text, bracket, trail)
+
+    def _rare_link(self, link: _Link, text: str, bracket: str, trail: str) -> str:
+        """A link that is no anchor, or before a third bracket."""
         if bracket and "[" in text:
             text, bracket = text + "]", ""
         if link.kind == "nothing":
@@ -100,6 +110,8 @@ class LinkPass:
 
     def _resolve(self, raw: str) -> _Link:
         link = self._resolve_uncached(raw)
+        if "''" in link.shown:  # a title's apostrophes are no markup
+            link = link._replace(shown=link.shown.replace("''", "&#39;&#39;"))
         if len(self._cache) < _MAX_CACHED_TARGETS:
             self._cache[raw] = link
         return link

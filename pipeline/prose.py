@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import NamedTuple
 
 from pipeline.references import decode_references
 from pipeline.scanner import CLOSE, HOLE, MARKERS, NOTE, OPEN, SEPARATOR
 
 ANY_MARKER = re.compile(f"[{MARKERS}]")
-_MARKED = re.compile(f"{OPEN}(\\d+){SEPARATOR}|[{CLOSE}{HOLE}{NOTE}]")
+_MARKED = re.compile(f"{OPEN}(\\d+){SEPARATOR}|[{CLOSE}{HOLE}]")
 _HEADING = re.compile(rf"=.*=[ \t{MARKERS}]*", re.DOTALL)
 _SPACES = re.compile(
     r" {2,}| ?[\t\r\f\v\u00a0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
@@ -21,9 +22,7 @@ _PUNCTUATION = r"\s,;:/–—-"
 _EMPTY_PARENTHESES = re.compile(
     rf" ?[(（\[][{_PUNCTUATION}]*[{HOLE}{NOTE}][{_PUNCTUATION}{HOLE}{NOTE}]*[)）\]]"
 )
-_BRACKET_AT_MARKER = re.compile(
-    rf"[(（\[][{_PUNCTUATION}]*[{HOLE}{NOTE}]|[{HOLE}{NOTE}][{_PUNCTUATION}]*[)）\]]"
-)
+_PUNCTUATION_CHARS = " ,;:/–—-"
 _LEADING_NOTES = re.compile(rf"([(（])(?:[\s,;:]*{NOTE})+[\s,;:]*")
 _TRAILING_NOTES = re.compile(rf"(?:[\s,;:]*{NOTE}\s*)+([)）])")
 _SENTENCE_END = re.compile(r"[.!?。．！？…؟۔।:：][\"'”’»)\]」』]*$")
@@ -80,28 +79,68 @@ class Prose:
     def add(self, paragraph: str) -> None:
         """Appends one paragraph with markers in it, on a line of its own."""
         paragraph = decode_references(paragraph)
-        marked = ANY_MARKER.search(paragraph) is not None
-        if not paragraph.isascii():
-            paragraph = _INVISIBLE.sub("", paragraph)
-        if marked and (HOLE in paragraph or NOTE in paragraph):
-            paragraph = _without_empty_parentheses(paragraph)
-        if not paragraph.isascii() or "  " in paragraph or "\t" in paragraph or "\n" in paragraph:
-            paragraph = _SPACES.sub(" ", paragraph.replace("\n", " "))
-        paragraph = paragraph.strip()
-        base = self._length + (1 if self.pieces else 0)
-        text = self._place_markers(paragraph, base) if marked else paragraph
-        if not text:
-            return
-        if self.pieces:
-            self.pieces.append("\n")
-        self.pieces.append(text)
-        self._length = base + len(text)
+        if "  " in paragraph or not self._add(paragraph, is_plain=False):
+            paragraph = _SPACES.sub(" ", _INVISIBLE.sub("", paragraph).replace("\n", " "))
+            self._add(paragraph, is_plain=True)
 
-    def _place_markers(self, paragraph: str, base: int) -> str:
-        """Text of the paragraph; its anchors and holes are noted at offsets from `base`."""
-        text, position = "", 0
+    def _add(self, paragraph: str, is_plain: bool) -> bool:
+        """Appends a paragraph; unless it `is_plain`, only if it has no odd space in it."""
+        if not paragraph.isascii():
+            if HOLE in paragraph or NOTE in paragraph:
+                paragraph = _without_empty_parentheses(paragraph)
+                paragraph = _without_notes(paragraph)
+            if HOLE in paragraph or f"{SEPARATOR} " in paragraph or f" {CLOSE}" in paragraph:
+                if is_plain:
+                    self._place_markers(paragraph.strip())
+                return is_plain
+            if OPEN in paragraph or CLOSE in paragraph:
+                return self._place_links(paragraph.strip(), is_plain)
+        text = paragraph.strip()
+        if is_plain or text.isprintable():
+            self._add_text(text)
+            return True
+        return False
+
+    def _add_text(self, text: str) -> int:
+        """Appends a line of text, unless it is empty; returns the offset at which it begins."""
+        base = self._length
+        if text:
+            if self.pieces:
+                self.pieces.append("\n")
+                base += 1
+            self.pieces.append(text)
+            self._length = base + len(text)
+        return base
+
+    def _place_links(self, paragraph: str, is_plain: bool) -> bool:
+        """Appends a paragraph whose only markers are those of links, with no space at their edges.
+
+        A link that another one interrupts is none.
+        """
+        text, *links = paragraph.split(OPEN)
+        pieces, indices = [text], []
+        for link in links:
+            index, _, rest = link.partition(SEPARATOR)
+            shown, close, after = rest.partition(CLOSE)
+            indices.append(int(index) if close and shown else -1)
+            pieces += (shown, after if CLOSE not in after else after.replace(CLOSE, ""))
+        text = "".join(pieces)
+        if not is_plain and not text.isprintable():
+            return False
+        base = self._add_text(text)
+        ends = list(accumulate(map(len, pieces), initial=base))
+        targets = self._targets
+        self.anchors += [
+            Anchor(start, end, targets[index])
+            for start, end, index in zip(ends[1:-1:2], ends[2::2], indices, strict=True)
+            if index >= 0
+        ]
+        return True
+
+    def _place_markers(self, paragraph: str) -> None:
+        """Appends a paragraph with any markers but notes."""
         pieces: list[str] = []
-        length = 0
+        length = position = 0
         open_anchor: tuple[int, int] | None = None
         anchors: list[tuple[int, int, int]] = []
         holes: list[int] = []
@@ -119,19 +158,13 @@ class Prose:
                 if open_anchor is not None:
                     anchors.append((open_anchor[0], length, open_anchor[1]))
                 open_anchor = None
-            elif match[0] == NOTE:
-                length -= _drop_space_before_point(pieces, paragraph[position : position + 1])
             elif _is_hole("".join(pieces[-8:]), paragraph[position : position + 200]):
                 holes.append(length)
         text = paragraph[position:]
         if length == 0 or (pieces and pieces[-1].endswith(" ")):
             text = text.removeprefix(" ")
         text = "".join([*pieces, text]).rstrip()
-        self._note(text, base, anchors, holes)
-        return text
-
-    def _note(self, text: str, base: int, anchors: list[tuple[int, int, int]],
-              holes: list[int]) -> None:  # fmt: skip
+        base = self._add_text(text)
         for start, end, index in anchors:
             shown = text[start:end]
             start += len(shown) - len(shown.lstrip())
@@ -148,7 +181,7 @@ def _without_empty_parentheses(paragraph: str) -> str:
     def replacement(match: re.Match[str]) -> str:
         return HOLE if HOLE in match[0] else NOTE
 
-    if not _BRACKET_AT_MARKER.search(paragraph):
+    if not _has_bracket_at_marker(paragraph):
         return paragraph
     paragraph = _EMPTY_PARENTHESES.sub(replacement, paragraph)
     if NOTE in paragraph:
@@ -157,12 +190,21 @@ def _without_empty_parentheses(paragraph: str) -> str:
     return paragraph
 
 
-def _drop_space_before_point(pieces: list[str], following: str) -> int:
-    """Takes the space before a note away when punctuation follows it; returns how much went."""
-    if pieces and following in (".", ",", ";", ":", "!", "?", ")") and pieces[-1].endswith(" "):
-        pieces[-1] = pieces[-1][:-1]
-        return 1
-    return 0
+def _has_bracket_at_marker(paragraph: str) -> bool:
+    pieces = paragraph.replace(HOLE, NOTE).split(NOTE)
+    return any(
+        piece.rstrip(_PUNCTUATION_CHARS).endswith(("(", "（", "[")) for piece in pieces[:-1]
+    ) or any(piece.lstrip(_PUNCTUATION_CHARS).startswith((")", "）", "]")) for piece in pieces[1:])
+
+
+def _without_notes(paragraph: str) -> str:
+    """The paragraph without notes, nor the space before one where another or a point follows."""
+    pieces: list[str] = []
+    for text in filter(None, paragraph.split(NOTE)):
+        if pieces and text[0] in " .,;:!?)" and pieces[-1].endswith(" "):
+            pieces[-1] = pieces[-1][:-1]
+        pieces.append(text)
+    return "".join(pieces)
 
 
 def _is_hole(before: str, after: str) -> bool:

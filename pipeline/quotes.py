@@ -20,6 +20,15 @@ def strip_quotes(text: str) -> str:
 
 
 def _strip_line(line: str) -> str:
+    lengths = [len(run) for run in _RUN.findall(line)]
+    bold = lengths.count(3) + lengths.count(5)
+    if not bold % 2 and lengths.count(2) + bold == len(lengths):
+        # Well-formed, as most lines are: no apostrophe is text.
+        return line.replace("'''''", "").replace("'''", "").replace("''", "")
+    return _strip_odd_line(line)
+
+
+def _strip_odd_line(line: str) -> str:
     runs = [(m.start(), m.end() - m.start()) for m in _RUN.finditer(line)]
     kept = [_literal(length) for _, length in runs]
     bold = sum(length - extra in (3, 5) for (_, length), extra in zip(runs, kept, strict=True))

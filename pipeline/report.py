@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ontology.categories import ENTITY
 from ontology.labels import LabelSet
-from pipeline import card, files, parts, plots
+from pipeline import card, files, parts
 from pipeline.balance import exponent, sampling_weights
 from pipeline.config import BalanceSettings, SelectSettings, as_dict
 from pipeline.corpus import COLUMNS, SPLITS, Selection
@@ -202,6 +202,8 @@ def _contamination(hits: Sequence[Sequence[Any]], exclude: Sequence[str]) -> Sta
 
 def write_presentation(folder: str, full: Statistics, labels: LabelSet, facts: CardFacts) -> None:
     """Writes the plots and the dataset card of a corpus."""
+    from pipeline import plots  # matplotlib is slow to load, and only needed here
+
     table = full["categories"]["table"]
     before = {name: row["train"] for name, row in table.items()}
     after = {name: row["train_balanced"] for name, row in table.items()}

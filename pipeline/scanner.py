@@ -34,7 +34,8 @@ _ESCAPES = {ord(c): f"&#{ord(c)};" for c in "<>[]{}|'=_-~!"}
 _LINE_START = re.compile(r"^[*#:; ]", re.MULTILINE)
 
 _BRACES = re.compile(r"\{\{+|\}\}+")
-_WIKI_TABLE = re.compile(r"^[ \t:]*(\{\|)|^[ \t]*(\|\})", re.MULTILINE)
+_WIKI_TABLE = re.compile(r"\n(?:[ \t:]*(\{\|)|[ \t]*(\|\}))")
+_UNCLOSED_TABLE = re.compile(r"\n[ \t:]*\{\|[^\n]*(?:\n[ \t]*[|!][^\n]*)*")
 _HTML_TABLE = re.compile(r"<(?:(table\b[^<>]*>)|(/table\s*>))", re.IGNORECASE)
 _HTML_LIST = re.compile(r"<(?:([uod]l\b[^<>]*>)|(/[uod]l\s*>))", re.IGNORECASE)
 
@@ -126,6 +127,33 @@ def expand_braces(text: str, template: Callable[[str, int, int, int], str]) -> s
     `{{{name|default}}}` becomes its default. Braces without partner stay. Pairing follows
     MediaWiki: a closing run of braces closes three of an open run if both have them, else two.
     """
+    if "{{{" in text:
+        return _expand_runs(text, template)
+    first, *opened = text.split("{{")
+    open_pieces = [[first]]  # what stands in each open template so far, outermost first
+    starts = [0]
+    position = len(first)
+    for piece in opened:
+        starts.append(position)
+        position += 2
+        inner, *closed = piece.split("}}")
+        open_pieces.append([inner])
+        position += len(inner)
+        for after in closed:
+            position += 2
+            if len(open_pieces) > 1:
+                content, start = "".join(open_pieces.pop()), starts.pop()
+                depth = len(open_pieces) - 1
+                value = HOLE if depth > MAX_DEPTH else template(content, start, position, depth)
+                open_pieces[-1] += (value, after)
+            else:
+                open_pieces[0] += ("}}", after)
+            position += len(after)
+    return f"{HOLE}{{{{".join(map("".join, open_pieces))
+
+
+def _expand_runs(text: str, template: Callable[[str, int, int, int], str]) -> str:
+    """The same for any text, run of braces by run."""
     open_runs: list[tuple[int, int, list[str]]] = []  # braces, position, pieces before
     pieces: list[str] = []
     position = 0
@@ -169,8 +197,8 @@ def drop_tables(text: str, list_items: bool) -> str:
     Of a table that is never closed only the lines that begin with `|`, `!` or `{|` go.
     """
     if "{|" in text:
-        text = _drop_nested(text, _WIKI_TABLE)
-        text = re.sub(r"^[ \t:]*\{\|[^\n]*(?:\n[ \t]*[|!][^\n]*)*", "\n", text, flags=re.MULTILINE)
+        text = _drop_nested("\n" + text, _WIKI_TABLE)
+        text = _UNCLOSED_TABLE.sub("\n\n", text)
     if "</" in text:
         text = _drop_nested(text, _HTML_TABLE)
         if not list_items:

@@ -1,66 +1,24 @@
-"""Sentence offsets by NLTK's Punkt: its pre-trained model, or one trained on the dump itself."""
+"""Sentence offsets by Punkt: NLTK's pre-trained model, or one trained on the dump itself."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
-from nltk.tokenize.punkt import (
-    PunktLanguageVars,
-    PunktParameters,
-    PunktSentenceTokenizer,
-    PunktTrainer,
-    load_punkt_params,
-)
+import numpy as np
 
 from pipeline.errors import UserError
 from pipeline.languages import language
+from pipeline.punkt import Parameters, Span, Splitter, train
 from pipeline.wikitext import Anchor
 
-Span = tuple[int, int]
-
 _PUNKT_END = re.compile(r"[.?!]")
-_SIMPLE_CONTEXT = re.compile(r"([^\W\d_]{2,})([.?!])\s+\S")
 _FULL_STOP = re.compile(r"[「『（(【《〈]|[」』）)】》〉]|[。！？｡]+|[।॥۔؟։።။]+(?=\s)")
 """Ends of sentences that Punkt does not know, and brackets that keep them from ending one."""
-
-
-class _LanguageVars(PunktLanguageVars):
-    """NLTK's expressions, compiled by `re`: the same matches, without NLTK's timers."""
-
-    re_boundary_realignment = re.compile(
-        PunktLanguageVars.re_boundary_realignment.pattern, re.MULTILINE
-    )
-
-    def __init__(self) -> None:
-        flags = re.UNICODE | re.VERBOSE
-        self._re_period_context = re.compile(super().period_context_re().pattern, flags)
-        self._re_word_tokenizer = re.compile(super()._word_tokenizer_re().pattern, flags)
-
-
-class _Tokenizer(PunktSentenceTokenizer):
-    """NLTK's tokenizer, with a short cut to the decision it takes most often.
-
-    A full stop after a word of letters, at least two, that is neither an abbreviation nor the first
-    of a collocation, and before white space, ends a sentence whatever follows; so does a question
-    or exclamation mark after such a word. (First pass: the token is a sentence break. Second pass:
-    only collocations, abbreviations, initials and numbers are looked at again.)
-    """
-
-    def __init__(self, parameters: PunktParameters) -> None:
-        super().__init__(parameters, lang_vars=_LanguageVars())
-        self._no_break = set(parameters.abbrev_types)
-        self._no_break.update(first for first, _ in parameters.collocations)
-
-    def text_contains_sentbreak(self, text: str) -> bool:
-        simple = _SIMPLE_CONTEXT.match(text)
-        if simple and (simple[2] != "." or simple[1].lower() not in self._no_break):
-            return True
-        return bool(super().text_contains_sentbreak(text))
+_OTHER_STOP = re.compile(r"[。！？｡।॥۔؟։።]")
 
 
 @dataclass(frozen=True)
@@ -79,26 +37,23 @@ class SentenceModel:
     abbreviations: tuple[str, ...] = ()
     collocations: tuple[tuple[str, str], ...] = ()
     starters: tuple[str, ...] = ()
-    contexts: tuple[tuple[str, int], ...] = ()
+    contexts: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def _from_punkt(cls, source: str, parameters: Any) -> SentenceModel:
+    def of(cls, source: str, known: Parameters) -> SentenceModel:
+        """The model with these parameters."""
         return cls(
             source=source,
-            abbreviations=tuple(sorted(parameters.abbrev_types)),
-            collocations=tuple(sorted(tuple(pair) for pair in parameters.collocations)),
-            starters=tuple(sorted(parameters.sent_starters)),
-            contexts=tuple(sorted((word, n) for word, n in parameters.ortho_context.items() if n)),
+            abbreviations=tuple(sorted(known.abbreviations)),
+            collocations=tuple(sorted(known.collocations)),
+            starters=tuple(sorted(known.starters)),
+            contexts={word: n for word, n in sorted(known.contexts.items()) if n},
         )
 
     @classmethod
     def train(cls, texts: Iterable[str]) -> SentenceModel:
         """A model of texts that need no annotation. Source: Kiss and Strunk 2006."""
-        trainer = PunktTrainer()
-        for text in texts:
-            trainer.train(text, finalize=False)
-        trainer.finalize_training()
-        return cls._from_punkt("dump", trainer.get_params())
+        return cls.of("dump", train(line for text in texts for line in (*text.split("\n"), "")))
 
     @classmethod
     def pretrained(cls, code: str) -> SentenceModel:
@@ -108,6 +63,7 @@ class SentenceModel:
             UserError: NLTK has none for this language, or its data is not installed.
         """
         from nltk.data import find
+        from nltk.tokenize.punkt import load_punkt_params
 
         name = language(code).punkt
         if name is None:
@@ -122,11 +78,17 @@ class SentenceModel:
                 f"NLTK data tokenizers/punkt_tab/{name} not found; set NLTK_DATA to a folder that "
                 "holds it (python -m nltk.downloader punkt_tab), or use --sentence-model dump"
             ) from None
-        return cls._from_punkt(f"nltk:{name}", load_punkt_params(folder))
+        known = load_punkt_params(folder)
+        parameters = Parameters(
+            frozenset(known.abbrev_types), frozenset(tuple(pair) for pair in known.collocations),
+            frozenset(known.sent_starters), dict(known.ortho_context),
+        )  # fmt: skip
+        return cls.of(f"nltk:{name}", parameters)
 
     def to_json(self) -> str:
         """The model as JSON, in a fixed order."""
-        return json.dumps(self.__dict__, ensure_ascii=False, indent=0) + "\n"
+        fields = {key: value for key, value in self.__dict__.items() if key[0] != "_"}
+        return json.dumps(fields, ensure_ascii=False, indent=0) + "\n"
 
     @classmethod
     def from_json(cls, text: str | bytes) -> SentenceModel:
@@ -136,22 +98,15 @@ class SentenceModel:
             source=fields["source"], abbreviations=tuple(fields["abbreviations"]),
             collocations=tuple((a, b) for a, b in fields["collocations"]),
             starters=tuple(fields["starters"]),
-            contexts=tuple((word, n) for word, n in fields["contexts"]),
+            contexts=fields["contexts"],
         )  # fmt: skip
 
     @cached_property
-    def tokenizer(self) -> Any:
-        """NLTK's tokenizer with these parameters."""
-        parameters = PunktParameters()
-        parameters.abbrev_types = set(self.abbreviations)
-        parameters.collocations = set(self.collocations)
-        parameters.sent_starters = set(self.starters)
-        for word, contexts in self.contexts:
-            parameters.ortho_context[word] = contexts
-        return _Tokenizer(parameters)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "tokenizer"}
+    def _splitter(self) -> Splitter:
+        return Splitter(Parameters(
+            frozenset(self.abbreviations), frozenset(self.collocations), frozenset(self.starters),
+            dict(self.contexts),
+        ))  # fmt: skip
 
     def split_line(self, line: str) -> list[Span]:
         """Spans of the sentences of one paragraph, in characters."""
@@ -160,12 +115,14 @@ class SentenceModel:
             if _PUNKT_END.search(line, start, end - 1) is None:
                 spans.append((start, end))
             else:
-                found = self.tokenizer.span_tokenize(line[start:end])
+                found = self._splitter.spans(line[start:end])
                 spans.extend((start + first, start + last) for first, last in found)
         return spans
 
     def split(self, text: str, anchors: Sequence[Anchor] = ()) -> list[Span]:
         """Spans of the sentences of `text`, paragraph by paragraph; none ends inside an anchor."""
+        if text.isascii() or not _OTHER_STOP.search(text):
+            return _joined_over_anchors(self._splitter.spans(text), anchors)
         spans: list[Span] = []
         position = 0
         for line in text.split("\n"):
@@ -176,7 +133,7 @@ class SentenceModel:
 
 def _split_full_stops(line: str) -> list[Span]:
     """Pieces of a line at full stops of other scripts, outside brackets; stripped."""
-    if line.isascii() or not _FULL_STOP.search(line):
+    if line.isascii() or not _OTHER_STOP.search(line):
         return [(0, len(line))] if line else []
     cuts, depth = _cuts(line, brackets=True)
     if depth:  # a bracket that never closes says nothing
@@ -205,14 +162,21 @@ def _cuts(line: str, brackets: bool) -> tuple[list[int], int]:
 
 def _joined_over_anchors(spans: list[Span], anchors: Sequence[Anchor]) -> list[Span]:
     """`spans` with those joined that an anchor reaches across."""
+    if not spans or not anchors:
+        return spans
+    ends = np.array([end for _, end in spans])
+    anchor_starts, anchor_ends = np.array([anchor[:2] for anchor in anchors]).T
+    first = np.searchsorted(
+        ends, anchor_starts, "right"
+    )  # the first end behind each anchor's start
+    beyond = np.searchsorted(ends, anchor_ends, "left")
+    crossed = {
+        end for i in np.flatnonzero(first < beyond).tolist() for end in range(first[i], beyond[i])
+    }
     joined: list[Span] = []
-    remaining = iter(anchors)
-    anchor = next(remaining, None)
-    for start, end in spans:
-        if joined and anchor is not None and anchor.start < joined[-1][1] < anchor.end:
+    for index, (start, end) in enumerate(spans):
+        if index - 1 in crossed and joined:
             joined[-1] = (joined[-1][0], end)
         else:
             joined.append((start, end))
-        while anchor is not None and anchor.end <= joined[-1][1]:
-            anchor = next(remaining, None)
-    return joined
+    return joined if crossed else spans

@@ -10,11 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
-
-import nltk
-import numpy
-import pyarrow
 
 from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
@@ -34,9 +31,10 @@ from pipeline.sentences import SentenceModel
 from pipeline.stable_hash import fingerprint
 from pipeline.units import InputFile, Unit, cut, inspect
 
-VERSIONS = {"extract": 1, "resolve": 1, "examples": 1, "corpus": 1}
+VERSIONS = {"extract": 2, "resolve": 1, "examples": 1, "corpus": 1}
 """Raised when the code of a stage makes other rows: its outputs are then made anew."""
 
+_LIBRARIES = ("nltk", "numpy", "pyarrow")
 _INDEX = re.compile(r"index\d*\.txt")
 
 
@@ -269,8 +267,7 @@ def manifest(plan: Plan) -> dict[str, Any]:
                        "exclude": [files.name(p) for p in settings.select.exclude]},
             "balance": as_dict(settings.balance),
         },
-        "versions": {"nltk": nltk.__version__, "numpy": numpy.__version__,
-                     "pyarrow": pyarrow.__version__, **VERSIONS},
+        "versions": {**{name: version(name) for name in _LIBRARIES}, **VERSIONS},
         "stages": {files.name(folder.path): folder.found() for folder in folders},
     }  # fmt: skip
 

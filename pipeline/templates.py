@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -23,6 +23,7 @@ _DATES = (
     "death date|death date and age|birth-date|death-date|birth date and age2|film date|"
     "release date|launch date|date|dts|dob|dda|bda|start-date|end-date"
 ).split("|")
+_FUNCTIONS = ("formatnum", "lc", "uc", "lcfirst", "ucfirst")
 _NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?")
 _RANGE_WORDS = {
     "to": " to ", "and": " and ", "-": "–", "–": "–", "to(-)": " to ", "or": " or ", "by": " by ",
@@ -88,17 +89,32 @@ def _notes() -> tuple[frozenset[str], re.Pattern[str]]:
     return exact, re.compile("|".join(stems), re.DOTALL)
 
 
-@cache
-def _kind(name: str) -> str:
-    """How a template is treated, by lower-case name: text, note, language or hole."""
+@lru_cache(maxsize=65_536)
+def _kind(name: str) -> tuple[str, str]:
+    """How a template is treated (text, note, language, function or hole), and its plain name."""
+    key = name.strip().replace("_", " ").lower()
+    function, colon, _ = key.partition(":")
+    if colon and function in _FUNCTIONS:
+        return "function", function
     exact, stems = _notes()
-    if name in _renderers():
-        return "text"
-    if name in exact or stems.fullmatch(name):
-        return "note"
-    if re.fullmatch(r"lang-[a-z]{2,3}(-\w+)*", name):
-        return "language"
-    return "hole"
+    if len(key) >= 80:
+        return "hole", key
+    if key in _renderers():
+        return "text", key
+    if key in exact or stems.fullmatch(key) or (colon and function == "defaultsort"):
+        return "note", key
+    if re.fullmatch(r"lang-[a-z]{2,3}(-\w+)*", key):
+        return "language", key
+    return "hole", key
+
+
+def _function(name: str, text: str) -> str:
+    """Text of a parser function."""
+    if name == "formatnum":
+        return group_digits(text)
+    first, rest = text[:1], text[1:]
+    return {"lc": text.lower(), "uc": text.upper(), "lcfirst": first.lower() + rest,
+            "ucfirst": first.upper() + rest}[name]  # fmt: skip
 
 
 def render_template(name: str, content: str) -> str:
@@ -108,19 +124,13 @@ def render_template(name: str, content: str) -> str:
         name: as written, such as "Convert" or "formatnum:1234".
         content: what stands between the braces, inner templates already rendered.
     """
-    key = name.strip().replace("_", " ").lower()
-    function, colon, value = key.partition(":")
-    if colon and function == "formatnum":
-        return group_digits(value.strip())
-    if colon and function in ("lc", "uc", "lcfirst", "ucfirst"):
-        text = name.partition(":")[2].strip()
-        return {"lc": text.lower(), "uc": text.upper(), "lcfirst": text[:1].lower() + text[1:],
-                "ucfirst": text[:1].upper() + text[1:]}[function]  # fmt: skip
-    kind = _kind(key) if len(key) < 80 else "hole"
+    kind, key = _kind(name)
     if kind == "hole":
-        return NOTE if colon and function == "defaultsort" else HOLE
+        return HOLE
     if kind == "note":
         return NOTE
+    if kind == "function":
+        return _function(key, name.partition(":")[2].strip())
     positional, named = arguments(content)
     if kind == "language":
         code = key[5:].split("-")[0]

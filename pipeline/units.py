@@ -6,22 +6,17 @@ file is cut at stream boundaries, plain XML anywhere; other files are one unit e
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import lzma
 import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
 
 from pipeline import files
+from pipeline.bz2_streams import BLOCK, CorruptStreamError, pieces, stream_starts
 from pipeline.dump import BadPage, Page, Site, declared_language, parse_page, split_pages
 from pipeline.errors import UserError
-
-_BLOCK = 1 << 20
-_STREAM = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
-"""Header of a bz2 stream and of its first block (or of its end, when it is empty)."""
 
 MIN_UNIT = {"bz2": 256 << 10, "xml": 1 << 20}
 MAX_UNIT = {"bz2": 8 << 20, "xml": 48 << 20}
@@ -147,42 +142,21 @@ def _bz2_cuts(source: InputFile, size: int) -> list[int]:
     return cuts
 
 
-def stream_starts(path: str, start: int = 0) -> Iterator[int]:
-    """Positions of the bz2 stream headers from byte `start` on."""
-    with files.open_read(path) as file:
-        file.seek(start)
-        offset, tail = start, b""
-        while block := file.read(16 * _BLOCK):
-            data = tail + block
-            for match in _STREAM.finditer(data):
-                yield offset - len(tail) + match.start()
-            offset += len(block)
-            tail = data[-9:]
-
-
 def read_unit(unit: Unit) -> Iterator[Page | BadPage | Damage]:
     """The pages of a unit in order, and what of it could not be read."""
     damages: list[Damage] = []
 
-    def pieces() -> Iterator[tuple[bytes | None, bool]]:
+    def intact() -> Iterator[tuple[bytes | None, bool]]:
         for piece, beyond, damage in _damaged_pieces(unit):
             if damage is not None:
                 damages.append(damage)
             yield piece, beyond
 
-    for page in split_pages(pieces()):
+    for page in split_pages(intact()):
         yield from damages
         damages.clear()
         yield parse_page(page, unit.site) if isinstance(page, bytes) else page
     yield from damages
-
-
-class _CorruptStreamError(OSError):
-    """A bz2 stream cannot be decompressed; `position` is where in the file it begins."""
-
-    def __init__(self, position: int, reason: object) -> None:
-        super().__init__(f"bz2 stream at byte {position}: {reason}")
-        self.position = position
 
 
 def _damaged_pieces(unit: Unit) -> Iterator[tuple[bytes | None, bool, Damage | None]]:
@@ -198,7 +172,7 @@ def _damaged_pieces(unit: Unit) -> Iterator[tuple[bytes | None, bool, Damage | N
             yield None, False, Damage("truncated", unit.path, files.size(unit.path), str(error))
             return
         except (OSError, zlib.error, lzma.LZMAError) as error:
-            position = error.position if isinstance(error, _CorruptStreamError) else start
+            position = error.position if isinstance(error, CorruptStreamError) else start
             yield None, False, Damage("corrupt", unit.path, position, str(error))
         following = None
         if unit.compression == "bz2":
@@ -211,6 +185,8 @@ def _damaged_pieces(unit: Unit) -> Iterator[tuple[bytes | None, bool, Damage | N
 def _pieces(path: str, compression: str, start: int, end: int) -> Iterator[tuple[bytes, bool]]:
     """Decompressed bytes from file position `start` on, and whether they lie beyond `end`.
 
+    An empty piece comes before the first one beyond: most readers need none of those.
+
     Raises:
         EOFError: the file ends inside a compressed stream.
         OSError: the file, or a stream of it, cannot be read.
@@ -218,36 +194,15 @@ def _pieces(path: str, compression: str, start: int, end: int) -> Iterator[tuple
     with files.open_read(path) as file:
         file.seek(start)
         if compression == "bz2":
-            yield from _bz2_pieces(file, start, end)
+            yield from pieces(file, start, end)
         elif compression == "xml":
-            position = start
-            while block := file.read(min(_BLOCK, end - position) if position < end else _BLOCK):
-                yield block, position >= end
-                position += len(block)
+            for position in range(start, end, BLOCK):
+                yield file.read(min(BLOCK, end - position)), False
+            yield b"", True
+            while block := file.read(BLOCK):
+                yield block, True
         else:
             opener = gzip.open if compression == "gz" else lzma.open
             with opener(file) as stream:
-                while block := stream.read1(_BLOCK):
+                while block := stream.read1(BLOCK):
                     yield block, False
-
-
-def _bz2_pieces(file: IO[bytes], start: int, end: int) -> Iterator[tuple[bytes, bool]]:
-    """Pieces of a bz2 file, stream by stream."""
-    data, position = b"", start  # `data` begins at file position `position`
-    while data := data or file.read(_BLOCK):
-        stream_start = position
-        decompressor = bz2.BZ2Decompressor()
-        while not decompressor.eof:
-            if decompressor.needs_input:
-                if not data and not (data := file.read(_BLOCK)):
-                    raise EOFError(f"the file ends inside the bz2 stream at byte {stream_start}")
-                position += len(data)
-            try:
-                piece = decompressor.decompress(data, _BLOCK)
-            except OSError as error:
-                raise _CorruptStreamError(stream_start, error) from None
-            data = b""
-            if piece:
-                yield piece, stream_start >= end
-        data = decompressor.unused_data
-        position -= len(data)

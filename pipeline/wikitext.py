@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline import scanner
@@ -24,12 +25,12 @@ from pipeline.templates import render_template
 __all__ = ["Anchor", "Rendered", "Template", "render"]
 
 _MAX_ARGUMENTS_CHARS = 50_000
+_MAX_CACHED_NAMES = 100_000
 
 _EXTERNAL = re.compile(
-    r"\[(?:(?:https?|ftps?|ircs?|gopher|telnet|nntp|worldwind|svn|git|mms|ssh|sftp|redis|xmpp)://|//"
+    r"\[(?=[A-Za-z/])(?i:(?:https?|ftps?|ircs?|gopher|telnet|nntp|worldwind|svn|git|mms|ssh|sftp|redis|xmpp)://|//"
     r"|mailto:|news:|sips?:|sms:|tel:|geo:|magnet:|urn:|bitcoin:)"
-    rf"[^\s\]\[<>\"{MARKERS}]+[ \t]*([^\]\n]{{0,1000}}?)\]",
-    re.IGNORECASE,
+    rf"[^\s\]\[<>\"{MARKERS}]+[ \t]*([^\]\n]{{0,1000}}?)\]"
 )
 _DOUBLE_UNDERSCORE = re.compile(r"__[^\W\d_]+(?:_[^\W\d_]+)*__")
 _LINE_BREAK = re.compile(r"</?br\b[^<>]*>", re.IGNORECASE)
@@ -86,6 +87,12 @@ def render(wikitext: str, site: Site = ENGLISH, *, list_items: bool = False) -> 
     return _Renderer(site, list_items).render(wikitext)
 
 
+@lru_cache(maxsize=8)
+def _template_titles(site: Site) -> dict[str, str | None]:
+    """Cache of template titles by the name as written, shared by all pages of a site."""
+    return {}
+
+
 class _Renderer:
     """Renders one page; what the passes find is gathered here."""
 
@@ -94,11 +101,14 @@ class _Renderer:
         self._list_items = list_items
         self._facts = language(site.language)
         self._links = LinkPass(site)
+        self._titles = _template_titles(site)
         self._templates: list[tuple[int, Template]] = []
         self._source = ""
 
     def render(self, wikitext: str) -> Rendered:
-        text = ANY_MARKER.sub("", wikitext).replace("\r\n", "\n").replace("\x00", "")
+        text = wikitext.replace("\r\n", "\n").replace("\x00", "")
+        if any(marker in text for marker in MARKERS):
+            text = ANY_MARKER.sub("", text)
         self._source = scanner.strip_tags(text) if "<" in text else text
         text = self._source
         if "{{" in text:
@@ -121,14 +131,23 @@ class _Renderer:
     def _template(self, content: str, start: int, end: int, depth: int) -> str:
         name = content.partition("|")[0].strip()
         text = render_template(name, content)
-        if (title := template_title(name, self._site)) is not None:
+        title = self._titles[name] if name in self._titles else self._title(name)
+        if title is not None:
             self._templates.append((start, Template(title, self._arguments(start, end, text))))
         return text
 
+    def _title(self, name: str) -> str | None:
+        title = template_title(name, self._site)
+        if len(self._titles) < _MAX_CACHED_NAMES:
+            self._titles[name] = title
+        return title
+
     def _arguments(self, start: int, end: int, text: str) -> tuple[str, ...]:
         """Arguments of a template that opens a line and is no note."""
+        if text == NOTE or (start and self._source[start - 1] not in "\n :*|="):
+            return ()
         before = self._source[max(0, start - 80) : start].rpartition("\n")[2]
-        if text == NOTE or end - start > _MAX_ARGUMENTS_CHARS or before.strip(" :*|="):
+        if end - start > _MAX_ARGUMENTS_CHARS or before.strip(" :*|="):
             return ()
         return plain_arguments(self._source[start + 2 : end - 2])
 

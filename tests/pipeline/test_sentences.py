@@ -58,10 +58,10 @@ def nltk_tokenizer(model):
 def test_random_texts_are_split_as_nltk_splits_each_line():
     draw = random.Random(3)
     words = ["Dr.", "U.S.", "Mr.", "one", "Two", "3.", "e.g.", "end.", "end?", "(end.)", '"end."', "...",
-             "x)", "see.", "A.", "b.", "wow!", "no.?", "Saint.", "“q.”", "é.", "1990.", "co-op.", "_a."]  # fmt: skip
+             "x)", "see.", "A.", "b.", "wow!", "no.?", "Saint.", "“q.”", "é.", "1990.", "co-op.", "_a.", ".", '.".', "!", "?)."]  # fmt: skip
     model = SentenceModel(
         "test", ("co", "dr", "e.g", "op", "u.s"), (("end", "two"), ("see", "saint")), ("two",),
-        (("dr", 8), ("one", 32), ("two", 20)),
+        {"dr": 8, "one": 32, "two": 20},
     )  # fmt: skip
     reference = nltk_tokenizer(model)
     for _ in range(3000):

@@ -4,7 +4,7 @@ import lzma
 
 import pytest
 
-from pipeline import units
+from pipeline import bz2_streams, units
 from pipeline.dump import BadPage, Page, Site
 from pipeline.errors import UserError
 from pipeline.units import Damage
@@ -129,7 +129,7 @@ def test_truncated_file_keeps_whole_pages(tmp_path, name):
 
 def test_corrupt_stream_is_skipped_and_reported(tmp_path):
     data = bytearray(multistream(7))
-    starts = [m.start() for m in units._STREAM.finditer(bytes(data))]
+    starts = [m.start() for m in bz2_streams._STREAM.finditer(bytes(data))]
     data[starts[3] + 40] ^= 0xFF
     path = tmp_path / "x.xml.bz2"
     path.write_bytes(bytes(data))
