@@ -115,17 +115,9 @@ class EntityTable:
         classes[classes == len(names)] = NO_CLASS
         return cls(names, keys, entity_of, classes.astype(np.int16), sources)
 
-    def lookup(self, titles: pa.Array | pa.ChunkedArray | Sequence[str]) -> Int32:
+    def lookup(self, titles: pa.Array | Sequence[str]) -> Int32:
         """Entity index of each normal title, -1 for unknown ones, shape (titles,)."""
-        column = titles if isinstance(titles, pa.Array) else pa.array(titles, pa.string())
-        if isinstance(titles, pa.ChunkedArray):
-            column = titles.combine_chunks()
-        if len(column) == 0:
-            return np.zeros(0, np.int32)
-        encoded = column.dictionary_encode()
-        found = self.lookup_keys(title_keys(encoded.dictionary.to_pylist()))
-        indices: Int32 = encoded.indices.to_numpy(zero_copy_only=False)
-        return found[indices]
+        return self.lookup_keys(title_keys(titles))
 
     def lookup_keys(self, keys: Keys) -> Int32:
         """Entity index of each title key, -1 for unknown ones, shape (keys,)."""

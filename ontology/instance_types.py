@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 from ontology.classes import NAMESPACE
 from ontology.compressed import open_bytes
-from ontology.titles import resource_title
+from ontology.titles import normal_title, resource_title
 
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _TRIPLE = re.compile(rf"\s*<([^<>]*)>\s*<{re.escape(_TYPE)}>\s*<([^<>]*)>")
+_PLAIN = re.compile(
+    r"<http://dbpedia\.org/resource/([^<>\\]*)>"
+    rf" <{re.escape(_TYPE)}> <{re.escape(NAMESPACE)}([^<>\\]*)>"
+)
+"""The form of nearly all lines."""
+_BLOCK = 1 << 20
 _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 
@@ -24,12 +31,23 @@ def read_instance_types(path: str) -> Iterator[tuple[str, str] | None]:
     Raises:
         OSError, EOFError: the file cannot be read, or is cut off.
     """
+    for line in _lines(path):
+        plain = _PLAIN.match(line)
+        if plain is not None:
+            subject, name = plain.groups()
+            yield normal_title(unquote(subject) if "%" in subject else subject), name
+        elif line.strip() and line.lstrip()[0] not in "#@":
+            yield _statement(line)
+
+
+def _lines(path: str) -> Iterator[str]:
+    """Lines of a compressed or plain text file."""
     with open_bytes(path) as file:
-        for line in file:
-            text = line.decode("utf-8", "replace")
-            if not text.strip() or text.lstrip()[0] in "#@":
-                continue
-            yield _statement(text)
+        rest = b""
+        while block := file.read(_BLOCK):
+            *lines, rest = (rest + block).split(b"\n")
+            yield from b"\n".join(lines).decode("utf-8", "replace").split("\n")
+        yield rest.decode("utf-8", "replace")
 
 
 def _statement(line: str) -> tuple[str, str] | None:
@@ -46,4 +64,9 @@ def _statement(line: str) -> tuple[str, str] | None:
 def _unescape(iri: str) -> str:
     if "\\" not in iri:
         return iri
-    return _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), iri)
+    return _ESCAPE.sub(lambda match: _character(int(match[1] or match[2], 16)), iri)
+
+
+def _character(code: int) -> str:
+    """The character with this number; half a surrogate pair is none."""
+    return "\ufffd" if 0xD800 <= code < 0xE000 or code > 0x10FFFF else chr(code)

@@ -28,7 +28,6 @@ from pipeline.counting import (
     Statistics,
     frequent,
 )
-from pipeline.labelling import COLUMNS
 
 
 class _Select(PartDoFn):
@@ -54,7 +53,7 @@ class _Select(PartDoFn):
             parts.writer(self._plan.part(source, "train"), schema) as train,
             parts.writer(self._plan.part(source, "validation"), schema) as validation,
         ):
-            for batch in parts.read_batches(source, COLUMNS, rows=1024):
+            for batch in parts.read_batches(source, corpus.DOCUMENT_COLUMNS, rows=1024):
                 examples = selector.select(batch, selection)
                 train.write_batch(examples["train"])
                 validation.write_batch(examples["validation"])

@@ -16,6 +16,7 @@ from ontology.labels import LabelSet
 from pipeline import filters
 from pipeline.balance import Bags, Weights, whole_copies
 from pipeline.config import SelectSettings
+from pipeline.labelling import COLUMNS as SENTENCE_COLUMNS
 from pipeline.labelling import Bools, Ints, Labelling, Sentences, sentences_of
 from pipeline.stable_hash import uniform
 from pipeline.tokens import tokenize
@@ -35,6 +36,16 @@ COLUMNS = pa.schema([
     ("copy", pa.int32()),  # 0 for the first
 ])  # fmt: skip
 """Columns of an example."""
+
+DOCUMENT_COLUMNS = (
+    "page_id",
+    "title",
+    "revision_id",
+    "is_disambiguation",
+    "text",
+    *SENTENCE_COLUMNS,
+)
+"""Columns of a document that examples are made from."""
 
 _LISTS = {"tokens", "ner_tags", "targets", "token_starts"}
 SPLITS = ("train", "validation")

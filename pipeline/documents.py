@@ -12,7 +12,8 @@ import pyarrow as pa
 from ontology.titles import normal_title
 from pipeline.dump import ARTICLE, CATEGORY, TEMPLATE, Page, Site
 from pipeline.languages import language
-from pipeline.sentences import SentenceModel, Span
+from pipeline.punkt import Span
+from pipeline.sentences import SentenceModel
 from pipeline.wikitext import Anchor, Rendered, render
 
 ANCHOR = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())])

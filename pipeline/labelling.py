@@ -17,11 +17,8 @@ from ontology.entities import NO_CLASS, EntityTable
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-COLUMNS = (
-    "page_id", "title", "revision_id", "is_disambiguation", "text", "sentence_starts",
-    "sentence_ends", "sentence_holes", "anchors",
-)  # fmt: skip
-"""Columns of a document that labelling and filtering read."""
+COLUMNS = ("sentence_starts", "sentence_ends", "sentence_holes", "anchors")
+"""Columns of a document that `sentences_of` reads."""
 
 ENTITY_INDEX = 0
 """Category index of ENTITY in every list of categories."""
@@ -76,15 +73,14 @@ def sentences_of(batch: pa.RecordBatch, entities: EntityTable) -> Sentences:
     first = np.cumsum(per_document) - per_document
     starts, ends = _numpy(starts_column.flatten()), _numpy(batch.column("sentence_ends").flatten())
 
-    # One coordinate for the whole batch: each text follows the one before it.
-    lengths = _numpy(pc.utf8_length(batch.column("text")).fill_null(0)) + 1
-    base = np.cumsum(lengths) - lengths
     anchors = batch.column("anchors")
-    anchor_documents = np.repeat(
-        np.arange(len(batch)), _numpy(pc.list_value_length(anchors).fill_null(0))
-    )
+    per_document = _numpy(pc.list_value_length(anchors).fill_null(0))
+    anchor_documents = np.repeat(np.arange(len(batch)), per_document)
     flat = anchors.flatten()
     anchor_starts, anchor_ends = _numpy(flat.field("start")), _numpy(flat.field("end"))
+    # One coordinate for the whole batch: each document begins where no other reaches.
+    reach = max(ends.max(initial=0), anchor_ends.max(initial=0)) + 1
+    base = np.arange(len(batch)) * reach
     place = (
         np.searchsorted(base[documents] + starts, base[anchor_documents] + anchor_starts, "right")
         - 1

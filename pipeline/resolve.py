@@ -57,11 +57,12 @@ def page_facts(
 ) -> pa.RecordBatch:
     """FACTS of the articles and redirects of a batch of documents."""
     batch = batch.filter(pa.array(batch.column("namespace").to_numpy() == ARTICLE))
-    targets = [title_keys([t])[0] if t else 0 for t in batch.column("redirect").to_pylist()]
+    redirect = batch.column("redirect")
+    is_redirect = redirect.is_valid().to_numpy(zero_copy_only=False)
     return pa.RecordBatch.from_arrays(
         [
-            pa.array(title_keys(batch.column("title").to_pylist()), pa.uint64()),
-            pa.array(np.array(targets, np.uint64)),
+            pa.array(title_keys(batch.column("title"))),
+            pa.array(title_keys(redirect) * is_redirect),
             pa.array(_infobox_classes(batch, mapping, redirects), pa.string()),
         ],
         schema=FACTS,
@@ -142,7 +143,7 @@ def write_type_facts(path: str, part: str, tree: ClassTree) -> dict[str, Any]:
     with parts.writer(part, FACTS) as writer:
 
         def flush() -> None:
-            keys = pa.array(title_keys(titles), pa.uint64())
+            keys = pa.array(title_keys(titles))
             nothing = pa.array(np.zeros(len(titles), np.uint64))
             names = pa.array(classes, pa.string())
             writer.write_batch(pa.RecordBatch.from_arrays([keys, nothing, names], schema=FACTS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 
 from nltk.tokenize.destructive import NLTKWordTokenizer
 
@@ -11,6 +12,21 @@ Span = tuple[int, int]
 
 _TOKENIZER = NLTKWordTokenizer()
 _QUOTES = ('"', "``", "''")
+
+# What NLTK does with a text that is not hard, as one expression.
+_ALONE = r"\"«“‘„»”’;@#$%&‒–—―?!*()\[\]{}<>"  # always tokens of their own
+_TOKEN = re.compile(
+    rf"[{_ALONE}]|\.\.+|--|[,:](?!\d)"
+    rf"|(?:[^\s{_ALONE},:.-]++|\.(?!\.)|-(?!-)|[,:](?=\d))+"
+)
+_CONTRACTIONS = (
+    "cannot", "gimme", "gonna", "gotta", "lemme", "wanna", "d'ye", "more'n", "'tis", "'twas",
+)  # fmt: skip
+_HARD_PAIRS = ("''", "::", ",,", ",:", ":,")
+_HARD_APOSTROPHE = re.compile(r"'[^\x00-\x7f]|[^\x00-\x7f]'")
+_CLOSERS = "])}>\"'»”’ "
+_CLITIC = re.compile(r"'(?:re|ve|ll|[mtsdn])\b", re.IGNORECASE)
+_ENDINGS = frozenset("' 's 'S 'm 'M 'd 'D 'll 'LL 're 'RE 've 'VE".split())
 
 UNSPACED = (
     "\u0e00-\u0eff"  # Thai, Lao
@@ -31,9 +47,66 @@ _PIECE = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
 
 def word_spans(text: str) -> list[Span]:
     """Spans of NLTK's word tokens in `text`, in characters."""
+    found = None if _is_hard(text) else _easy_spans(text)
+    return _aligned(text, _TOKENIZER.tokenize(text)) if found is None else found
+
+
+def _is_hard(text: str) -> bool:
+    """Whether NLTK's expressions act upon each other in this text, or know one of its words."""
+    low = text.lower()
+    return (
+        not text.isprintable()
+        or "`" in text
+        or any(pair in text for pair in _HARD_PAIRS)
+        or any(word in low for word in _CONTRACTIONS)
+        or ("'" in text and _HARD_APOSTROPHE.search(text) is not None)
+    )
+
+
+def _easy_spans(text: str) -> list[Span] | None:
+    """The same by one expression; None where only NLTK knows.
+
+    NLTK parts the last full stop of a text from its word, closing marks behind it or not.
+    """
+    body = text.rstrip(_CLOSERS)
+    stop = len(body) - 1 if body.endswith(".") and not body.endswith("..") else len(text)
+    if " " in text[stop:]:
+        return None
+    spans = [match.span() for match in _TOKEN.finditer(text, 0, stop)]
+    spans += [(place, place + 1) for place in range(stop, len(text))]
+    if "'" not in text:
+        return spans
+    parted: list[Span] = []
+    for start, end in spans:
+        cuts = _cuts_at_apostrophe(text[start:end]) if end - start > 1 else ()
+        if cuts is None:
+            return None
+        edges = (start, *(start + cut for cut in cuts), end)
+        parted += pairwise(edges)
+    return parted
+
+
+def _cuts_at_apostrophe(token: str) -> tuple[int, ...] | None:
+    """Where NLTK cuts a token with an apostrophe in it; None for several apostrophes."""
+    place = token.find("'")
+    if place < 0:
+        return ()
+    if token.count("'") > 1:
+        return None
+    if place and (token[place - 1].isalnum() or token[place - 1] == "_"):
+        if token[place:] in _ENDINGS:
+            return (place,)
+        return (place - 1,) if token[place - 1 :] in ("n't", "N'T") and place > 1 else ()
+    if place or not token[:4].isascii() or not (token[1].isalnum() or token[1] == "_"):
+        return None
+    return () if _CLITIC.match(token) else (1,)
+
+
+def _aligned(text: str, tokens: Iterable[str]) -> list[Span]:
+    """Where NLTK's tokens stand in a text; it writes straight double quotes in two other ways."""
     spans: list[Span] = []
     position = 0
-    for token in _TOKENIZER.tokenize(text):
+    for token in tokens:
         while text[position].isspace():
             position += 1
         if token in _QUOTES and not text.startswith(token, position):
@@ -62,8 +135,8 @@ def tokenize(text: str, edges: Iterable[int] = ()) -> list[Span]:
             for start, end in spans
             for match in _PIECE.finditer(text[start:end])
         ]
-    inner = sorted(set(edges))
-    return _split_at(text, spans, inner) if inner else spans
+    inner = set(edges).difference(chain.from_iterable(spans))
+    return _split_at(text, spans, sorted(inner)) if inner else spans
 
 
 def _split_at(text: str, spans: Sequence[Span], edges: Sequence[int]) -> list[Span]:
