@@ -20,7 +20,7 @@ from typing import Any
 
 from pipeline import config, files, flags, progress, stages
 from pipeline.errors import UserError
-from pipeline.runner import Runner, quiet_beam
+from pipeline.runner import Runner, WorkerDiedError, quiet_beam
 
 _LOGGER = logging.getLogger("nerbert")
 
@@ -56,13 +56,15 @@ def run(plan: stages.Plan, runner: Runner, last: str) -> None:
     for name, folder, make in steps[: config.STAGES.index(last) + 1]:
         if folder.is_complete():
             _LOGGER.info("%s: up to date", name)
-            continue
-        folder.prepare()
-        start = time.monotonic()
-        watched = files.join(folder.path, "pages") if name == "resolve" else folder.path
-        with progress.shown(name, watched, len(plan.units)):
-            runner.run(make(), len(plan.units))
-        _LOGGER.info("%s: done in %.1f s", name, time.monotonic() - start)
+        else:
+            folder.prepare()
+            start = time.monotonic()
+            watched = files.join(folder.path, "pages") if name == "resolve" else folder.path
+            with progress.shown(name, watched, len(plan.units)):
+                runner.run(make(), len(plan.units))
+            _LOGGER.info("%s: done in %.1f s", name, time.monotonic() - start)
+        if name == "extract":
+            stages.check_set_aside(plan)
     files.write_json(files.join(settings.output, "manifest.json"), stages.manifest(plan))
 
 
@@ -92,10 +94,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         _LOGGER.info("No --dump: the demo dump, with --min-entities %d, into %s",
                      settings.select.min_entities, settings.output)  # fmt: skip
     try:
-        run(plan, runner, options.stage)
+        with files.locked(settings.output):
+            run(plan, runner, options.stage)
     except KeyboardInterrupt:
         print(f"Stopped; the same command goes on from {settings.output}.", file=sys.stderr)
         return 130
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except WorkerDiedError as error:
+        print(error, file=sys.stderr)
+        return 1
     except OSError as error:
         place = error.filename or settings.output
         print(f"{place}: {error.strerror or error}; check space and permissions, then run the "

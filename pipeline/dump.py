@@ -156,6 +156,11 @@ class BadPage:
     detail: str
 
 
+def failed_page(error: Exception, page_id: int | None, title: str | None) -> BadPage:
+    """A page at which our code failed: it is set aside, and takes no other along."""
+    return BadPage(f"error-{type(error).__name__}", page_id, title, str(error)[:200])
+
+
 @cache
 def _parser() -> etree.XMLParser:
     """Takes no entity but XML's own, and nothing from outside the document."""
@@ -187,12 +192,18 @@ def redirect_target(wikitext: str, site: Site) -> str | None:
 def parse_page(xml: bytes, site: Site) -> Page | BadPage:
     """The page in one `<page>...</page>` element, of its last revision when it holds several."""
     try:
-        fields = _page_fields(xml)
+        return _page(_page_fields(xml), site)
     except expat.ExpatError as error:
         return _bad_page(xml, _xml_reason(xml), str(error))
+    except Exception as error:
+        return _bad_page(xml, f"error-{type(error).__name__}", str(error))
+
+
+def _page(fields: dict[str, str], site: Site) -> Page | BadPage:
     title, page_id = fields.get("page/title"), fields.get("page/id", "")
-    if not title or "page/revision" not in fields or not page_id.isdigit():
-        return _bad_page(xml, "incomplete", "page without title, id or revision")
+    if not title or "page/revision" not in fields or not page_id.isdecimal():
+        known = int(page_id) if page_id.isdecimal() else None
+        return BadPage("incomplete", known, title, "page without title, id or revision")
     wikitext = fields.get("page/revision/text", "")
     number = fields.get("page/ns")
     namespace = int(number) if number is not None else site.split(title)[0]
@@ -244,6 +255,8 @@ def _page_fields(xml: bytes) -> dict[str, str]:
 
 def _xml_reason(xml: bytes) -> str:
     """Why XML is not well-formed, of the kinds that dumps are known for."""
+    if b"\x00" in xml:
+        return "control-character"
     try:
         etree.fromstring(xml, _parser())
     except etree.XMLSyntaxError as error:
@@ -258,6 +271,7 @@ def _xml_reason(xml: bytes) -> str:
 
 
 def _bad_page(xml: bytes, reason: str, detail: str) -> BadPage:
+    """A page of which only the head is looked at."""
     head = xml[:4096]
     page_id = re.search(rb"<id>\s*(\d{1,18})\s*</id>", head)
     title = re.search(rb"<title>([^<]*)</title>", head)

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as pq
 from apache_beam.pvalue import AsList, AsSingleton, PCollection
 
 from pipeline import files, parts
 from pipeline.config import ExtractSettings
 from pipeline.documents import SCHEMA, Row, document, kept_as, to_batch
-from pipeline.dump import BadPage, Page
+from pipeline.dump import BadPage, Page, failed_page
 from pipeline.sentences import SentenceModel
 from pipeline.stable_hash import digest64
 from pipeline.units import Damage, Unit, read_unit
@@ -123,57 +125,85 @@ def write_documents(
     Returns:
         Counts: of pages by what became of them, set aside by reason, and of what documents hold.
     """
-    pages: Counter[str] = Counter()
-    aside: Counter[str] = Counter()
-    content: Counter[str] = Counter()
-    quarantine: list[dict[str, Any]] = []
     with parts.writer(part, SCHEMA) as writer:
-        rows: list[Row] = []
+        documents = _Documents(unit, model, settings, writer)
         for page in read_unit(unit):
-            row: Row | BadPage | None
-            if isinstance(page, Damage):
-                damage = {"reason": page.reason, "byte": page.position, "detail": page.detail}
-                quarantine.append(damage)
-                content[f"damage-{page.reason}"] += 1
-                continue
-            pages["read"] += 1
-            row = page if isinstance(page, BadPage) else _row(page, unit, model, settings, pages)
-            if isinstance(row, BadPage):
-                aside[row.reason] += 1
-                quarantine.append({"reason": row.reason, "page_id": row.page_id, "title": row.title,
-                                   "detail": row.detail})  # fmt: skip
-            elif row is not None:
-                _count(row, content)
-                rows.append(row)
-            if len(rows) == _ROWS:
-                writer.write_batch(to_batch(rows))
-                rows = []
-        writer.write_batch(to_batch(rows))
-    if quarantine:
-        lines = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in quarantine)
+            documents.add(page)
+        documents.flush()
+    if documents.quarantine:
+        lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in documents.quarantine)
         name = unit.part.replace(".parquet", ".jsonl")
-        files.write_bytes(files.join(part[: -len(unit.part)], "quarantine", name), lines.encode())
+        path = files.join(part[: -len(unit.part)], "quarantine", name)
+        files.write_bytes(path, "".join(lines).encode("utf-8", "backslashreplace"))
     return {
         "unit": unit.index,
-        "pages": dict(sorted(pages.items())),
-        "set_aside": dict(sorted(aside.items())),
-        "content": dict(sorted(content.items())),
+        "pages": dict(sorted(documents.pages.items())),
+        "set_aside": dict(sorted(documents.aside.items())),
+        "content": dict(sorted(documents.content.items())),
     }
 
 
-def _row(page: Page, unit: Unit, model: SentenceModel, settings: ExtractSettings,
-         pages: Counter[str]) -> Row | BadPage | None:  # fmt: skip
-    """Document of a page; None when its kind is not kept; a BadPage when it cannot be made."""
-    kind = kept_as(page)
-    if kind == "other-namespace":
-        pages[kind] += 1
-        return None
-    try:
-        row = document(page, unit.site, model, list_items=settings.list_items)
-    except Exception as error:  # one page must not take the others along: it is set aside, counted
-        return BadPage(f"error-{type(error).__name__}", page.page_id, page.title, str(error)[:200])
-    pages[kind] += 1
-    return row
+class _Documents:
+    """Writes the documents of one unit as its pages come; one bad page takes no other along."""
+
+    def __init__(self, unit: Unit, model: SentenceModel, settings: ExtractSettings,
+                 writer: pq.ParquetWriter) -> None:  # fmt: skip
+        self._unit, self._model, self._settings, self._writer = unit, model, settings, writer
+        self._rows: list[tuple[str, Row]] = []
+        self.pages: Counter[str] = Counter()
+        self.aside: Counter[str] = Counter()
+        self.content: Counter[str] = Counter()
+        self.quarantine: list[dict[str, Any]] = []
+
+    def add(self, page: Page | BadPage | Damage) -> None:
+        if isinstance(page, Damage):
+            self.content[f"damage-{page.reason}"] += 1
+            damage = {"reason": page.reason, "byte": page.position, "detail": page.detail}
+            self.quarantine.append(damage)
+            return
+        self.pages["read"] += 1
+        if isinstance(page, BadPage):
+            self._set_aside(page)
+            return
+        kind = kept_as(page)
+        if kind == "other-namespace":
+            self.pages[kind] += 1
+            return
+        try:
+            row = document(page, self._unit.site, self._model,
+                           list_items=self._settings.list_items)  # fmt: skip
+        except Exception as error:
+            self._set_aside(failed_page(error, page.page_id, page.title))
+            return
+        self._rows.append((kind, row))
+        if len(self._rows) == _ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the documents that wait; those that Arrow does not take are set aside."""
+        rows, self._rows = self._rows, []
+        try:
+            batch = to_batch([row for _, row in rows])
+        except (pa.ArrowException, OverflowError, UnicodeError):
+            rows = [pair for pair in rows if self._fits(pair[1])]
+            batch = to_batch([row for _, row in rows])
+        for kind, row in rows:
+            self.pages[kind] += 1
+            _count(row, self.content)
+        self._writer.write_batch(batch)
+
+    def _fits(self, row: Row) -> bool:
+        try:
+            to_batch([row])
+        except (pa.ArrowException, OverflowError, UnicodeError) as error:
+            self._set_aside(failed_page(error, row["page_id"], row["title"]))
+            return False
+        return True
+
+    def _set_aside(self, page: BadPage) -> None:
+        self.aside[page.reason] += 1
+        self.quarantine.append({"reason": page.reason, "page_id": page.page_id,
+                                "title": page.title, "detail": page.detail})  # fmt: skip
 
 
 def _count(row: Row, content: Counter[str]) -> None:

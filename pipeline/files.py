@@ -12,7 +12,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+from pipeline.errors import UserError
+
 _END_BYTES = 1 << 20
+_LOCK = ".lock"
 
 
 def _remote() -> Any:
@@ -63,10 +71,10 @@ def find(pattern: str) -> list[str]:
 
 
 def is_used_folder(path: str) -> bool:
-    """Whether there is something under `path`: a file, or a local folder that is not empty."""
+    """Whether there is something under `path`: a file, or a local folder with more than a lock."""
     if is_remote(path):
         return bool(_remote().match([path.rstrip("/") + "/*"])[0].metadata_list)
-    return os.path.isfile(path) or (os.path.isdir(path) and bool(os.listdir(path)))
+    return os.path.isfile(path) or (os.path.isdir(path) and bool(set(os.listdir(path)) - {_LOCK}))
 
 
 def exists(path: str) -> bool:
@@ -87,6 +95,28 @@ def open_read(path: str) -> IO[bytes]:
         stream: IO[bytes] = _remote().open(path, compression_type="uncompressed")
         return stream
     return open(path, "rb")
+
+
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """Keeps a local folder for this run until the block, or the process, ends.
+
+    Raises:
+        UserError: another run has it. A remote folder, and Windows, have no such lock.
+    """
+    if is_remote(folder) or fcntl is None:
+        yield
+        return
+    os.makedirs(folder, exist_ok=True)
+    with open(join(folder, _LOCK), "wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"{folder}: another run is writing here; wait for its end, or choose another "
+                "--output"
+            ) from None
+        yield
 
 
 @contextmanager

@@ -28,6 +28,8 @@ FLAGS: dict[str, dict[str, dict[str, Any]]] = {
         "--stage": {"choices": config.STAGES, "default": "corpus",
                     "help": "last stage to run; those before it run when they are not up to date"},
         "--workers": {**_NUMBER, "help": "local worker processes (default: one per core)"},
+        "--max-set-aside": {"type": float, "default": 0.01, "metavar": "S",
+                            "help": "share of pages that may be unreadable (default: %(default)s)"},
         "--seed": {"type": int, "default": 0, "help": "of every random choice (default: 0)"},
     },
     "extract: dump -> documents": {
@@ -104,6 +106,7 @@ def settings_from(options: argparse.Namespace) -> Settings:
         dumps=(demo_dump,) if demo else tuple(options.dump),
         output=options.output or DEMO_OUTPUT,
         language=options.language,
+        max_set_aside=options.max_set_aside,
         extract=config.ExtractSettings(options.sentence_model, options.list_items, options.seed),
         resolve=config.ResolveSettings(
             tuple(options.types), options.ontology, options.infobox_mapping, not options.no_infobox

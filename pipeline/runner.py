@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import signal
 import sys
 import tempfile
+import threading
+import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pipeline.errors import UserError
 
@@ -20,6 +24,20 @@ if TYPE_CHECKING:  # Beam loads when a run begins: it is slow, and --help and ba
 REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
 """Runners that lose data, and how (seen on Beam 2.77)."""
 _LINES_SHOWN = 30
+_OS_ERROR = re.compile(r"\[Errno (\d+)\]")
+
+
+_SHUTDOWN_S = 5.0
+
+
+class WorkerDiedError(Exception):
+    """A worker process of the local runner ended before its work."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(
+            f"A worker process ended with code {code} (killed, or out of memory?); the same "
+            "command goes on where it stopped, --workers 1 needs less memory"
+        )
 
 
 @dataclass(frozen=True)
@@ -75,22 +93,73 @@ class Runner:
         """Runs a stage from the pipeline's root and waits for it."""
         import apache_beam as beam
 
-        with _workers_aside():
+        aside = _workers_aside() if self.is_local else nullcontext()
+        with aside, _watched_workers() as deaths:
             try:
                 with beam.Pipeline(options=self.options(units)) as pipeline:
                     _ = pipeline | stage
-            except RuntimeError as error:  # Beam wraps what ends a bundle, Ctrl-C too
-                if "KeyboardInterrupt" in str(error):
+            except (KeyboardInterrupt, RuntimeError) as error:  # Beam wraps what ends a bundle
+                if deaths:
+                    raise WorkerDiedError(deaths[0]) from None
+                if "KeyboardInterrupt" in repr(error):
                     raise KeyboardInterrupt from None
+                if (found := _OS_ERROR.search(str(error))) is not None:
+                    raise OSError(int(found[1]), os.strerror(int(found[1]))) from None
                 raise
 
 
 @contextmanager
-def _workers_aside() -> Iterator[None]:
-    """Keeps what worker processes print out of the way; shown when the run fails.
+def _watched_workers() -> Iterator[list[str]]:
+    """Ends the block with KeyboardInterrupt when a worker process dies; yields how workers died.
 
-    Beam's workers inherit file descriptor 2, and log every step of their start to it. Our own
-    messages go on to the old one, through `sys.stderr`.
+    Beam notices the death in a thread of its own, says so, and waits for the worker's answer. Where
+    it then also waits for the end of the other workers, the whole process ends after a while: every
+    file is written whole or not at all.
+    """
+    deaths: list[str] = []
+    timers: list[threading.Timer] = []
+
+    def give_up() -> None:
+        print(WorkerDiedError(deaths[0]), file=sys.stderr, flush=True)
+        os._exit(1)
+
+    before = threading.excepthook
+    main = threading.main_thread()
+    if threading.current_thread() is not main:
+        yield deaths
+        return
+
+    def hook(arguments: Any) -> None:
+        if str(arguments.exc_value).startswith("Worker subprocess exited"):
+            deaths.append(str(arguments.exc_value).rpartition(" ")[2])
+            timers.append(threading.Timer(_SHUTDOWN_S, give_up))
+            timers[-1].daemon = True
+            timers[-1].start()
+            signal.pthread_kill(main.ident or 0, signal.SIGUSR1)
+        else:
+            details = arguments.exc_type, arguments.exc_value, arguments.exc_traceback
+            traceback.print_exception(*details, file=sys.__stderr__)
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    handler = signal.signal(signal.SIGUSR1, interrupt)
+    threading.excepthook = hook
+    try:
+        yield deaths
+    finally:
+        for timer in timers:
+            timer.cancel()
+        threading.excepthook = before
+        signal.signal(signal.SIGUSR1, handler)
+
+
+@contextmanager
+def _workers_aside() -> Iterator[None]:
+    """Keeps what Beam and its workers print out of the way; shown when the run fails by surprise.
+
+    Workers inherit file descriptor 2, and log every step of their start to it; `sys.__stderr__`
+    writes there too. Our own messages go on to the old one, through `sys.stderr`.
     """
     sys.stderr.flush()
     terminal = os.dup(2)
@@ -99,12 +168,11 @@ def _workers_aside() -> Iterator[None]:
         os.fdopen(terminal, "w", buffering=1, encoding="utf-8") as stderr,
     ):
         os.dup2(log.fileno(), 2)
-        streams = [h for h in logging.getLogger().handlers if isinstance(h, logging.StreamHandler)]
-        before, sys.stderr = sys.stderr, stderr
-        for handler in streams:
-            handler.setStream(stderr)
         try:
-            yield
+            with _logging_to(stderr):
+                yield
+        except (OSError, WorkerDiedError):  # the message says it all
+            raise
         except Exception:
             log.seek(0)
             stderr.writelines(log.readlines()[-_LINES_SHOWN:])
@@ -112,9 +180,33 @@ def _workers_aside() -> Iterator[None]:
         finally:
             stderr.flush()
             os.dup2(terminal, 2)
-            sys.stderr = before
-            for handler in streams:
-                handler.setStream(before)
+
+
+@contextmanager
+def _logging_to(stderr: TextIO) -> Iterator[None]:
+    """Logs our messages to a stream, those of others to file descriptor 2."""
+    root = logging.getLogger()
+    ours = [h for h in root.handlers if isinstance(h, logging.StreamHandler)]
+    others = logging.StreamHandler(sys.__stderr__)
+    others.addFilter(lambda record: not _is_ours(record))
+    before, sys.stderr = sys.stderr, stderr
+    for handler in ours:
+        handler.setStream(stderr)
+        handler.addFilter(_is_ours)
+    root.addHandler(others)
+    try:
+        yield
+    finally:
+        root.removeHandler(others)
+        others.flush()
+        sys.stderr = before
+        for handler in ours:
+            handler.setStream(before)
+            handler.removeFilter(_is_ours)
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    return record.name.partition(".")[0] in ("nerbert", "pipeline")
 
 
 def unknown_beam_flags(beam_args: Sequence[str]) -> list[str]:

@@ -40,11 +40,16 @@ _INDEX = re.compile(r"index\d*\.txt")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides what a run makes."""
+    """Everything that decides what a run makes, and how many lost pages it bears.
+
+    Attributes:
+        max_set_aside: share of pages that may be set aside before the run fails.
+    """
 
     dumps: tuple[str, ...]
     output: str
     language: str | None = None
+    max_set_aside: float = 0.01
     extract: ExtractSettings = field(default_factory=ExtractSettings)
     resolve: ResolveSettings = field(default_factory=ResolveSettings)
     select: SelectSettings = field(default_factory=SelectSettings)
@@ -138,6 +143,24 @@ def plan(settings: Settings) -> Plan:
     _check_output(settings.output, folders[0])
     return Plan(settings, inputs, tuple(cut(list(inputs))), tree, mapping, categories, pretrained,
                 *folders)  # fmt: skip
+
+
+def check_set_aside(plan: Plan) -> None:
+    """Whether the documents hold enough of the dump's pages.
+
+    Raises:
+        UserError: more pages were set aside than the settings allow.
+    """
+    counts = (plan.documents.found() or {})["counts"]
+    reasons, read = counts["set_aside"], counts["pages"].get("read", 0)
+    aside = sum(reasons.values())
+    if aside > plan.settings.max_set_aside * read:
+        listed = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+        raise UserError(
+            f"{files.join(plan.documents.path, 'quarantine')}: {aside:,} of {read:,} pages were "
+            f"set aside ({listed}); repair the dump, or give a --max-set-aside above "
+            f"{plan.settings.max_set_aside:g}"
+        )
 
 
 def find_dumps(patterns: Sequence[str]) -> list[str]:
