@@ -25,8 +25,12 @@ from pipeline.runner import Runner, WorkerDiedError, quiet_beam
 _LOGGER = logging.getLogger("nerbert")
 
 
-def run(plan: stages.Plan, runner: Runner, last: str) -> None:
-    """Runs the stages that are not up to date, in order; the others' code is not even loaded."""
+def run(plan: stages.Plan, runner: Runner, last: str) -> bool:
+    """Runs the stages that are not up to date, in order; the others' code is not even loaded.
+
+    Returns:
+        Whether all are done; not so where a stage was only written as a Dataflow template.
+    """
     settings = plan.settings
     files.write_json(files.join(settings.output, "manifest.json"), stages.manifest(plan))
 
@@ -62,10 +66,15 @@ def run(plan: stages.Plan, runner: Runner, last: str) -> None:
             watched = files.join(folder.path, "pages") if name == "resolve" else folder.path
             with progress.shown(name, watched, len(plan.units)):
                 runner.run(make(), len(plan.units))
+            if runner.template is not None:
+                _LOGGER.info("%s: template in %s; run it, then give this command for the next",
+                             name, runner.template)  # fmt: skip
+                return False
             _LOGGER.info("%s: done in %.1f s", name, time.monotonic() - start)
         if name == "extract":
             stages.check_set_aside(plan)
     files.write_json(files.join(settings.output, "manifest.json"), stages.manifest(plan))
+    return True
 
 
 def _stop(number: int, frame: Any) -> None:
@@ -86,6 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         runner = Runner(tuple(beam_args), options.workers)
         settings = flags.settings_from(options)
+        if not runner.is_local:
+            settings = stages.with_absolute_paths(settings)
         plan = stages.plan(settings)
     except UserError as error:
         print(error, file=sys.stderr)
@@ -95,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                      settings.select.min_entities, settings.output)  # fmt: skip
     try:
         with files.locked(settings.output):
-            run(plan, runner, options.stage)
+            done = run(plan, runner, options.stage)
     except KeyboardInterrupt:
         print(f"Stopped; the same command goes on from {settings.output}.", file=sys.stderr)
         return 130
@@ -110,6 +121,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{place}: {error.strerror or error}; check space and permissions, then run the "
               "same command again", file=sys.stderr)  # fmt: skip
         return 1
+    if not done:
+        return 0
     if options.stage != "corpus":
         print(f"Done up to {options.stage}: {settings.output}")
     else:

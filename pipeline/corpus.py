@@ -47,6 +47,9 @@ DOCUMENT_COLUMNS = (
 )
 """Columns of a document that examples are made from."""
 
+LONGEST_WORD = 100
+"""Characters; a sentence longer than `max_tokens` such words is too long, tokenised or not."""
+
 _LISTS = {"tokens", "ner_tags", "targets", "token_starts"}
 SPLITS = ("train", "validation")
 
@@ -180,6 +183,9 @@ class Selector:
             selection.drops.add_one("repeated", n_mentions)
             return None
         seen.add(sentence)
+        if len(sentence) > LONGEST_WORD * settings.max_tokens:
+            selection.drops.add_one("too-long", n_mentions)
+            return None
         anchor_spans = [
             (int(a) - start, int(b) - start)
             for a, b in zip(sentences.anchor_starts[anchors], sentences.anchor_ends[anchors],

@@ -42,6 +42,11 @@ def join(folder: str, *names: str) -> str:
     )  # fmt: skip
 
 
+def absolute(path: str) -> str:
+    """The same file from whatever folder a process works in."""
+    return path if is_remote(path) else os.path.abspath(path)
+
+
 def name(path: str) -> str:
     """Last piece of a path, local or remote."""
     return path.replace("\\", "/").rpartition("/")[2]

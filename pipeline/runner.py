@@ -65,9 +65,12 @@ class Runner:
         unknown = unknown_beam_flags(self.beam_args)
         if unknown:
             raise UserError(f"{' '.join(unknown)}: no flag of ours or Beam's; see --help")
+        from apache_beam.io.filesystems import FileSystems
         from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
-        name = PipelineOptions(list(self.beam_args)).view_as(StandardOptions).runner or ""
+        options = PipelineOptions(list(self.beam_args))
+        FileSystems.set_options(options)  # --project, --no_auth ... hold for our own files too
+        name = options.view_as(StandardOptions).runner or ""
         if (reason := REFUSED.get(name.rpartition(".")[2])) is not None:
             raise UserError(f"--runner {name}: refused, {reason}; use another runner")
 
@@ -75,6 +78,17 @@ class Runner:
     def is_local(self) -> bool:
         """Whether the graph runs on our local default."""
         return not any(arg.startswith("--runner") for arg in self.beam_args)
+
+    @property
+    def template(self) -> str | None:
+        """Where Dataflow shall write a template of the job, instead of running it."""
+        if not self.beam_args:
+            return None
+        from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+
+        options = PipelineOptions(list(self.beam_args)).view_as(GoogleCloudOptions)
+        location: str | None = options.template_location
+        return location
 
     def options(self, units: int) -> PipelineOptions:
         """Beam's options for a stage of that many units."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -54,6 +54,20 @@ class Settings:
     resolve: ResolveSettings = field(default_factory=ResolveSettings)
     select: SelectSettings = field(default_factory=SelectSettings)
     balance: BalanceSettings = field(default_factory=BalanceSettings)
+
+
+def with_absolute_paths(settings: Settings) -> Settings:
+    """The same for workers that may work in another folder, or on another machine."""
+    resolve = settings.resolve
+    return replace(
+        settings,
+        dumps=tuple(map(files.absolute, settings.dumps)),
+        output=files.absolute(settings.output),
+        resolve=replace(resolve, types=tuple(map(files.absolute, resolve.types))),
+        select=replace(
+            settings.select, exclude=tuple(map(files.absolute, settings.select.exclude))
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -151,7 +165,11 @@ def check_set_aside(plan: Plan) -> None:
     Raises:
         UserError: more pages were set aside than the settings allow.
     """
-    counts = (plan.documents.found() or {})["counts"]
+    counts = (plan.documents.found() or {}).get("counts")
+    if counts is None:
+        raise UserError(
+            f"{plan.documents.path}: the run left nothing here; do its workers see this folder?"
+        )
     reasons, read = counts["set_aside"], counts["pages"].get("read", 0)
     aside = sum(reasons.values())
     if aside > plan.settings.max_set_aside * read:

@@ -15,12 +15,11 @@ ROOT = Path(__file__).parent.parent.parent
 DEMO = ROOT / "pipeline" / "data" / "demo.xml"
 
 
-def start(*arguments, cwd, **options):
+def start(*arguments, cwd, environment=(), **options):
     command = [sys.executable, str(ROOT / "run_pipeline.py"), *map(str, arguments)]
-    environment = {k: v for k, v in os.environ.items() if k != "NLTK_DATA"} | {
-        "PYTHONHASHSEED": "random"
-    }
-    return subprocess.Popen(command, cwd=cwd, env=environment, text=True, stdout=subprocess.PIPE,
+    variables = {k: v for k, v in os.environ.items() if k != "NLTK_DATA"}
+    variables |= {"PYTHONHASHSEED": "random", **dict(environment)}
+    return subprocess.Popen(command, cwd=cwd, env=variables, text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, **options)  # fmt: skip
 
 
