@@ -55,8 +55,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             rows[f"{options.times}x, 1 worker(s), {stage}"],
         )
         two = rows[f"{options.times}x, 2 worker(s), {stage}"]
-        print(f"{stage:10} memory at {options.times}x / 1x: {large['peak_mib'] / small['peak_mib']:.3f}; "
-              f"two workers: {large['wall_s'] / two['wall_s']:.2f} times as fast")  # fmt: skip
+        more, faster = large["peak_mib"] / small["peak_mib"], large["wall_s"] / two["wall_s"]
+        print(f"{stage:10} memory at {options.times}x / 1x: {more:.3f}; two workers: {faster:.2f} "
+              "times as fast")  # fmt: skip
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
 

@@ -113,7 +113,7 @@ class Selector:
         """Examples of a batch of documents, by split; what happened is added to `selection`."""
         sentences = sentences_of(batch, self._entities)
         labels = self._labelling.label(sentences.entities)
-        kept = self._kept(batch, sentences, labels, selection)
+        kept = self.keep(batch, sentences, labels, selection)
         rows: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
         texts = batch.column("text").to_pylist()
         titles = batch.column("title").to_pylist()
@@ -142,7 +142,7 @@ class Selector:
         drawn = uniform(self._settings.seed, "validation", page_id) < share
         return "validation" if drawn else "train"
 
-    def _kept(self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints,
+    def keep(self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints,
               selection: Selection) -> Bools:  # fmt: skip
         """Sentences that pass the filters which need no tokens."""
         settings = self._settings

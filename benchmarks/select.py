@@ -1,0 +1,125 @@
+"""The corpus stage on generated documents: sentences a second, and what a full Wikipedia takes.
+
+python -m benchmarks.select [--sentences 2000000] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.resolve import generated_facts
+from ontology.categories import CategorySet
+from ontology.classes import ClassTree
+from ontology.entities import EntityTable
+from pipeline import corpus, filters, parts
+from pipeline.config import SelectSettings
+from pipeline.documents import SCHEMA, to_batch
+from pipeline.labelling import COLUMNS, Labelling, sentences_of
+from pipeline.wikitext import Anchor
+
+ENGLISH_SENTENCES = 300e6
+"""Sentences of English Wikipedia: 100 GB of XML at the rate of the English slice (3,000 a MB)."""
+_TITLES = 400_000
+_PER_PAGE, _PER_PART = 100, 500
+_SENTENCE = (
+    "The old town of Northwest lies on a river; its mayor since 1999 is J. Smith (no. {:04}). "
+)
+
+
+def generated_documents(sentences: int) -> Iterator[pa.RecordBatch]:
+    """Pages of 100 sentences with one link each, on average, to one of the titles."""
+    draw = np.random.default_rng(0)
+    size = len(_SENTENCE.format(0))
+    starts = [n * size for n in range(_PER_PAGE)]
+    ends = [start + size - 1 for start in starts]
+    for first in range(0, sentences // _PER_PAGE, _PER_PART):
+        text = "".join(_SENTENCE.format(n) for n in range(_PER_PAGE))
+        rows = []
+        for page in range(first, min(first + _PER_PART, sentences // _PER_PAGE)):
+            linked = np.flatnonzero(draw.random(_PER_PAGE) < 0.6)
+            anchors = []
+            for sentence in linked.tolist():
+                for place in (16, 46)[: 1 + (sentence % 3 == 0)]:
+                    number = int(draw.integers(0, _TITLES))
+                    title = f"Title {number * 2654435761 % 2**32:x} of {number}"
+                    start = sentence * size + place
+                    anchors.append(Anchor(start, start + 9, title))
+            rows.append({
+                "page_id": page, "namespace": 0, "title": f"Page {page}", "redirect": None,
+                "revision_id": page, "timestamp": "", "templates": [], "template_arguments": [],
+                "categories": [], "is_disambiguation": False, "text": text,
+                "sentence_starts": starts, "sentence_ends": ends,
+                "sentence_holes": [False] * _PER_PAGE, "anchors": anchors,
+            })  # fmt: skip
+        yield to_batch(rows)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Prints the rates."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sentences", type=int, default=2_000_000)
+    parser.add_argument("--json", type=Path, help="where to write the numbers")
+    options = parser.parse_args(argv)
+    tree = ClassTree.shipped()
+    table = EntityTable.build(*generated_facts(_TITLES), tree)
+    labelling = Labelling.of(table, CategorySet.load("specific"), tree)
+    spent = {"count": 0.0, "frequent": 0.0, "select, before tokens": 0.0, "select, all": 0.0}
+    settings = SelectSettings()
+    selector = corpus.Selector(table, labelling, labelling.names[:2], settings,
+                               filters.Contamination([]))  # fmt: skip
+    selection, again = corpus.Selection(), corpus.Selection()
+    examples = 0
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for number, batch in enumerate(generated_documents(options.sentences)):
+            paths.append(f"{folder}/part-{number:05d}.parquet")
+            with parts.writer(paths[-1], SCHEMA) as writer:
+                writer.write_batch(batch)
+        for path in paths:
+            start = time.process_time()
+            linked = np.zeros(len(table.classes), np.int64)
+            for batch in parts.read_batches(path, COLUMNS):
+                found = sentences_of(batch, table).entities
+                linked += np.bincount(found[found >= 0], minlength=len(linked))
+            spent["count"] += time.process_time() - start
+            start = time.process_time()
+            for batch in parts.read_batches(path, COLUMNS):
+                sentences = sentences_of(batch, table)
+                labels = labelling.label(sentences.entities)
+                kept = filters.with_category(sentences, labels)
+                filters.mention_counts(sentences, labels, kept, len(labelling.names))
+            spent["frequent"] += time.process_time() - start
+            start = time.process_time()
+            for batch in parts.read_batches(path, corpus.DOCUMENT_COLUMNS, rows=1024):
+                sentences = sentences_of(batch, table)
+                selector.keep(batch, sentences, labelling.label(sentences.entities), again)
+            spent["select, before tokens"] += time.process_time() - start
+            start = time.process_time()
+            for batch in parts.read_batches(path, corpus.DOCUMENT_COLUMNS, rows=1024):
+                examples += sum(len(rows) for rows in selector.select(batch, selection).values())
+            spent["select, all"] += time.process_time() - start
+    before_s = spent["count"] + spent["frequent"] + spent["select, before tokens"]
+    all_s = spent["count"] + spent["frequent"] + spent["select, all"]
+    for name, seconds in spent.items():
+        print(f"{name:24}{seconds:8.1f} CPU s{options.sentences / seconds:14,.0f} sentences/s")
+    rate = options.sentences / before_s
+    print(f"all passes before tokens {rate:,.0f} sentences/s/core")
+    print(f"{examples:,} examples of {options.sentences:,} sentences")
+    hours = ENGLISH_SENTENCES / options.sentences * all_s / 3600
+    print(f"full English ({ENGLISH_SENTENCES / 1e6:.0f} M sentences): {hours:.1f} core-hours")
+    if options.json:
+        numbers = {"sentences": options.sentences, "examples": examples, "cpu_s": spent,
+                   "sentences_per_s_before_tokens": rate, "english_core_hours": hours}  # fmt: skip
+        options.json.write_text(json.dumps(numbers, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
