@@ -95,6 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         runner = Runner(tuple(beam_args), options.workers)
         settings = flags.settings_from(options)
+        if runner.is_dataflow:
+            stages.check_remote(settings)
         if not runner.is_local:
             settings = stages.with_absolute_paths(settings)
         plan = stages.plan(settings)

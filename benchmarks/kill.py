@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     options = parser.parse_args(argv)
     draw = random.Random(options.seed)
-    rows = []
+    rows: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         dump = Path(folder) / "enwiki-multistream.xml.bz2"
         enlarge(options.dump, dump, options.copies)
@@ -68,10 +68,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(
             f"{whole_s:.1f} s undisturbed\n{'kill':>5}{'after s':>9}{'done':>6}{'again':>7}  same"
         )
-        for number in range(options.kills):
+        while sum(row["killed"] for row in rows) < options.kills:
+            number = len(rows)
             output = Path(folder) / "killed"
             workers = ["--workers", str(1 + number % 2)]
-            after_s = draw.uniform(0.5, whole_s)
+            after_s = draw.uniform(0.5, 0.95 * whole_s)
             process = start([*command, str(output), *workers])
             time.sleep(after_s)
             killed = process.poll() is None

@@ -43,7 +43,8 @@ class _Select(PartDoFn):
     def _write(self, source: str, statistics: Statistics) -> parts.Report:
         settings = self._plan.select
         labelling = self._labelling.keep(statistics["kept"])
-        contamination = filters.Contamination(settings.exclude)
+        with files.local_copies(settings.exclude) as paths:
+            contamination = filters.Contamination(paths)
         selector = corpus.Selector(
             self._table, labelling, statistics["frequent"], settings, contamination
         )

@@ -77,6 +77,8 @@ def _fast_pieces(file: IO[bytes], start: int, end: int) -> Iterator[bytes | None
                 yield piece
     except (RuntimeError, ValueError):
         yield None
+    finally:
+        data.close()  # indexed_bzip2 keeps the object for ever, but not what it held
 
 
 def _stream_pieces(file: IO[bytes], start: int, end: int) -> Iterator[tuple[bytes, bool]]:

@@ -24,15 +24,16 @@ from pipeline.stable_hash import digest64
 from pipeline.units import Damage, Unit, read_unit
 from pipeline.wikitext import render
 
-SCANNED_CHARS = 6_000_000
+SCANNED_CHARS = 3_000_000
 """Characters of wikitext from the dump's beginning: of its articles some train Punkt."""
-SAMPLED_CHARS = 1_000_000
+SAMPLED_CHARS = 500_000
 """Characters of their text that train it: pages with the smallest digest of their id first.
 
 More do not help: on English pages 0.25 to 2 million agree equally with NLTK's own model.
 """
 _LARGEST_SAMPLE = 200_000
-_ROWS = 500
+_ROWS, _CHARS = 500, 2_000_000
+"""Documents wait until there are so many, or their text is so long, to be written together."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ class _SentenceModel(beam.DoFn):
     def process(self, _: Any) -> Iterator[str]:
         path = self._plan.model_path
         if not files.exists(path):
-            model = train_sentence_model(self._plan.units, self._plan.settings.seed)
+            with _no_cycle_search():
+                model = train_sentence_model(self._plan.units, self._plan.settings.seed)
             files.write_bytes(path, model.to_json().encode())
         yield path
 
@@ -150,6 +152,7 @@ class _Documents:
                  writer: pq.ParquetWriter) -> None:  # fmt: skip
         self._unit, self._model, self._settings, self._writer = unit, model, settings, writer
         self._rows: list[tuple[str, Row]] = []
+        self._chars = 0
         self.pages: Counter[str] = Counter()
         self.aside: Counter[str] = Counter()
         self.content: Counter[str] = Counter()
@@ -176,12 +179,13 @@ class _Documents:
             self._set_aside(failed_page(error, page.page_id, page.title))
             return
         self._rows.append((kind, row))
-        if len(self._rows) == _ROWS:
+        self._chars += len(row["text"])
+        if len(self._rows) == _ROWS or self._chars > _CHARS:
             self.flush()
 
     def flush(self) -> None:
         """Writes the documents that wait; those that Arrow does not take are set aside."""
-        rows, self._rows = self._rows, []
+        rows, self._rows, self._chars = self._rows, [], 0
         try:
             batch = to_batch([row for _, row in rows])
         except (pa.ArrowException, OverflowError, UnicodeError):

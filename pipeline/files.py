@@ -6,7 +6,8 @@ import glob
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -100,6 +101,20 @@ def open_read(path: str) -> IO[bytes]:
         stream: IO[bytes] = _remote().open(path, compression_type="uncompressed")
         return stream
     return open(path, "rb")
+
+
+@contextmanager
+def local_copies(paths: Sequence[str]) -> Iterator[list[str]]:
+    """Local paths of files: their own, or those of copies that last as long as the block."""
+    with tempfile.TemporaryDirectory() as folder:
+        local = []
+        for number, path in enumerate(paths):
+            local.append(path)
+            if is_remote(path):
+                local[-1] = os.path.join(folder, f"{number}-{name(path)}")
+                with open_read(path) as source, open(local[-1], "wb") as copy:
+                    shutil.copyfileobj(source, copy, _END_BYTES)
+        yield local
 
 
 @contextmanager

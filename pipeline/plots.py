@@ -25,8 +25,9 @@ def categories(before: Mapping[str, int], after: Mapping[str, int]) -> bytes:
     Source: Liu et al. 2021, figures 1 and 8.
     """
     names = sorted(before, key=lambda name: (-before[name], name))
-    figure = Figure(figsize=(min(4 + 0.16 * len(names), 24), 4.2), dpi=100, layout="constrained")
-    axes = figure.add_subplot()
+    width = min(4 + 0.16 * len(names), 24)
+    figure = Figure(figsize=(width, 4.2), dpi=100)
+    axes = figure.add_axes((0.7 / width, 0.32, 1 - 0.8 / width, 0.66))
     places = range(len(names))
     axes.bar(places, [before[name] for name in names], color=_BEFORE, label="before balancing")
     axes.plot(places, [after.get(name, 0) or float("nan") for name in names], "o", color=_AFTER,

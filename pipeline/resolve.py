@@ -122,7 +122,8 @@ class _TypeFacts(beam.DoFn):
         report = parts.finished(part)
         if report is None:
             name = files.name(path)
-            counts = write_type_facts(path, part, self._plan.tree)
+            with files.local_copies([path]) as (local,):
+                counts = write_type_facts(local, part, self._plan.tree)
             report = parts.finish(
                 part, {"part": f"part-{number:05d}.parquet", "file": name, **counts}
             )

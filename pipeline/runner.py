@@ -80,6 +80,11 @@ class Runner:
         return not any(arg.startswith("--runner") for arg in self.beam_args)
 
     @property
+    def is_dataflow(self) -> bool:
+        """Whether the graph runs on Google's machines."""
+        return any("DataflowRunner" in arg for arg in self.beam_args)
+
+    @property
     def template(self) -> str | None:
         """Where Dataflow shall write a template of the job, instead of running it."""
         if not self.beam_args:

@@ -56,6 +56,23 @@ class Settings:
     balance: BalanceSettings = field(default_factory=BalanceSettings)
 
 
+def check_remote(settings: Settings) -> None:
+    """Whether machines elsewhere can read and write all files.
+
+    Raises:
+        UserError: a file is on the local disk.
+    """
+    named = {
+        "--dump": settings.dumps, "--output": (settings.output,),
+        "--types": settings.resolve.types, "--exclude": settings.select.exclude,
+    }  # fmt: skip
+    for flag, paths in named.items():
+        for path in paths:
+            if not files.is_remote(path):
+                raise UserError(f"{flag} {path}: Dataflow's workers do not see this disk; "
+                                "give a gs:// path")  # fmt: skip
+
+
 def with_absolute_paths(settings: Settings) -> Settings:
     """The same for workers that may work in another folder, or on another machine."""
     resolve = settings.resolve
@@ -209,13 +226,14 @@ def _checked(flag: str, path: str | None, read: Callable[[str], Any]) -> Any:
     if path is None:
         return None
     try:
-        return read(path)
+        with files.local_copies([path]) as (local,):
+            return read(local)
     except FileNotFoundError:
         raise UserError(f"{flag} {path}: no such file; check the path") from None
     except (OSError, EOFError) as error:
         raise UserError(f"{flag} {path}: cannot be read ({error}); is it complete?") from None
     except ValueError as error:
-        reason = " ".join(str(error).removeprefix(f"{path}: ").split())
+        reason = " ".join(str(error).removeprefix(f"{local}: ").split())
         raise UserError(f"{flag} {path}: {reason}; give another file") from None
 
 

@@ -1,5 +1,6 @@
 """The same bytes on every runner, with `gs://` paths, and Dataflow's job built without Google."""
 
+import bz2
 import io
 import json
 import os
@@ -16,6 +17,12 @@ import pytest
 from runs import DEMO, ROOT, assert_same_bytes, start, tree
 
 ARGUMENTS = ("--dump", DEMO, "--min-entities", "2")
+REMOTE = ("--dump", "gs://bucket/dumps/demo.xml", "--min-entities", "2", "--output",
+          "gs://bucket/out", "--types", "gs://bucket/types.nt.bz2", "--no_auth")  # fmt: skip
+TYPES = bz2.compress(
+    b"<http://dbpedia.org/resource/Pisa> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "
+    b"<http://dbpedia.org/ontology/City> .\n"
+)
 
 
 def run(*arguments, cwd, **environment):
@@ -130,18 +137,25 @@ def storage():
     port = free_port()
     emulator = server.create_server("localhost", port, in_memory=True, default_bucket="bucket")
     emulator.start()
-    yield Storage(f"http://localhost:{port}")
+    filled = Storage(f"http://localhost:{port}")
+    filled.write("bucket", "dumps/demo.xml", DEMO.read_bytes())
+    filled.write("bucket", "types.nt.bz2", TYPES)
+    yield filled
     emulator.stop()
 
 
-def test_gs_paths_in_and_out(demo, storage, tmp_path):
-    storage.write("bucket", "dumps/demo.xml", DEMO.read_bytes())
-    arguments = ("--dump", "gs://bucket/dumps/demo.xml", "--min-entities", "2", "--output", "gs://bucket/out",
-                 "--no_auth")  # fmt: skip
-    lines = [(*arguments, "--stage", "resolve"), arguments]
-    err = run_all(lines, tmp_path, **storage.environment)
+def test_gs_paths_in_and_out(storage, tmp_path):
+    (tmp_path / "types.nt.bz2").write_bytes(TYPES)
+    arguments = (*ARGUMENTS, "--types", "types.nt.bz2", "--output", "local")
+    code, _, err = run(*arguments, cwd=tmp_path)
+    assert code == 0, err
+    err = run_all([(*REMOTE, "--stage", "resolve"), REMOTE], tmp_path, **storage.environment)
     assert err.count("up to date") == 2
-    local = {name: path.read_bytes() for name, path in tree(demo[0]).items() if name != ".lock"}
+    local = {
+        name: path.read_bytes()
+        for name, path in tree(tmp_path / "local").items()
+        if name != ".lock"
+    }
     remote = {name.removeprefix("out/"): storage.read("bucket", name)
               for name in storage.names("bucket") if name.startswith("out/")}  # fmt: skip
     assert remote == local
@@ -150,10 +164,10 @@ def test_gs_paths_in_and_out(demo, storage, tmp_path):
 def template(stage, folder):
     """The command line that writes the Dataflow template of a stage."""
     return (
-        *ARGUMENTS, "--output", "gs://bucket/out", "--stage", stage, "--runner=DataflowRunner",
+        *REMOTE, "--stage", stage, "--runner=DataflowRunner",
         "--project=my-project", "--region=europe-west4", "--temp_location=gs://bucket/tmp",
         "--staging_location=gs://bucket/staging", f"--template_location={folder / stage}.json",
-        "--sdk_location=container", f"--setup_file={ROOT / 'pyproject.toml'}", "--no_auth",
+        "--sdk_location=container", f"--setup_file={ROOT / 'pyproject.toml'}",
     )  # fmt: skip
 
 
@@ -169,7 +183,7 @@ def staged_package(path, storage):
 def test_dataflow_templates_of_every_stage(storage, tmp_path):
     stages = ("extract", "resolve", "corpus")
     # What a template would do is done here, so that the next stage's can be built.
-    here = [(*ARGUMENTS, "--output", "gs://bucket/out", "--no_auth", "--stage", s) for s in stages]
+    here = [(*REMOTE, "--stage", stage) for stage in stages]
     lines = [line for s, run_here in zip(stages, here, strict=True)
              for line in (template(s, tmp_path), run_here)]  # fmt: skip
     err = run_all(lines, tmp_path, **storage.environment)
@@ -211,3 +225,10 @@ def test_staged_package_installs_and_imports_alone(storage, tmp_path):
     assert place.startswith(str(tmp_path / "venv"))
     assert "'nerbert'" in names
     assert not any(f"'{name}'" in names for name in ("torch", "transformers", "datasets"))
+
+
+def test_dataflow_refuses_files_of_this_disk(tmp_path):
+    code, _, err = run(*ARGUMENTS, "--output", "gs://bucket/out", "--runner=DataflowRunner",
+                       "--project=my-project", "--region=europe-west4", cwd=tmp_path)  # fmt: skip
+    assert code == 2
+    assert "demo.xml: Dataflow's workers do not see this disk; give a gs:// path" in err
