@@ -12,11 +12,12 @@ from pipeline.wikitext import render
 RESIDUE = re.compile(r"\[\[|\]\]|\{\{|\}\}")
 
 
-def articles(folder, pattern):
+def articles(folder, pattern, namespaces=(0,)):
     for path in find_dumps([str(folder / "dumps" / pattern)]):
-        for unit in units.cut([units.inspect(path)]):
+        language = "fr" if "frwiki-2010" in path else None  # the dump names none
+        for unit in units.cut([units.inspect(path, language)]):
             for page in units.read_unit(unit):
-                if isinstance(page, Page) and page.namespace == 0 and page.redirect is None:
+                if isinstance(page, Page) and page.namespace in namespaces and not page.redirect:
                     yield page, unit.site
 
 
@@ -35,8 +36,8 @@ def test_anchors_agree_on_the_english_slices(shared):
 
 def test_hardly_any_page_keeps_markup(shared):
     pages = dirty = 0
-    for page, site in articles(shared, "*wiki*"):
+    for page, site in articles(shared, "*wiki*", (0, 14)):
         pages += 1
         dirty += RESIDUE.search(render(page.wikitext, site).text) is not None
     assert pages > 2000
-    assert dirty / pages < 0.01
+    assert dirty / pages <= 0.005  # 11 of 2,699; most of it MediaWiki shows too
