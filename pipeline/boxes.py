@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from ontology.titles import normal_title
-from pipeline.dump import TEMPLATE, Site
 from pipeline.fallback import split_by_brackets
 from pipeline.links import INVALID_TITLE
 from pipeline.references import decode_references
 from pipeline.scanner import MARKERS
+from pipeline.site import TEMPLATE, Site
 
 MAX_VALUE_CHARS = 200
 """Longer values are cut: conditions ask for words."""

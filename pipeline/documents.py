@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from ontology.titles import normal_title
-from pipeline.dump import ARTICLE, CATEGORY, TEMPLATE, Page, Site
+from pipeline.dump import Page
 from pipeline.languages import language
 from pipeline.punkt import Span
 from pipeline.sentences import SentenceModel
+from pipeline.site import ARTICLE, CATEGORY, TEMPLATE, Site
 from pipeline.wikitext import Anchor, Rendered, render
 
 ANCHOR = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())])

@@ -1,136 +1,19 @@
-"""Bytes of a dump -> `Page`, for export versions 0.3 to 0.11; `Site` is what siteinfo says."""
+"""Bytes of a dump -> `Page`, for export versions 0.3 to 0.11."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
 from xml.parsers import expat
 
 from lxml import etree
 
-from ontology.titles import normal_title
-from pipeline.languages import interwiki_prefixes, language
-
-CANONICAL_NAMESPACES = {
-    "media": -2, "special": -1, "talk": 1, "user": 2, "user talk": 3, "project": 4,
-    "project talk": 5, "file": 6, "image": 6, "file talk": 7, "image talk": 7, "mediawiki": 8,
-    "mediawiki talk": 9, "template": 10, "template talk": 11, "help": 12, "help talk": 13,
-    "category": 14, "category talk": 15,
-}  # fmt: skip
-"""Names that work on every wiki. Source: MediaWiki, NamespaceInfo::CANONICAL_NAMES."""
-
-WIKIPEDIA_NAMESPACES = {
-    "wikipedia": 4, "wikipedia talk": 5, "wp": 4, "portal": 100, "portal talk": 101, "book": 108,
-    "draft": 118, "timedtext": 710, "module": 828, "module talk": 829,
-}  # fmt: skip
-"""Names that Wikipedias add; only for dumps without siteinfo."""
+from pipeline.languages import language
+from pipeline.site import Site, xml_parser
 
 MAX_PAGE_BYTES = 16 << 20
 """Larger pages are set aside: MediaWiki saves no wikitext above 2 MiB ($wgMaxArticleSize)."""
-
-ARTICLE, TEMPLATE, CATEGORY, FILE = 0, 10, 14, 6
-
-
-@dataclass(frozen=True)
-class Site:
-    """The wiki a dump comes from, as far as its wikitext depends on it.
-
-    Attributes:
-        language: code such as "en".
-        namespaces: pairs of lower-case name or alias, and number.
-        names: pairs of number and the name used in titles.
-        first_letter: titles begin with an upper-case letter whatever the link says.
-    """
-
-    language: str
-    namespaces: tuple[tuple[str, int], ...]
-    names: tuple[tuple[int, str], ...]
-    first_letter: bool = True
-
-    @cached_property
-    def namespace_numbers(self) -> dict[str, int]:
-        """Lower-case name or alias -> number."""
-        return dict(self.namespaces)
-
-    @cached_property
-    def namespace_names(self) -> dict[int, str]:
-        """Number -> the name used in titles."""
-        return dict(self.names)
-
-    @classmethod
-    def for_language(cls, code: str) -> Site:
-        """The site of a Wikipedia in language `code`, from the shipped tables."""
-        facts = language(code)
-        numbers = {**CANONICAL_NAMESPACES, **WIKIPEDIA_NAMESPACES}
-        names = {4: "Wikipedia", 6: "File", 10: "Template", 14: "Category", 2: "User"}
-        own = ((6, facts.file), (14, facts.category), (10, facts.template), (2, facts.user))
-        for number, aliases in own:
-            numbers.update((alias.lower(), number) for alias in aliases)
-            names[number] = aliases[0] if aliases else names[number]
-        names.update((number, name.capitalize()) for name, number in numbers.items()
-                     if number not in names)  # fmt: skip
-        return cls(code, tuple(sorted(numbers.items())), tuple(sorted(names.items())))
-
-    @classmethod
-    def from_siteinfo(
-        cls, siteinfo: str | bytes | etree._Element, language: str | None = None
-    ) -> Site:
-        """The site that a dump's head describes.
-
-        Args:
-            siteinfo: the `<siteinfo>` element, or XML text that holds it, with or without the
-                `<mediawiki>` start tag before it.
-            language: code that takes precedence over the dump's own (some dumps name a wrong one).
-
-        Raises:
-            ValueError: there is no whole siteinfo element, or it is not well-formed.
-        """
-        if isinstance(siteinfo, str):
-            siteinfo = siteinfo.encode()
-        data = siteinfo if isinstance(siteinfo, bytes) else etree.tostring(siteinfo)
-        match = re.search(rb"<(?:\w+:)?siteinfo\b.*?</(?:\w+:)?siteinfo\s*>", data, re.DOTALL)
-        if match is None:
-            raise ValueError("no <siteinfo> element")
-        try:
-            root = etree.fromstring(match[0], _parser())
-        except etree.XMLSyntaxError as error:
-            raise ValueError(f"broken <siteinfo>: {error}") from None
-        code = language or declared_language(data) or _database_language(root) or "en"
-        base = cls.for_language(code)
-        numbers, names = dict(base.namespaces), {}
-        for element in root.iter("{*}namespace"):
-            number, name = int(element.get("key", "0")), (element.text or "").replace("_", " ")
-            if number:
-                numbers[name.lower()] = number
-                names[number] = name
-        case = root.findtext("{*}case") or "first-letter"
-        merged = {**dict(base.names), **names} if 6 not in names else names
-        return cls(code, tuple(sorted(numbers.items())), tuple(sorted(merged.items())),
-                   case != "case-sensitive")  # fmt: skip
-
-    def split(self, title: str) -> tuple[int, str]:
-        """Namespace number and the rest of a title: "Kategorie:X" -> (14, "X")."""
-        prefix, colon, rest = title.partition(":")
-        if colon:
-            number = self.namespace_numbers.get(prefix.replace("_", " ").strip().lower())
-            if number is not None:
-                return number, rest.strip(" _")
-        return ARTICLE, title
-
-    def title(self, text: str) -> str:
-        """Normal form of a title, its namespace under the name the site uses in titles."""
-        number, rest = self.split(text)
-        rest = normal_title(rest, first_letter=self.first_letter)
-        return rest if number == ARTICLE else f"{self.namespace_names.get(number, '')}:{rest}"
-
-    def interwiki(self, prefix: str) -> str | None:
-        """Group ("languages", "projects") when links with this lower-case prefix leave the wiki."""
-        return None if prefix in self.namespace_numbers else interwiki_prefixes().get(prefix)
-
-
-ENGLISH = Site.for_language("en")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,23 +42,6 @@ class BadPage:
 def failed_page(error: Exception, page_id: int | None, title: str | None) -> BadPage:
     """A page at which our code failed: it is set aside, and takes no other along."""
     return BadPage(f"error-{type(error).__name__}", page_id, title, str(error)[:200])
-
-
-@cache
-def _parser() -> etree.XMLParser:
-    """Takes no entity but XML's own, and nothing from outside the document."""
-    return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
-
-
-def declared_language(head: bytes) -> str | None:
-    """The `xml:lang` of a dump's `<mediawiki>` start tag; None without one."""
-    match = re.search(rb"<mediawiki\b[^>]*\bxml:lang\s*=\s*[\"']([\w-]+)", head)
-    return match[1].decode() if match else None
-
-
-def _database_language(root: etree._Element) -> str | None:
-    match = re.fullmatch(r"(\w+?)wiki", root.findtext("{*}dbname") or "")
-    return match[1].replace("_", "-") if match else None
 
 
 def redirect_target(wikitext: str, site: Site) -> str | None:
@@ -258,7 +124,7 @@ def _xml_reason(xml: bytes) -> str:
     if b"\x00" in xml:
         return "control-character"
     try:
-        etree.fromstring(xml, _parser())
+        etree.fromstring(xml, xml_parser())
     except etree.XMLSyntaxError as error:
         message = str(error)
         if "UTF-8" in message or "encoding" in message:

@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from pipeline.dump import CATEGORY, FILE, Site
 from pipeline.languages import language
 from pipeline.quotes import strip_quotes
 from pipeline.references import decode_references
 from pipeline.scanner import CLOSE, HOLE, MARKERS, NOTE, OPEN, SEPARATOR
+from pipeline.site import CATEGORY, FILE, Site
 
 INVALID_TITLE = re.compile(r"[\[\]{}|<>\x00-\x1f\x7f" + MARKERS + "]|&#?\\w+;|^\\.{1,2}$")
 """What no title may hold. Source: MediaWiki, $wgLegalTitleChars and MediaWikiTitleCodec."""

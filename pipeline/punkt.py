@@ -1,30 +1,23 @@
 """Punkt: unsupervised sentence boundary detection (Kiss and Strunk 2006), as NLTK decides it.
 
-Parameters and decisions are those of NLTK's `PunktTrainer` and `PunktSentenceTokenizer`; the tests
-hold them against each other. What differs is the work: training counts distinct tokens instead of
-making an object of each, and splitting looks only where a mark may end a sentence.
+Decisions are those of NLTK's `PunktSentenceTokenizer`; the tests hold them against each other. What
+differs is the work: it looks only where a mark may end a sentence. `pipeline.punkt_training` learns
+the parameters.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import string
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-import numpy as np
-import numpy.typing as npt
-
 Span = tuple[int, int]
-Ints = npt.NDArray[np.int64]
 
 # Parts of a token. "." is no _BREAKER: it may stand inside a word.
 _BREAKER = "[)\";}\\]*:@'({\\[‘’“”«»?!]"
 _RUN = r"(?:--|\.\.|\.\s\.\s\.)"
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"-{2,}|\.{2,}|(?:\.\s){2,}\."
     r"|[^\s(\"`{\[:;&#*@)}\],-]"  # a word's first character, then what cannot end it
     rf"(?:[^\s)\";}}\]*:@'({{\[‘’“”«»?!.,-]++|(?!{_RUN}|,(?:$|\s|{_BREAKER}|{_RUN}))[.,-])*+"
@@ -37,23 +30,14 @@ _CLOSERS = "\"')]}‘’“”«»"
 _CLOSING = re.compile(r"[\"')\]}‘’“”«»]+?(?:\s+|(?=--)|$)")
 _ASCII_BLANK = re.compile(f"[{string.whitespace}]")
 _NUMERIC = re.compile(r"-?[.,]?\d[\d,.-]*")
-_INITIAL = re.compile(r"[^\W\d]\.")
-_ALPHA = re.compile(r"[^\W\d]+")
-_LETTER = re.compile(r"[^\W\d]")
-_NUMBER = "##number##"
+INITIAL = re.compile(r"[^\W\d]\.")
+NUMBER = "##number##"
 
 # Where a word type was seen (a bit each): begin, middle or unknown place of a sentence, by case.
 BEGIN_UPPER, MIDDLE_UPPER, UNKNOWN_UPPER = 2, 4, 8
 BEGIN_LOWER, MIDDLE_LOWER, UNKNOWN_LOWER = 16, 32, 64
 _UPPER = BEGIN_UPPER | MIDDLE_UPPER | UNKNOWN_UPPER
 _LOWER = BEGIN_LOWER | MIDDLE_LOWER | UNKNOWN_LOWER
-_BEGIN, _MIDDLE, _UNKNOWN = 0, 1, 2
-
-ABBREVIATION_SCORE = 0.3
-RARE_BELOW = 5
-COLLOCATION_SCORE = 7.88
-STARTER_SCORE = 30.0
-"""Thresholds. Source: Kiss and Strunk 2006, section 3 to 4; NLTK's PunktTrainer."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +60,11 @@ class Parameters:
 def word_type(token: str) -> str:
     """Lower-case form of a token; one type for all numbers."""
     low = token.lower()
-    return _NUMBER if _NUMERIC.fullmatch(low) else low
+    return NUMBER if _NUMERIC.fullmatch(low) else low
 
 
-def _without_period(kind: str) -> str:
+def without_period(kind: str) -> str:
+    """A word type without its final full stop."""
     return kind[:-1] if len(kind) > 1 and kind[-1] == "." else kind
 
 
@@ -88,7 +73,7 @@ def _is_abbreviation(token: str, abbreviations: frozenset[str] | set[str]) -> bo
     return stem in abbreviations or ("-" in stem and stem.rpartition("-")[2] in abbreviations)
 
 
-def _first_decision(token: str, abbreviations: frozenset[str] | set[str]) -> str:
+def first_decision(token: str, abbreviations: frozenset[str] | set[str]) -> str:
     """What a token is by itself: "break", "ellipsis", "abbreviation" or "" for a plain word."""
     if token in (".", "?", "!"):
         return "break"
@@ -136,27 +121,27 @@ class Splitter:
                 return True
             next_token = _NEXT_TOKEN.match(line, following)
             end = next_token.end() if next_token else end
-        tokens = _TOKEN.findall(line[word:end])
+        tokens = TOKEN.findall(line[word:end])
         return any(self._ends_at(token, after) for token, after in pairwise(tokens))
 
     def _ends_at(self, token: str, after: str) -> bool:
         """Whether a sentence ends between two tokens. Source: Kiss and Strunk 2006, section 4."""
         known = self._parameters
-        first = _first_decision(token, known.abbreviations)
+        first = first_decision(token, known.abbreviations)
         if token[-1] != ".":
             return first == "break"
-        kind, next_kind = _without_period(word_type(token)), word_type(after)
-        if _first_decision(after, known.abbreviations) == "break":
-            next_kind = _without_period(next_kind)
+        kind, next_kind = without_period(word_type(token)), word_type(after)
+        if first_decision(after, known.abbreviations) == "break":
+            next_kind = without_period(next_kind)
         if (kind, next_kind) in known.collocations:
             return False
-        initial = _INITIAL.fullmatch(token) is not None
+        initial = INITIAL.fullmatch(token) is not None
         if first in ("abbreviation", "ellipsis") and not initial:
             if self._begins(after, next_kind) is True:
                 return True
             if after[0].isupper() and next_kind in known.starters:
                 return True
-        if initial or kind == _NUMBER:
+        if initial or kind == NUMBER:
             begins = self._begins(after, next_kind)
             if begins is False:
                 return False
@@ -222,190 +207,3 @@ def _with_closers(text: str, breaks: list[Span]) -> list[Span]:
         start = following
     end = start + len(text[start:].rstrip())
     return [*spans, (start, end)] if start < end else spans
-
-
-class _Numbers(dict[str, int]):
-    """Numbers distinct tokens from 0 on, in the order in which they are asked for."""
-
-    def __missing__(self, token: str) -> int:
-        number = self[token] = len(self)
-        return number
-
-
-class _Counts:
-    """What training counts in a text: tokens by number, and distinct tokens by what they are."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        numbers = _Numbers()
-        stream: list[int] = []
-        line_starts: list[int] = []
-        paragraph_starts: list[int] = []
-        blank = False
-        for line in lines:
-            tokens = _TOKEN.findall(line)
-            if not tokens:
-                blank = True
-                continue
-            (paragraph_starts if blank else line_starts).append(len(stream))
-            blank = False
-            stream.extend(map(numbers.__getitem__, tokens))
-        self.tokens = list(numbers)
-        self.stream = np.array(stream, np.int64)
-        self.line_starts = np.array(line_starts, np.int64)
-        self.paragraph_starts = np.array(paragraph_starts, np.int64)
-        self.types = [word_type(token) for token in self.tokens]
-        self.token_counts = np.bincount(self.stream, minlength=len(self.tokens))
-        self.type_counts: Counter[str] = Counter()
-        for kind, count in zip(self.types, self.token_counts.tolist(), strict=True):
-            self.type_counts[kind] += count
-        self.period_ends = np.array([token.endswith(".") for token in self.tokens], bool)
-        self.n_period_ends = int(self.token_counts[self.period_ends].sum())
-
-    def __len__(self) -> int:
-        return len(self.stream)
-
-
-def train(lines: Iterable[str]) -> Parameters:
-    """Parameters learned from text without annotation; an empty line parts paragraphs.
-
-    Source: Kiss and Strunk 2006, section 3; the same as one call of NLTK's `PunktTrainer.train`.
-    """
-    counts = _Counts(lines)
-    if not len(counts):
-        return Parameters()
-    abbreviations = _abbreviations(counts)
-    decisions = [_first_decision(token, abbreviations) for token in counts.tokens]
-    kinds = [
-        _without_period(kind) if decision == "break" else kind
-        for kind, decision in zip(counts.types, decisions, strict=True)
-    ]
-    contexts = _contexts(counts, decisions, kinds)
-    starters: Counter[str] = Counter()
-    pairs: Counter[tuple[str, str]] = Counter()
-    followed = np.flatnonzero(counts.period_ends[counts.stream[:-1]])
-    bigrams = Counter(
-        zip(counts.stream[followed].tolist(), counts.stream[followed + 1].tolist(), strict=True)
-    )
-    rare: set[str] = set()
-    for (first, second), times in bigrams.items():
-        token, after = counts.tokens[first], counts.tokens[second]
-        if decisions[first] != "break":
-            continue
-        if _is_rare(counts, kinds[first], after, contexts.get(kinds[second], 0)):
-            rare.add(_without_period(counts.types[first]))
-        ordinal = counts.types[first] == _NUMBER or _INITIAL.fullmatch(token) is not None
-        if not ordinal and _ALPHA.fullmatch(after):
-            starters[counts.types[second]] += times
-        if ordinal and _LETTER.search(counts.types[first]) and _LETTER.search(counts.types[second]):
-            pairs[_without_period(counts.types[first]), kinds[second]] += times
-    breaks = np.array([decision == "break" for decision in decisions])
-    frequent = _starters(counts, starters, int(counts.token_counts[breaks].sum()))
-    return Parameters(
-        frozenset(abbreviations | rare), _collocations(counts, pairs, frequent),
-        frequent, contexts,
-    )  # fmt: skip
-
-
-def _abbreviations(counts: _Counts) -> set[str]:
-    """Types that occur with a full stop far more often than without."""
-    found = set()
-    share = counts.n_period_ends / len(counts)
-    for kind in counts.type_counts:
-        if not kind.endswith(".") or not _LETTER.search(kind):
-            continue
-        stem = kind[:-1]
-        periods = stem.count(".") + 1
-        others = len(stem) - periods + 1
-        with_period, without = counts.type_counts[kind], counts.type_counts[stem]
-        independent = with_period * math.log(share + 1e-8)
-        independent += without * math.log(1.0 - share + 1e-8)
-        together = with_period * math.log(0.99) + without * math.log(1.0 - 0.99)
-        likelihood = -2.0 * (independent - together)
-        score = likelihood * math.exp(-others) * periods * math.pow(others, -without)
-        if score >= ABBREVIATION_SCORE:
-            found.add(stem)
-    return found
-
-
-def _contexts(counts: _Counts, decisions: list[str], kinds: list[str]) -> dict[str, int]:
-    """Where each type was seen."""
-    after = np.full(len(counts.tokens), _MIDDLE)
-    for number, decision in enumerate(decisions):
-        if decision == "break":
-            ordinal = counts.types[number] == _NUMBER or _INITIAL.fullmatch(counts.tokens[number])
-            after[number] = _UNKNOWN if ordinal else _BEGIN
-        elif decision:
-            after[number] = _UNKNOWN
-    place = np.concatenate([[_MIDDLE], after[counts.stream[:-1]]])
-    paragraphs, lines = counts.paragraph_starts, counts.line_starts
-    place[paragraphs] = np.where(place[paragraphs] == _UNKNOWN, _UNKNOWN, _BEGIN)
-    place[lines] = np.where(place[lines] == _MIDDLE, _UNKNOWN, place[lines])
-    cases = np.array([
-        0 if token[0].isupper() else 1 if token[0].islower() else 2 for token in counts.tokens
-    ])  # fmt: skip
-    bits = np.array([
-        [BEGIN_UPPER, BEGIN_LOWER, 0], [MIDDLE_UPPER, MIDDLE_LOWER, 0],
-        [UNKNOWN_UPPER, UNKNOWN_LOWER, 0],
-    ])  # fmt: skip
-    seen = np.zeros(len(counts.tokens), np.int64)
-    np.bitwise_or.at(seen, counts.stream, bits[place, cases[counts.stream]])
-    contexts: dict[str, int] = {}
-    for kind, flags in zip(kinds, seen.tolist(), strict=True):
-        if flags:
-            contexts[kind] = contexts.get(kind, 0) | flags
-    return contexts
-
-
-def _is_rare(counts: _Counts, kind: str, after: str, seen: int) -> bool:
-    """Whether a rare type before a full stop is an abbreviation, by what follows."""
-    if counts.type_counts[kind] + counts.type_counts[kind[:-1]] >= RARE_BELOW:
-        return False
-    if after[0] in ",:;":
-        return True
-    return after[0].islower() and bool(seen & BEGIN_UPPER) and not seen & MIDDLE_UPPER
-
-
-def _starters(counts: _Counts, at_break: Counter[str], breaks: int) -> frozenset[str]:
-    """Types that begin sentences far more often than by chance."""
-    found = set()
-    for kind, together in at_break.items():
-        total = counts.type_counts[kind] + counts.type_counts[kind + "."]
-        if total < together:
-            continue
-        score = _log_likelihood(breaks, total, together, len(counts))
-        if score >= STARTER_SCORE and len(counts) / breaks > total / together:
-            found.add(kind)
-    return frozenset(found)
-
-
-def _collocations(
-    counts: _Counts, pairs: Counter[tuple[str, str]], starters: frozenset[str]
-) -> frozenset[tuple[str, str]]:
-    """Pairs around a full stop that occur together far more often than by chance."""
-    found = set()
-    n = len(counts)
-    for (first, second), together in pairs.items():
-        if second in starters:
-            continue
-        a = counts.type_counts[first] + counts.type_counts[first + "."]
-        b = counts.type_counts[second] + counts.type_counts[second + "."]
-        if a > 1 and b > 1 and 1 < together <= min(a, b):
-            score = _log_likelihood(a, b, together, n)
-            if score >= COLLOCATION_SCORE and n / a > b / together:
-                found.add((first, second))
-    return frozenset(found)
-
-
-def _log_likelihood(a: int, b: int, ab: int, n: int) -> float:
-    """Dunning's log-likelihood ratio that b follows a more often than anywhere else."""
-    p, p1 = b / n, ab / a
-    p2 = (b - ab) / (n - a) if n != a else 1.0
-    chance = _binomial(ab, a, p) + _binomial(b - ab, n - a, p)
-    bound = 0.0 if a == ab else _binomial(ab, a, p1)
-    bound += 0.0 if b == ab else _binomial(b - ab, n - a, p2)
-    return -2.0 * (chance - bound)
-
-
-def _binomial(k: int, n: int, p: float) -> float:
-    """Logarithm of p**k (1-p)**(n-k); 0 where p leaves nothing to chance."""
-    return k * math.log(p) + (n - k) * math.log(1.0 - p) if 0 < p < 1 else 0.0

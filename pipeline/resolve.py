@@ -21,7 +21,7 @@ from ontology.infobox import InfoboxMapping, resolve_redirect
 from ontology.instance_types import read_instance_types
 from ontology.titles import title_keys
 from pipeline import files, parts
-from pipeline.dump import ARTICLE, TEMPLATE
+from pipeline.site import ARTICLE, TEMPLATE
 
 FACTS = pa.schema([
     ("key", pa.uint64()),  # of the page's title

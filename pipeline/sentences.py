@@ -12,7 +12,8 @@ import numpy as np
 
 from pipeline.errors import UserError
 from pipeline.languages import language
-from pipeline.punkt import Parameters, Span, Splitter, train
+from pipeline.punkt import Parameters, Span, Splitter
+from pipeline.punkt_training import train
 from pipeline.wikitext import Anchor
 
 _PUNKT_END = re.compile(r"[.?!]")

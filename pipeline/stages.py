@@ -7,9 +7,9 @@ corpus    documents, entities        -> examples/, corpus/
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -17,7 +17,6 @@ from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
 from ontology.conll import read_columns
 from ontology.infobox import InfoboxMapping
-from ontology.instance_types import read_instance_types
 from pipeline import files
 from pipeline.config import (
     BalanceSettings,
@@ -27,6 +26,7 @@ from pipeline.config import (
     as_dict,
 )
 from pipeline.errors import UserError
+from pipeline.inputs import check_types, checked, find_dumps
 from pipeline.sentences import SentenceModel
 from pipeline.stable_hash import fingerprint
 from pipeline.units import InputFile, Unit, cut, inspect
@@ -35,7 +35,6 @@ VERSIONS = {"extract": 2, "resolve": 2, "examples": 1, "corpus": 1}
 """Raised when the code of a stage makes other rows: its outputs are then made anew."""
 
 _LIBRARIES = ("nltk", "numpy", "pyarrow")
-_INDEX = re.compile(r"index\d*\.txt")
 
 
 @dataclass(frozen=True)
@@ -150,19 +149,19 @@ def plan(settings: Settings) -> Plan:
             f"--dump: files of several languages ({', '.join(sorted(languages))}); "
             "run one language at a time, or give --language"
         )
-    tree = _checked("--ontology", settings.resolve.ontology, ClassTree.from_owl) or (
+    tree = checked("--ontology", settings.resolve.ontology, ClassTree.from_owl) or (
         ClassTree.shipped()
     )
     mapping = InfoboxMapping.empty()
     if settings.resolve.infobox:
         path = settings.resolve.infobox_mapping
-        mapping = _checked("--infobox-mapping", path, InfoboxMapping.from_xml) or (
+        mapping = checked("--infobox-mapping", path, InfoboxMapping.from_xml) or (
             InfoboxMapping.shipped()
         )
     for path in settings.resolve.types:
-        _checked("--types", path, _check_types)
+        checked("--types", path, check_types)
     for path in settings.select.exclude:
-        _checked("--exclude", path, lambda name: next(read_columns(name)))
+        checked("--exclude", path, lambda name: next(read_columns(name)))
     try:
         categories = CategorySet.load(settings.select.categories)
     except (ValueError, OSError) as error:
@@ -196,58 +195,6 @@ def check_set_aside(plan: Plan) -> None:
             f"set aside ({listed}); repair the dump, or give a --max-set-aside above "
             f"{plan.settings.max_set_aside:g}"
         )
-
-
-def find_dumps(patterns: Sequence[str]) -> list[str]:
-    """Dump files that paths, globs and directories name; numbers in names sort as numbers.
-
-    Raises:
-        UserError: a pattern names none.
-    """
-    found: dict[str, None] = {}
-    for pattern in patterns:
-        try:
-            names = [name for name in files.find(pattern) if not _INDEX.search(name)]
-        except OSError as error:
-            raise UserError(f"--dump {pattern}: cannot be read ({error}); check the path") from None
-        if not names:
-            raise UserError(f"--dump {pattern}: no such file; give a path, a glob or a directory")
-        found.update(dict.fromkeys(names))
-    return sorted(found, key=_natural)
-
-
-def _natural(name: str) -> list[tuple[int, int, str]]:
-    pieces = re.split(r"(\d+)", name)
-    return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in pieces]
-
-
-def _checked(flag: str, path: str | None, read: Callable[[str], Any]) -> Any:
-    """What `read` makes of a file; its errors as one line that names flag and file."""
-    if path is None:
-        return None
-    try:
-        with files.local_copies([path]) as (local,):
-            return read(local)
-    except FileNotFoundError:
-        raise UserError(f"{flag} {path}: no such file; check the path") from None
-    except (OSError, EOFError) as error:
-        raise UserError(f"{flag} {path}: cannot be read ({error}); is it complete?") from None
-    except ValueError as error:
-        reason = " ".join(str(error).removeprefix(f"{local}: ").split())
-        raise UserError(f"{flag} {path}: {reason}; give another file") from None
-
-
-def _check_types(path: str) -> None:
-    """Whether the first lines of an instance-types file hold a statement."""
-    for number, statement in enumerate(read_instance_types(path)):
-        if statement is not None:
-            return
-        if number == 1000:
-            break
-    raise ValueError(
-        "no line of its beginning says '<http://dbpedia.org/resource/X> rdf:type "
-        "<http://dbpedia.org/ontology/C> .'"
-    )
 
 
 def _folders(settings: Settings, inputs: Sequence[InputFile]) -> tuple[Folder, ...]:
@@ -326,9 +273,14 @@ def manifest(plan: Plan) -> dict[str, Any]:
                        "exclude": [files.name(p) for p in settings.select.exclude]},
             "balance": as_dict(settings.balance),
         },
-        "versions": {**{name: version(name) for name in _LIBRARIES}, **VERSIONS},
+        "versions": {**_library_versions(), **VERSIONS},
         "stages": {files.name(folder.path): folder.found() for folder in folders},
     }  # fmt: skip
+
+
+@cache
+def _library_versions() -> dict[str, str]:
+    return {name: version(name) for name in _LIBRARIES}
 
 
 def sentence_model_name(plan: Plan) -> str:

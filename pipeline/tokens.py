@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import chain, pairwise
-
-from nltk.tokenize.destructive import NLTKWordTokenizer
+from typing import Any
 
 Span = tuple[int, int]
 
-_TOKENIZER = NLTKWordTokenizer()
 _QUOTES = ('"', "``", "''")
 
 # What NLTK does with a text that is not hard, as one expression.
@@ -45,10 +44,18 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 _PIECE = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
 
 
+@cache
+def _nltk() -> Any:
+    """NLTK's tokenizer, which is slow to load and rarely asked."""
+    from nltk.tokenize.destructive import NLTKWordTokenizer
+
+    return NLTKWordTokenizer()
+
+
 def word_spans(text: str) -> list[Span]:
     """Spans of NLTK's word tokens in `text`, in characters."""
     found = None if _is_hard(text) else _easy_spans(text)
-    return _aligned(text, _TOKENIZER.tokenize(text)) if found is None else found
+    return _aligned(text, _nltk().tokenize(text)) if found is None else found
 
 
 def _is_hard(text: str) -> bool:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from pipeline import files
 from pipeline.bz2_streams import BLOCK, CorruptStreamError, pieces, stream_starts
-from pipeline.dump import BadPage, Page, Site, declared_language, parse_page, split_pages
+from pipeline.dump import BadPage, Page, parse_page, split_pages
 from pipeline.errors import UserError
+from pipeline.site import Site, declared_language
 
 MIN_UNIT = {"bz2": 256 << 10, "xml": 1 << 20}
 MAX_UNIT = {"bz2": 8 << 20, "xml": 48 << 20}

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from pipeline import scanner
 from pipeline.boxes import plain_arguments, template_title
-from pipeline.dump import ENGLISH, Site
 from pipeline.languages import language
 from pipeline.links import LinkPass
 from pipeline.prose import ANY_MARKER, Anchor, Prose, paragraphs
 from pipeline.quotes import strip_quotes
 from pipeline.scanner import MARKERS, NOTE
+from pipeline.site import ENGLISH, Site
 from pipeline.templates import render_template
 
 __all__ = ["Anchor", "Rendered", "Template", "render"]

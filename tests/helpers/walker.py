@@ -8,9 +8,9 @@ from collections import Counter
 import mwparserfromhell
 from mwparserfromhell import nodes
 
-from pipeline.dump import Site
 from pipeline.languages import language
 from pipeline.references import decode_references
+from pipeline.site import Site
 
 SKIPPED_TAGS = {
     "ref", "references", "table", "gallery", "math", "timeline", "imagemap", "pre", "source",

@@ -1,8 +1,9 @@
 import pytest
 
 from pipeline.documents import document, holes_by_sentence, kept_as
-from pipeline.dump import ENGLISH, Page
+from pipeline.dump import Page
 from pipeline.sentences import SentenceModel
+from pipeline.site import ENGLISH
 
 MODEL = SentenceModel("test")
 

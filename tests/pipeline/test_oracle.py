@@ -6,7 +6,7 @@ from walker import anchors
 
 from pipeline import units
 from pipeline.dump import Page
-from pipeline.stages import find_dumps
+from pipeline.inputs import find_dumps
 from pipeline.wikitext import render
 
 RESIDUE = re.compile(r"\[\[|\]\]|\{\{|\}\}")

@@ -4,11 +4,12 @@ import pytest
 from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer, PunktTokenizer
 
 from pipeline import units
-from pipeline.dump import ENGLISH, Page
+from pipeline.dump import Page
 from pipeline.errors import UserError
 from pipeline.extract import train_sentence_model
+from pipeline.inputs import find_dumps
 from pipeline.sentences import SentenceModel, _split_full_stops
-from pipeline.stages import find_dumps
+from pipeline.site import ENGLISH
 from pipeline.wikitext import Anchor, render
 
 PLAIN = SentenceModel("test", abbreviations=("dr", "u.s"))

@@ -5,8 +5,9 @@ import lzma
 import pytest
 
 from pipeline import bz2_streams, units
-from pipeline.dump import BadPage, Page, Site
+from pipeline.dump import BadPage, Page
 from pipeline.errors import UserError
+from pipeline.site import Site
 from pipeline.units import Damage
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="de">

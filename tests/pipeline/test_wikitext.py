@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.dump import ENGLISH, Site
 from pipeline.quotes import strip_quotes
+from pipeline.site import ENGLISH, Site
 from pipeline.wikitext import render
 
 UKRAINIAN = Site.for_language("uk")
