@@ -128,7 +128,7 @@ def locked(folder: str) -> Iterator[None]:
         yield
         return
     os.makedirs(folder, exist_ok=True)
-    with open(join(folder, _LOCK), "wb") as file:
+    with open(join(folder, _LOCK), "ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

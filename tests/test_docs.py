@@ -7,6 +7,7 @@ import pytest
 
 from ontology.entities import EntityTable
 from pipeline import flags
+from pipeline.runner import unknown_beam_flags
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,20 +32,15 @@ def test_tagged_sentence_is_of_the_demo(demo):
     assert tokens in [row["tokens"] for row in examples(demo[0] / "corpus", "train")]
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/data-format.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/data-format.md", "docs/running.md"])
 def test_flags_and_files_that_are_named_exist(document):
     text = (ROOT / document).read_text(encoding="utf-8")
     known = flags.parser("").format_help()
-    beam = {"--runner", "--project", "--region", "--temp_location", "--help"}
-    beam |= {
-        "--staging_location",
-        "--setup_file",
-        "--sdk_location",
-        "--machine_type",
-        "--max_num_workers",
-    }
-    for flag in set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", text)) - beam - {"--copies"}:
-        assert flag in known, flag
+    others = {"--help", "--service_port"}
+    for flag in set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", text)) - others:
+        arguments = ([flag], [flag, "1"], [flag, "NONE"])
+        is_beams = any(flag not in unknown_beam_flags(given) for given in arguments)
+        assert flag in known or is_beams, flag
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / document).parent.joinpath(link).exists(), link
 
