@@ -102,12 +102,17 @@ class SentenceModel:
             contexts=fields["contexts"],
         )  # fmt: skip
 
-    @cached_property
-    def _splitter(self) -> Splitter:
-        return Splitter(Parameters(
+    @property
+    def parameters(self) -> Parameters:
+        """What `pipeline.punkt` takes."""
+        return Parameters(
             frozenset(self.abbreviations), frozenset(self.collocations), frozenset(self.starters),
             dict(self.contexts),
-        ))  # fmt: skip
+        )  # fmt: skip
+
+    @cached_property
+    def _splitter(self) -> Splitter:
+        return Splitter(self.parameters)
 
     def split_line(self, line: str) -> list[Span]:
         """Spans of the sentences of one paragraph, in characters."""

@@ -4,7 +4,18 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
+from nltk.tokenize.destructive import NLTKWordTokenizer
+from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 from runs import check_example, examples, run
+
+from pipeline import units
+from pipeline.documents import kept_as
+from pipeline.dump import Page
+from pipeline.extract import train_sentence_model
+from pipeline.inputs import find_dumps
+from pipeline.punkt import Splitter
+from pipeline.tokens import _aligned, word_spans
+from pipeline.wikitext import render
 
 SLICES = {
     "en-2016": ("enwiki-latest-*", None, 206),
@@ -47,3 +58,33 @@ def test_slice(shared, tmp_path, name):
                 check_example(row, documents[row["page_id"]], tags)
                 checked += 1
     assert checked > 20
+
+
+@pytest.mark.slow
+def test_every_sentence_and_word_of_every_slice_as_nltk(shared):
+    words = NLTKWordTokenizer()
+    sentences = 0
+    for path in find_dumps([str(shared / "dumps")]):
+        cut = units.cut([units.inspect(path)])
+        model = train_sentence_model(cut, seed=0)
+        parameters = PunktParameters()
+        parameters.abbrev_types = set(model.abbreviations)
+        parameters.collocations = set(model.collocations)
+        parameters.sent_starters = set(model.starters)
+        parameters.ortho_context.update(model.contexts)
+        reference, splitter = PunktSentenceTokenizer(parameters), Splitter(model.parameters)
+        for page in (page for unit in cut for page in units.read_unit(unit)):
+            if not isinstance(page, Page) or kept_as(page) != "article":
+                continue
+            text = render(page.wikitext, cut[0].site).text
+            position, expected = 0, []
+            for line in text.split("\n"):
+                found = reference.span_tokenize(line) if line else ()
+                expected += [(position + start, position + end) for start, end in found]
+                position += len(line) + 1
+            assert splitter.spans(text) == expected, page.title
+            for start, end in expected:
+                sentence = text[start:end]
+                assert word_spans(sentence) == _aligned(sentence, words.tokenize(sentence))
+            sentences += len(expected)
+    assert sentences > 100_000

@@ -1,3 +1,4 @@
+import pyarrow as pa
 import pytest
 
 from ontology.titles import normal_title, resource_title, title_key, title_keys
@@ -48,3 +49,29 @@ def test_keys_are_distinct():
     keys = title_keys(names)
     assert len(set(keys.tolist())) == len(names)
     assert keys[17] == title_key(names[17])
+
+
+def murmur(data):
+    """MurmurHash64A, seed 0, one byte string at a time."""
+    multiplier, mask = 0xC6A4A7935BD1E995, (1 << 64) - 1
+    value = len(data) * multiplier & mask
+    whole = len(data) // 8 * 8
+    for start in range(0, whole, 8):
+        word = int.from_bytes(data[start : start + 8], "little") * multiplier & mask
+        word ^= word >> 47
+        value = (value ^ word * multiplier & mask) * multiplier & mask
+    if whole < len(data):
+        value = (value ^ int.from_bytes(data[whole:], "little")) * multiplier & mask
+    value = (value ^ value >> 47) * multiplier & mask
+    return value ^ value >> 47
+
+
+def test_keys_are_murmur_hashes():
+    titles = ["", "a", "abcdefg", "abcdefgh", "abcdefghi", "Zürich (Stadt)", "東京", "x" * 1000]
+    titles += [f"Title {n}" * (n % 7) for n in range(40_000)]
+    keys = title_keys(titles)
+    assert keys.tolist() == [murmur(title.encode()) for title in titles]
+    column = pa.array([*titles, None])
+    assert title_keys(column.slice(3, 20)).tolist() == keys[3:23].tolist()
+    assert title_keys(column)[-1] == keys[0]
+    assert len(title_keys([])) == 0

@@ -1,7 +1,12 @@
 import random
 
 import pytest
-from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer, PunktTokenizer
+from nltk.tokenize.punkt import (
+    PunktParameters,
+    PunktSentenceTokenizer,
+    PunktTokenizer,
+    PunktTrainer,
+)  # fmt: skip
 
 from pipeline import units
 from pipeline.dump import Page
@@ -68,6 +73,22 @@ def test_random_texts_are_split_as_nltk_splits_each_line():
     for _ in range(3000):
         line = " ".join(draw.choice(words) for _ in range(draw.randint(1, 14)))
         assert model.split_line(line) == list(reference.span_tokenize(line)), line
+
+
+def test_training_gives_nltks_parameters(shared):
+    (path,) = find_dumps([str(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2")])
+    pages = [p for unit in units.cut([units.inspect(path)]) for p in units.read_unit(unit)]
+    texts = [render(p.wikitext, ENGLISH).text for p in pages if p.redirect is None][:12]
+    model = SentenceModel.train(texts)
+    trainer = PunktTrainer()
+    trainer.train("\n\n".join(texts))
+    reference = trainer.get_params()
+    assert set(model.abbreviations) == reference.abbrev_types
+    assert set(model.collocations) == reference.collocations
+    assert set(model.starters) == reference.sent_starters
+    assert model.contexts == {word: n for word, n in reference.ortho_context.items() if n}
+    assert len(model.contexts) > 5000
+    assert len(model.abbreviations) > 10
 
 
 def test_json_round_trip():

@@ -3,6 +3,7 @@ import random
 import pytest
 from nltk.tokenize.destructive import NLTKWordTokenizer
 
+from pipeline import tokens as tokens_module
 from pipeline.tokens import tokenize, word_spans
 
 REFERENCE = NLTKWordTokenizer()
@@ -46,6 +47,25 @@ def test_random_texts_as_nltk():
             chosen = [draw.choice(pieces + quotes) for _ in range(draw.randint(1, 12))]
             text = " ".join(chosen)
             assert word_spans(text) == list(REFERENCE.span_tokenize(text)), text
+
+
+PIECES = [
+    "a", "b", "n't", "n", "t", "'", "s", "'s", "'S", "'ll", "'re", "'d", "'t", "1", "2", ".", ",", ":", ";", "-", "--",
+    "(", ")", "[", "]", "{", "}", "<", ">", '"', "“", "”", "‘", "’", "«", "»", "!", "?", "*", "$", "%", "é", "т", "म",
+    "ि", " ", " ", " ", " ", "_", "/", "\\", "…", "–", "can", "not", "N'T", "more", "'n", "d'ye", "Wanna", "²", "½", "'tis",
+    "@", "#", "&", "=", "+", "~", "|", "^", "。", "が", "\u0301", "``", "''", "\u00a0",
+]  # fmt: skip
+
+
+def test_nasty_texts_as_nltk():
+    draw = random.Random(5)
+    for _ in range(6000):
+        text = "".join(draw.choice(PIECES) for _ in range(draw.randint(1, 14))).strip()
+        try:
+            expected = tokens_module._aligned(text, REFERENCE.tokenize(text))
+        except ValueError:  # NLTK gives back what is not in the text
+            continue
+        assert word_spans(text) == expected, text
 
 
 def test_real_sentences_as_nltk(shared):
