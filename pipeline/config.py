@@ -75,9 +75,9 @@ class SelectSettings:
         _at_least("--frequent", self.frequent, 0)
         _at_least("--min-tokens", self.min_tokens, 1)
         _at_least("--max-tokens", self.max_tokens, self.min_tokens)
-        _share("--validation-share", self.validation_share)
+        check_share("--validation-share", self.validation_share)
         for _, probability in self.drop_entity:
-            _share("--drop-entity", probability)
+            check_share("--drop-entity", probability)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class BalanceSettings:
     def __post_init__(self) -> None:
         if self.balance not in BALANCES:
             raise UserError(f"--balance {self.balance}: use one of {', '.join(BALANCES)}")
-        _share("--alpha", self.alpha)
+        check_share("--alpha", self.alpha)
 
 
 def parse_drop_entity(text: str) -> tuple[tuple[int, float], ...]:
@@ -119,6 +119,11 @@ def _at_least(flag: str, value: int, least: int) -> None:
         raise UserError(f"{flag} {value}: give a number of at least {least}")
 
 
-def _share(flag: str, value: float) -> None:
+def check_share(flag: str, value: float) -> None:
+    """Refuses what is no share.
+
+    Raises:
+        UserError: the value is not from 0 to 1.
+    """
     if not 0 <= value <= 1:
         raise UserError(f"{flag} {value:g}: give a number from 0 to 1")

@@ -25,9 +25,8 @@ REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
 """Runners that lose data, and how (seen on Beam 2.77)."""
 _LINES_SHOWN = 30
 _OS_ERROR = re.compile(r"\[Errno (\d+)\]")
-
-
 _SHUTDOWN_S = 5.0
+"""How long the other workers may take to end when one has died."""
 
 
 class WorkerDiedError(Exception):

@@ -24,6 +24,7 @@ from pipeline.config import (
     ResolveSettings,
     SelectSettings,
     as_dict,
+    check_share,
 )
 from pipeline.errors import UserError
 from pipeline.inputs import check_types, checked, find_dumps
@@ -53,6 +54,9 @@ class Settings:
     resolve: ResolveSettings = field(default_factory=ResolveSettings)
     select: SelectSettings = field(default_factory=SelectSettings)
     balance: BalanceSettings = field(default_factory=BalanceSettings)
+
+    def __post_init__(self) -> None:
+        check_share("--max-set-aside", self.max_set_aside)
 
 
 def check_remote(settings: Settings) -> None:

@@ -164,6 +164,7 @@ def test_interrupted_run_goes_on(multistream, tmp_path):
         (["--dump", DEMO, "--alhpa", "0.5"], "--alhpa 0.5: no flag of ours or Beam's"),
         (["--dump", DEMO, "--runner", "DaskRunner"], "DaskRunner: refused"),
         (["--dump", DEMO, "--output", "full"], "full: not empty, and no run made it"),
+        (["--dump", DEMO, "--max-set-aside", "5"], "--max-set-aside 5: give a number from 0 to 1"),
         (["--dump", DEMO, "--min-tokens", "0"], "--min-tokens 0: give a number of at least 1"),
     ],
     ids=lambda value: "_".join(map(str, value[2:] or value)) if isinstance(value, list) else "",
