@@ -17,9 +17,17 @@ from pipeline import filters
 from pipeline.balance import Bags, Weights, whole_copies
 from pipeline.config import SelectSettings
 from pipeline.labelling import COLUMNS as SENTENCE_COLUMNS
-from pipeline.labelling import Bools, Ints, Labelling, Sentences, sentences_of
+from pipeline.labelling import (
+    ENTITY_INDEX,
+    Bools,
+    Ints,
+    Labelling,
+    Sentences,
+    sentences_of,
+)
 from pipeline.stable_hash import uniform
 from pipeline.tokens import tokenize
+from pipeline.unlinked import Names
 
 COLUMNS = pa.schema([
     ("id", pa.string()),  # page_id:sentence:copy
@@ -27,6 +35,7 @@ COLUMNS = pa.schema([
     ("ner_tags", pa.list_(pa.int32())),  # label ids of labels.json
     ("targets", pa.list_(pa.string())),  # page each mention links to, one a mention
     ("token_starts", pa.list_(pa.int32())),  # first character of each token, counted from `start`
+    ("unlinked", pa.list_(pa.bool_())),  # tokens of names that are linked elsewhere
     ("page_id", pa.int64()),
     ("title", pa.string()),
     ("revision_id", pa.int64()),
@@ -50,7 +59,7 @@ DOCUMENT_COLUMNS = (
 LONGEST_WORD = 100
 """Characters; a sentence longer than `max_tokens` such words is too long, tokenised or not."""
 
-_LISTS = {"tokens", "ner_tags", "targets", "token_starts"}
+_LISTS = {"tokens", "ner_tags", "targets", "token_starts", "unlinked"}
 SPLITS = ("train", "validation")
 
 
@@ -95,6 +104,15 @@ class Selection:
     contamination: list[tuple[str, str, int, int]] = field(default_factory=list)
 
 
+@dataclass
+class _Page:
+    """What the sentences of a page share."""
+
+    text: str
+    names: Names
+    seen: set[str] = field(default_factory=set)
+
+
 class Selector:
     """Steps 1 to 6: labels anchors, drops sentences, splits by page, tokenises and tags."""
 
@@ -120,17 +138,17 @@ class Selector:
         revisions = batch.column("revision_id").to_pylist()
         page_ids = batch.column("page_id").to_pylist()
         bounds = np.searchsorted(sentences.anchor_sentences, np.arange(len(sentences) + 1))
-        seen: set[str] = set()
+        page = _Page("", Names("", ()))
         current = -1
         for index in np.flatnonzero(kept):
             document = int(sentences.documents[index])
             if document != current:
-                seen, current = set(), document
+                names = self._names(titles[document], texts[document], sentences, document, labels)
+                page, current = _Page(texts[document], names), document
             anchors = slice(int(bounds[index]), int(bounds[index + 1]))
             row = self._example(
-                page_ids[document], texts[document], sentences, int(index), anchors, labels, seen,
-                selection,
-            )  # fmt: skip
+                page_ids[document], page, sentences, int(index), anchors, labels, selection
+            )
             if row is not None:
                 row["title"], row["revision_id"] = titles[document], revisions[document]
                 rows[self.split_of(page_ids[document])].append(row)
@@ -170,19 +188,19 @@ class Selector:
         return kept
 
     def _example(
-        self, page_id: int, text: str, sentences: Sentences, index: int, anchors: slice,
-        labels: Ints, seen: set[str], selection: Selection,
+        self, page_id: int, page: _Page, sentences: Sentences, index: int, anchors: slice,
+        labels: Ints, selection: Selection,
     ) -> dict[str, Any] | None:  # fmt: skip
         """The row of one sentence, or None with a counted reason."""
         settings = self._settings
         start, end = int(sentences.starts[index]), int(sentences.ends[index])
-        sentence = text[start:end]
+        sentence = page.text[start:end]
         n_mentions = anchors.stop - anchors.start
         number = int(sentences.numbers[index])
-        if sentence in seen:
+        if sentence in page.seen:
             selection.drops.add_one("repeated", n_mentions)
             return None
-        seen.add(sentence)
+        page.seen.add(sentence)
         if len(sentence) > LONGEST_WORD * settings.max_tokens:
             selection.drops.add_one("too-long", n_mentions)
             return None
@@ -205,9 +223,21 @@ class Selector:
         return {
             "id": example_id, "tokens": [sentence[a:b] for a, b in spans], "ner_tags": tags,
             "targets": sentences.targets[anchors.start : anchors.stop].to_pylist(),
-            "token_starts": [a for a, _ in spans], "page_id": page_id, "sentence": number,
-            "start": start, "end": end, "copy": 0,
+            "token_starts": [a for a, _ in spans],
+            "unlinked": page.names.mark(sentence, spans, tags), "page_id": page_id,
+            "sentence": number, "start": start, "end": end, "copy": 0,
         }  # fmt: skip
+
+    def _names(
+        self, title: str, text: str, sentences: Sentences, document: int, labels: Ints
+    ) -> Names:
+        """The names of a page, for the tokens that no link marks."""
+        first, last = np.searchsorted(sentences.documents, (document, document + 1))
+        anchors = slice(*np.searchsorted(sentences.anchor_sentences, (first, last)))
+        typed = labels[anchors] != ENTITY_INDEX
+        starts = sentences.anchor_starts[anchors][typed].tolist()
+        ends = sentences.anchor_ends[anchors][typed].tolist()
+        return Names(title, (text[start:end] for start, end in zip(starts, ends, strict=True)))
 
     def _tags(self, spans: Sequence[tuple[int, int]], anchors: Sequence[tuple[int, int]],
               labels: Ints) -> list[int]:  # fmt: skip

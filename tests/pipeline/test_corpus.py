@@ -96,6 +96,21 @@ def test_example_row():
         assert row["text"][start + offset :].startswith(token)
 
 
+def test_unlinked_names_are_those_of_the_same_page():
+    rows = [
+        document(1, ["[Oslo] is far from NY."]),
+        document(2, ["[Met] and NY and Bergen, Oslo.", "[NY] and [Bergen]."]),
+        document(3, ["[Oslo] is not in NY."]),
+    ]
+    examples, _, _ = select(batch_of(*rows), {"NY": "A", "Met": "B", "Oslo": "A"})
+    marked = {
+        row["id"]: [t for t, u in zip(row["tokens"], row["unlinked"], strict=True) if u]
+        for row in examples
+    }
+    # Oslo is linked on other pages only, Bergen has no category.
+    assert marked == {"1:0:0": [], "2:0:0": ["NY"], "2:1:0": [], "3:0:0": []}
+
+
 @pytest.mark.parametrize(("entities", "kept"), [(9, False), (10, True)])
 def test_scarce_category_needs_ten_distinct_entities(entities, kept):
     classes = {f"E{i}": "A" for i in range(entities)} | {f"F{i}": "B" for i in range(20)}
