@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -60,6 +60,40 @@ class CategorySet:
             if (category := self._table.get(name)) is not None:
                 return category
         return ENTITY
+
+    def coarsening(self, categories: Sequence[str], tree: ClassTree) -> list[str]:
+        """Category of this set for each category of a corpus that was made with another set.
+
+        Args:
+            categories: classes of the ontology, or names of a shipped set; a user's table may have
+                rows for any.
+            tree: of the classes.
+
+        Raises:
+            ValueError: a category is none of these, or its classes fall into several of this set.
+        """
+        return [self._coarser(name, tree) for name in categories]
+
+    def _coarser(self, name: str, tree: ClassTree) -> str:
+        if name == ENTITY:
+            return ENTITY
+        if self._table and name in self._table:
+            return self._table[name]
+        if name in tree:
+            return self.category(name, tree)
+        for finer in SHIPPED[1:]:
+            classes = [row for row, category in _shipped(finer).items() if category == name]
+            if found := {self.category(row, tree) for row in classes}:
+                if len(found) > 1:
+                    raise ValueError(
+                        f"category {name!r} of the corpus would become several "
+                        f"({', '.join(sorted(found)[:3])}); make the corpus with finer categories"
+                    )
+                return found.pop()
+        raise ValueError(
+            f"category {name!r} of the corpus is no class and no name of a shipped set; "
+            "give a table 'category TAB category'"
+        )
 
     def names(self, tree: ClassTree) -> list[str]:
         """All categories that classes of the tree have, sorted, ENTITY first."""

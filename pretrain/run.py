@@ -1,0 +1,179 @@
+"""One pre-training, from checked settings to a checkpoint with its card."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from torch.utils.data import Subset
+from transformers import PrinterCallback, TrainerCallback, TrainingArguments, set_seed
+
+from ontology.labels import LabelSet
+from pipeline.errors import UserError
+from pretrain import arguments, checkpoints, data, tagging, tiny
+from pretrain.card import model_card
+from pretrain.config import TINY, PretrainSettings
+from pretrain.corpus import Corpus, view
+from pretrain.evaluation import EntityScores, best_label
+from pretrain.pieces import PieceCounts, measured
+
+_LOGGER = logging.getLogger("nerbert")
+_LIBRARIES = ("nerbert", "torch", "transformers", "tokenizers", "datasets")
+
+
+class _LogLines(TrainerCallback):
+    """One JSON line for each of the Trainer's logs."""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        if state.is_world_process_zero and logs:
+            line = {"step": state.global_step, "of": state.max_steps}
+            values = {k: round(v, 6) if isinstance(v, float) else v for k, v in logs.items()}
+            _LOGGER.info(json.dumps({**line, **values}))
+
+
+def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
+    """Trains, or goes on where the last run with these settings stopped.
+
+    Args:
+        settings: checked.
+        rest: flags of TrainingArguments.
+
+    Returns:
+        What was made, in lines for people.
+
+    Raises:
+        UserError: corpus, base model, flags or output do not fit.
+        BadLossError: the loss is not a finite number.
+    """
+    corpus = Corpus.open(settings.corpus, settings.mask_unlinked)
+    labels, new_labels = view(corpus.labels, settings.categories)
+    _quiet()
+    args, settings = arguments.training_arguments(settings, rest)
+    output = checkpoints.Output(Path(settings.output), settings, args, corpus.fingerprint)
+    checkpoint = output.checkpoint(labels)
+    set_seed(args.seed)
+    trainer, counts = _trainer(settings, args, corpus, labels, new_labels)
+    if trainer.is_world_process_zero():
+        output.begin(labels)
+    _LOGGER.info("%s", _plan_line(trainer, settings, counts, checkpoint))
+    start = time.monotonic()
+    trainer.train(resume_from_checkpoint=checkpoint)
+    elapsed_s = time.monotonic() - start
+    scores = {key.removeprefix("eval_"): value for key, value in trainer.evaluate().items()}
+    kept = ("precision", "recall", "f1", "f1_unlinked_ignored")
+    results = {
+        "validation": {key: round(scores[key], 6) for key in kept},
+        "validation_pieces": len(trainer.eval_dataset),  # type: ignore[arg-type]
+        "steps": trainer.state.global_step, "epochs": round(trainer.state.epoch or 0, 4),
+        "train": counts.to_json(), **trainer.throughput.totals(), "train_s": round(elapsed_s, 1),
+    }  # fmt: skip
+    trainer.save_model(settings.output)
+    if trainer.is_world_process_zero():
+        record = output.finish(results)
+        trainer.card = model_card(record, corpus.folder)
+        trainer.create_model_card()
+    if args.push_to_hub:
+        trainer.push_to_hub()
+    return _summary(settings, results)
+
+
+def _trainer(
+    settings: PretrainSettings, args: TrainingArguments, corpus: Corpus, labels: LabelSet,
+    new_labels: Any,
+) -> tuple[tagging.TaggingTrainer, PieceCounts]:  # fmt: skip
+    """The Trainer over both splits, and what became of the train sentences."""
+    with args.main_process_first(desc="corpus"):
+        rows = {
+            split: data.load(corpus, split, examples, settings.cache_dir)
+            for split, examples in (("train", settings.train_examples), ("validation", 0))
+        }  # fmt: skip
+        base = settings.base_model
+        if base == TINY:
+            base = str(Path(settings.output) / "base")
+            if not (Path(base) / "model.safetensors").is_file():
+                tiny.build(rows["train"], Path(base))
+        tokenizer = tagging.load_tokenizer(base)
+        pieces = {
+            split: measured(rows[split], tokenizer, settings.max_subwords, len(corpus.labels.tags),
+                            str(corpus.folder / split), arguments.processes())
+            for split in rows
+        }  # fmt: skip
+    train = data.PieceFeatures(
+        rows["train"], pieces["train"], tokenizer, new_labels, settings.mask_unlinked
+    )
+    validation = data.PieceFeatures(rows["validation"], pieces["validation"], tokenizer, new_labels)
+    if not len(train) or not len(validation):
+        raise UserError(
+            f"{corpus.folder}: no sentence fits into --max-subwords {settings.max_subwords}"
+        )
+    arguments.spread(args, settings.batch_size, len(train))
+    trainer = tagging.TaggingTrainer(
+        model=tagging.load_model(base, labels), args=args, batch_size=settings.batch_size,
+        data_collator=data.Collator(int(tokenizer.pad_token_id or 0)), train_dataset=train,
+        eval_dataset=_sample(validation, settings.validation_examples),
+        processing_class=tokenizer, callbacks=[_LogLines()],
+        compute_metrics=EntityScores(labels.tags), preprocess_logits_for_metrics=best_label,
+    )  # fmt: skip
+    trainer.remove_callback(PrinterCallback)
+    return trainer, PieceCounts.of(rows["train"], pieces["train"])
+
+
+def _sample(pieces: data.PieceFeatures, size: int) -> Subset[data.Feature]:
+    """`size` pieces, the same in every run, the longest first."""
+    chosen = np.random.default_rng(0).permutation(len(pieces))[:size]
+    order = np.argsort(-pieces.lengths[chosen], kind="stable")
+    return Subset(pieces, chosen[order].tolist())
+
+
+def _quiet() -> None:
+    """Leaves out what transformers and datasets say of every load."""
+    import datasets
+
+    transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    datasets.utils.logging.set_verbosity_error()
+    if not sys.stderr.isatty():
+        datasets.disable_progress_bars()
+
+
+def _plan_line(
+    trainer: tagging.TaggingTrainer, settings: PretrainSettings, counts: PieceCounts,
+    checkpoint: str | None,
+) -> str:  # fmt: skip
+    args = trainer.args
+    where = f"going on from {checkpoint}" if checkpoint else "from the start"
+    return (
+        f"{counts.sentences:,} sentences, {counts.pieces:,} pieces ({counts.split:,} sentences "
+        f"split, {counts.words_left_out} words left out), {counts.subwords:,} sub-words; "
+        f"{trainer.model.num_labels} tags; steps of {settings.batch_size} on "  # type: ignore
+        f"{args.world_size} x {args.device.type} x {args.gradient_accumulation_steps}; {where}"
+    )
+
+
+def _summary(settings: PretrainSettings, results: dict[str, Any]) -> str:
+    scores = results["validation"]
+    return "\n".join((
+        f"steps       {results['steps']:,} of {settings.batch_size} pieces, {results['epochs']:g} "
+        f"epochs, {results['train_s']:,} s",
+        f"sub-words   {results['subwords_per_s']:,} a second, padding {results['padding']:.1%}",
+        f"validation  F1 {scores['f1']:.4f} (seqeval strict, IOB2), precision "
+        f"{scores['precision']:.4f}, recall {scores['recall']:.4f}",
+        f"            F1 {scores['f1_unlinked_ignored']:.4f} without predictions on names that no "
+        "link marks",
+        f"checkpoint  {settings.output}",
+    ))  # fmt: skip
+
+
+def library_versions() -> dict[str, str]:
+    """Versions that decide a result."""
+    return {"python": sys.version.split()[0], "cuda": str(torch.version.cuda),
+            **{name: version(name) for name in _LIBRARIES}}  # fmt: skip
