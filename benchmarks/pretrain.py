@@ -109,7 +109,8 @@ def _load(features: data.PieceFeatures, workers: int, passes: int) -> dict[str, 
             subwords += int(batch["attention_mask"].sum())
             padded += batch["attention_mask"].numel()
     elapsed_s = time.perf_counter() - start
-    return {"pieces_per_s": seen / elapsed_s, "subwords_per_s": subwords / elapsed_s, "padding": 1 - subwords / padded}  # fmt: skip
+    return {"pieces_per_s": seen / elapsed_s, "subwords_per_s": subwords / elapsed_s,
+            "padding": 1 - subwords / padded}  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> None:

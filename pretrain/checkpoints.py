@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import TrainingArguments
 
 from ontology.labels import LabelSet
@@ -13,6 +16,7 @@ from pipeline.errors import UserError
 from pretrain.config import PretrainSettings
 
 RECORD = "pretrain.json"
+_LIBRARIES = ("nerbert", "torch", "transformers", "tokenizers", "datasets", "accelerate")
 
 _DECIDING = (
     "seed", "learning_rate", "weight_decay", "num_train_epochs", "max_steps", "lr_scheduler_type",
@@ -100,6 +104,10 @@ class Output:
 
     def begin(self, labels: LabelSet) -> None:
         """Writes what the run is made with, before its first step."""
+        self._record["versions"] = {
+            "python": sys.version.split()[0], "cuda": torch.version.cuda,
+            **{name: version(name) for name in _LIBRARIES},
+        }  # fmt: skip
         self._record["name"] = self._folder.name
         self._record["categories"] = len(labels.categories)
         self._write()

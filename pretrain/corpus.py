@@ -24,6 +24,7 @@ COLUMNS = ("id", "tokens", "ner_tags", "unlinked")
 """Columns of an example that the pre-training reads; the last where there is one."""
 
 _NEEDED = COLUMNS[:3]
+SPLITS = ("train", "validation")
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,13 @@ class Corpus:
                 "give the folder `corpus` that run_pipeline.py wrote")  # fmt: skip
             raise UserError(f"{folder}: no corpus (labels.json is missing); {hint}")
         corpus = cls(path, _labels(path / "labels.json"))
-        for split in ("train", "validation"):
-            corpus._check(split, unlinked)
+        for split in SPLITS:
+            corpus._check_parts(split, unlinked)
+        for split in SPLITS:
+            if not sum(corpus.rows[split]):
+                raise UserError(
+                    f"{path / split}: no examples; use a larger dump or another --validation-share"
+                )
         return corpus
 
     def parts(self, split: str) -> list[Path]:
@@ -67,8 +73,7 @@ class Corpus:
     @cached_property
     def rows(self) -> dict[str, list[int]]:
         """Examples of each part, by split."""
-        splits = ("train", "validation")
-        return {s: [pq.read_metadata(part).num_rows for part in self.parts(s)] for s in splits}
+        return {s: [pq.read_metadata(part).num_rows for part in self.parts(s)] for s in SPLITS}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -82,13 +87,12 @@ class Corpus:
     @cached_property
     def columns(self) -> list[str]:
         """Those of `COLUMNS` that every part has."""
-        parts = [*self.parts("train"), *self.parts("validation")]
+        parts = [part for split in SPLITS for part in self.parts(split)]
         names = [set(pq.read_schema(part).names) for part in parts]
         return [column for column in COLUMNS if all(column in found for found in names)]
 
-    def _check(self, split: str, unlinked: bool) -> None:
-        parts = self.parts(split)
-        for part in parts:
+    def _check_parts(self, split: str, unlinked: bool) -> None:
+        for part in self.parts(split):
             try:
                 names = pq.read_schema(part).names
             except (pa.ArrowInvalid, OSError) as error:
@@ -98,11 +102,6 @@ class Corpus:
             for name in COLUMNS if unlinked else _NEEDED:
                 if name not in names:
                     raise UserError(f"{part}: no column {name!r}; make the corpus anew")
-        if not sum(self.rows[split]):
-            raise UserError(
-                f"{self.folder / split}: no examples; use a larger dump or another "
-                "--validation-share"
-            )
 
 
 def _labels(path: Path) -> LabelSet:

@@ -7,15 +7,20 @@ import logging
 import sys
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 import transformers
 from torch.utils.data import Subset
-from transformers import PrinterCallback, TrainerCallback, TrainingArguments, set_seed
+from transformers import (
+    PreTrainedTokenizerFast,
+    PrinterCallback,
+    TrainerCallback,
+    TrainingArguments,
+    set_seed,
+)
 
 from ontology.labels import LabelSet
 from pipeline.errors import UserError
@@ -27,7 +32,6 @@ from pretrain.evaluation import EntityScores, best_label
 from pretrain.pieces import PieceCounts, measured
 
 _LOGGER = logging.getLogger("nerbert")
-_LIBRARIES = ("nerbert", "torch", "transformers", "tokenizers", "datasets")
 
 
 class _LogLines(TrainerCallback):
@@ -61,10 +65,13 @@ def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     output = checkpoints.Output(Path(settings.output), settings, args, corpus.fingerprint)
     checkpoint = output.checkpoint(labels)
     set_seed(args.seed)
-    trainer, counts = _trainer(settings, args, corpus, labels, new_labels)
+    with args.main_process_first(desc="corpus"):
+        inputs = _inputs(settings, corpus, new_labels)
+    set_seed(args.seed)  # the head is the same whether the tiny model was made now or before
+    trainer = _trainer(settings, args, inputs, labels)
     if trainer.is_world_process_zero():
         output.begin(labels)
-    _LOGGER.info("%s", _plan_line(trainer, settings, counts, checkpoint))
+    _LOGGER.info("%s", _plan_line(trainer, settings, inputs.counts, checkpoint))
     start = time.monotonic()
     trainer.train(resume_from_checkpoint=checkpoint)
     elapsed_s = time.monotonic() - start
@@ -74,9 +81,10 @@ def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
         "validation": {key: round(scores[key], 6) for key in kept},
         "validation_pieces": len(trainer.eval_dataset),  # type: ignore[arg-type]
         "steps": trainer.state.global_step, "epochs": round(trainer.state.epoch or 0, 4),
-        "train": counts.to_json(), **trainer.throughput.totals(), "train_s": round(elapsed_s, 1),
+        "train": inputs.counts.to_json(), "train_s": round(elapsed_s, 1),
+        **trainer.throughput.totals(),
     }  # fmt: skip
-    trainer.save_model(settings.output)
+    trainer.save_model(settings.output, _internal_call=True)  # without a push: the card comes first
     if trainer.is_world_process_zero():
         record = output.finish(results)
         trainer.card = model_card(record, corpus.folder)
@@ -86,45 +94,69 @@ def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     return _summary(settings, results)
 
 
-def _trainer(
-    settings: PretrainSettings, args: TrainingArguments, corpus: Corpus, labels: LabelSet,
-    new_labels: Any,
-) -> tuple[tagging.TaggingTrainer, PieceCounts]:  # fmt: skip
-    """The Trainer over both splits, and what became of the train sentences."""
-    with args.main_process_first(desc="corpus"):
-        rows = {
-            split: data.load(corpus, split, examples, settings.cache_dir)
-            for split, examples in (("train", settings.train_examples), ("validation", 0))
-        }  # fmt: skip
-        base = settings.base_model
-        if base == TINY:
-            base = str(Path(settings.output) / "base")
-            if not (Path(base) / "model.safetensors").is_file():
-                tiny.build(rows["train"], Path(base))
-        tokenizer = tagging.load_tokenizer(base)
-        pieces = {
-            split: measured(rows[split], tokenizer, settings.max_subwords, len(corpus.labels.tags),
-                            str(corpus.folder / split), arguments.processes())
-            for split in rows
-        }  # fmt: skip
+@dataclass(frozen=True)
+class _Inputs:
+    """What the Trainer is fed with.
+
+    Attributes:
+        base: name or folder of the base model.
+        tokenizer: its.
+        train: pieces; `validation` likewise.
+        counts: what became of the train sentences.
+    """
+
+    base: str
+    tokenizer: PreTrainedTokenizerFast
+    train: data.PieceFeatures
+    validation: data.PieceFeatures
+    counts: PieceCounts
+
+
+def _inputs(settings: PretrainSettings, corpus: Corpus, new_labels: Any) -> _Inputs:
+    """Both splits, measured with the base model's tokenizer; for `tiny` that model is made."""
+    rows = {
+        split: data.load(corpus, split, examples, settings.cache_dir)
+        for split, examples in (("train", settings.train_examples), ("validation", 0))
+    }
+    base = settings.base_model
+    if base == TINY:
+        base = str(Path(settings.output) / "base")
+        if not (Path(base) / "model.safetensors").is_file():
+            tiny.build(rows["train"], Path(base))
+    tokenizer = tagging.load_tokenizer(base)
+    pieces = {
+        split: measured(rows[split], tokenizer, settings.max_subwords, len(corpus.labels.tags),
+                        str(corpus.folder / split), arguments.processes())
+        for split in rows
+    }  # fmt: skip
+    if not all(len(found) for found in pieces.values()):
+        raise UserError(
+            f"{corpus.folder}: no sentence fits into --max-subwords {settings.max_subwords}"
+        )
     train = data.PieceFeatures(
         rows["train"], pieces["train"], tokenizer, new_labels, settings.mask_unlinked
     )
     validation = data.PieceFeatures(rows["validation"], pieces["validation"], tokenizer, new_labels)
-    if not len(train) or not len(validation):
-        raise UserError(
-            f"{corpus.folder}: no sentence fits into --max-subwords {settings.max_subwords}"
-        )
-    arguments.spread(args, settings.batch_size, len(train))
+    counts = PieceCounts.of(rows["train"], pieces["train"])
+    return _Inputs(base, tokenizer, train, validation, counts)
+
+
+def _trainer(
+    settings: PretrainSettings, args: TrainingArguments, inputs: _Inputs, labels: LabelSet
+) -> tagging.TaggingTrainer:
+    """The Trainer over both splits."""
+    arguments.spread(args, settings.batch_size, len(inputs.train))
     trainer = tagging.TaggingTrainer(
-        model=tagging.load_model(base, labels), args=args, batch_size=settings.batch_size,
-        data_collator=data.Collator(int(tokenizer.pad_token_id or 0)), train_dataset=train,
-        eval_dataset=_sample(validation, settings.validation_examples),
-        processing_class=tokenizer, callbacks=[_LogLines()],
+        model=tagging.load_model(inputs.base, labels, settings.max_subwords), args=args,
+        batch_size=settings.batch_size,
+        data_collator=data.Collator(int(inputs.tokenizer.pad_token_id or 0)),
+        train_dataset=inputs.train,
+        eval_dataset=_sample(inputs.validation, settings.validation_examples),
+        processing_class=inputs.tokenizer, callbacks=[_LogLines()],
         compute_metrics=EntityScores(labels.tags), preprocess_logits_for_metrics=best_label,
     )  # fmt: skip
     trainer.remove_callback(PrinterCallback)
-    return trainer, PieceCounts.of(rows["train"], pieces["train"])
+    return trainer
 
 
 def _sample(pieces: data.PieceFeatures, size: int) -> Subset[data.Feature]:
@@ -171,9 +203,3 @@ def _summary(settings: PretrainSettings, results: dict[str, Any]) -> str:
         "link marks",
         f"checkpoint  {settings.output}",
     ))  # fmt: skip
-
-
-def library_versions() -> dict[str, str]:
-    """Versions that decide a result."""
-    return {"python": sys.version.split()[0], "cuda": str(torch.version.cuda),
-            **{name: version(name) for name in _LIBRARIES}}  # fmt: skip

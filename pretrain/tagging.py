@@ -49,11 +49,12 @@ def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
     return fast
 
 
-def load_model(base_model: str, labels: LabelSet) -> PreTrainedModel:
-    """An encoder with a fresh head over the tags, dropped head and all.
+def load_model(base_model: str, labels: LabelSet, max_subwords: int) -> PreTrainedModel:
+    """An encoder with a fresh head over the tags in place of its own.
 
     Raises:
-        UserError: there is no such model, or transformers knows no tagging head for it.
+        UserError: there is no such model, transformers knows no tagging head for it, or it takes
+            fewer sub-words at once.
     """
     names = dict(enumerate(labels.tags))
     try:
@@ -64,6 +65,9 @@ def load_model(base_model: str, labels: LabelSet) -> PreTrainedModel:
         )  # fmt: skip
     except (OSError, ValueError) as error:
         raise _no_model(base_model, error) from error
+    longest = getattr(model.config, "max_position_embeddings", max_subwords)
+    if longest < max_subwords:
+        raise UserError(f"--max-subwords {max_subwords}: {base_model} takes {longest} or fewer")
     return model
 
 
@@ -160,7 +164,8 @@ class TaggingTrainer(Trainer):
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """Writes our card where transformers would write its own, before a push to the hub."""
-        (Path(str(self.args.output_dir)) / "README.md").write_text(self.card, encoding="utf-8")
+        if self.card:
+            (Path(str(self.args.output_dir)) / "README.md").write_text(self.card, encoding="utf-8")
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Scores the model; the time it takes is not the training's."""

@@ -8,6 +8,7 @@ import pytest
 from ontology.entities import EntityTable
 from pipeline import flags
 from pipeline.runner import unknown_beam_flags
+from pretrain import launch
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -32,21 +33,27 @@ def test_tagged_sentence_is_of_the_demo(demo):
     assert tokens in [row["tokens"] for row in examples(demo[0] / "corpus", "train")]
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/data-format.md", "docs/running.md"])
+DOCUMENTS = ("README.md", "docs/data-format.md", "docs/running.md", "docs/pretraining.md")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_flags_and_files_that_are_named_exist(document):
+    transformers = pytest.importorskip("transformers")
     text = (ROOT / document).read_text(encoding="utf-8")
-    known = flags.parser("").format_help()
-    others = {"--help", "--service_port"}
+    known = flags.parser("").format_help() + launch.parser().format_help()
+    others = {"--help", "--service_port", "--nproc-per-node"}
     for flag in set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", text)) - others:
         arguments = ([flag], [flag, "1"], [flag, "NONE"])
         is_beams = any(flag not in unknown_beam_flags(given) for given in arguments)
-        assert flag in known or is_beams, flag
+        is_trainers = hasattr(transformers.TrainingArguments, flag[2:].replace("-", "_"))
+        assert flag in known or is_beams or is_trainers, flag
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / document).parent.joinpath(link).exists(), link
 
 
-def test_every_flag_has_help():
-    for action in flags.parser("")._actions:
+@pytest.mark.parametrize("parser", [flags.parser(""), launch.parser()])
+def test_every_flag_has_help(parser):
+    for action in parser._actions:
         assert action.help, action.dest
 
 

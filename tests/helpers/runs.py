@@ -15,16 +15,20 @@ ROOT = Path(__file__).parent.parent.parent
 DEMO = ROOT / "pipeline" / "data" / "demo.xml"
 
 
-def start(*arguments, cwd, environment=(), **options):
-    command = [sys.executable, str(ROOT / "run_pipeline.py"), *map(str, arguments)]
+PIPELINE = (str(ROOT / "run_pipeline.py"),)
+PRETRAIN = ("-m", "pretrain.launch")
+
+
+def start(*arguments, cwd, environment=(), program=PIPELINE, **options):
+    command = [sys.executable, *program, *map(str, arguments)]
     variables = {k: v for k, v in os.environ.items() if k != "NLTK_DATA"}
     variables |= {"PYTHONHASHSEED": "random", **dict(environment)}
     return subprocess.Popen(command, cwd=cwd, env=variables, text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, **options)  # fmt: skip
 
 
-def run(*arguments, cwd):
-    process = start(*arguments, cwd=cwd)
+def run(*arguments, cwd, **options):
+    process = start(*arguments, cwd=cwd, **options)
     out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 
