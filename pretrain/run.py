@@ -40,7 +40,7 @@ class _LogLines(TrainerCallback):
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         if state.is_world_process_zero and logs:
             line = {"step": state.global_step, "of": state.max_steps}
-            values = {k: round(v, 6) if isinstance(v, float) else v for k, v in logs.items()}
+            values = {k: float(f"{v:.7g}") if isinstance(v, float) else v for k, v in logs.items()}
             _LOGGER.info(json.dumps({**line, **values}))
 
 
