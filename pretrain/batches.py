@@ -9,13 +9,13 @@ import numpy.typing as npt
 from torch.utils.data import Sampler
 
 WINDOW = 50
-"""Optimiser steps whose pieces are sorted by length together."""
+"""Optimiser steps whose pieces are sorted by length together, if no other number is given."""
 
 
 class LengthBatches(Sampler[list[int]]):
     """Batches of pieces of similar length.
 
-    Every piece comes once in an epoch, on one device. The pieces are shuffled; those of `WINDOW`
+    Every piece comes once in an epoch, on one device. The pieces are shuffled; those of a window of
     optimiser steps are sorted by length, cut into steps, and the steps shuffled. A step's pieces
     are dealt out to its batches (one for each device and accumulated step), of equal size but for
     one piece. What a step holds does not depend on how many devices and accumulated steps it is
@@ -24,7 +24,7 @@ class LengthBatches(Sampler[list[int]]):
 
     def __init__(
         self, lengths: npt.NDArray[np.int32], batch_size: int, accumulation: int = 1,
-        world: int = 1, rank: int = 0, seed: int = 0,
+        world: int = 1, rank: int = 0, seed: int = 0, window: int = WINDOW,
     ) -> None:  # fmt: skip
         """Plans the epochs.
 
@@ -36,13 +36,14 @@ class LengthBatches(Sampler[list[int]]):
             world: devices.
             rank: of this device.
             seed: of the shuffles.
+            window: optimiser steps whose pieces are sorted by length together.
 
         Raises:
             ValueError: a batch would be empty.
         """
         self._lengths = lengths
         self._accumulation, self._world, self._rank, self._seed = accumulation, world, rank, seed
-        self._epoch = 0
+        self._epoch, self._window = 0, window
         self.steps = -(-len(lengths) // batch_size)
         if len(lengths) // max(self.steps, 1) < accumulation * world:
             raise ValueError(f"{len(lengths)} pieces do not fill {accumulation} x {world} batches")
@@ -64,8 +65,8 @@ class LengthBatches(Sampler[list[int]]):
         draw = np.random.default_rng((self._seed, self._epoch))
         order = draw.permutation(len(self._lengths))
         bounds = np.arange(self.steps + 1) * len(order) // self.steps
-        for first in range(0, self.steps, WINDOW):
-            inner = bounds[first : first + WINDOW + 1]
+        for first in range(0, self.steps, self._window):
+            inner = bounds[first : first + self._window + 1]
             window = order[inner[0] : inner[-1]]
             window = window[np.argsort(self._lengths[window], kind="stable")]
             steps = np.split(window, inner[1:-1] - inner[0])

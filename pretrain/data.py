@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import datasets
 import numpy as np
 import numpy.typing as npt
 import torch
+import transformers
 from datasets import Dataset, Features, Value, load_dataset
 from datasets import Sequence as ListOf
 from torch.utils.data import Dataset as TorchDataset
@@ -27,6 +30,15 @@ UNLINKED = "unlinked"
 
 _KINDS = {"id": Value("string"), "tokens": ListOf(Value("string")),
           "ner_tags": ListOf(Value("int32")), "unlinked": ListOf(Value("bool"))}  # fmt: skip
+
+
+def quiet_libraries() -> None:
+    """Leaves out what transformers and datasets say of every load."""
+    transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    datasets.utils.logging.set_verbosity_error()
+    if not sys.stderr.isatty():
+        datasets.disable_progress_bars()
 
 
 def load(corpus: Corpus, split: str, examples: int = 0, cache_dir: str | None = None) -> Dataset:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import transformers
 from torch.utils.data import Subset
 from transformers import (
     PreTrainedTokenizerFast,
@@ -60,7 +58,7 @@ def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     """
     corpus = Corpus.open(settings.corpus, settings.mask_unlinked)
     labels, new_labels = view(corpus.labels, settings.categories)
-    _quiet()
+    data.quiet_libraries()
     args, settings = arguments.training_arguments(settings, rest)
     output = checkpoints.Output(Path(settings.output), settings, args, corpus.fingerprint)
     checkpoint = output.checkpoint(labels)
@@ -164,17 +162,6 @@ def _sample(pieces: data.PieceFeatures, size: int) -> Subset[data.Feature]:
     chosen = np.random.default_rng(0).permutation(len(pieces))[:size]
     order = np.argsort(-pieces.lengths[chosen], kind="stable")
     return Subset(pieces, chosen[order].tolist())
-
-
-def _quiet() -> None:
-    """Leaves out what transformers and datasets say of every load."""
-    import datasets
-
-    transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    datasets.utils.logging.set_verbosity_error()
-    if not sys.stderr.isatty():
-        datasets.disable_progress_bars()
 
 
 def _plan_line(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader
 from transformers import (
@@ -19,7 +20,7 @@ from transformers import (
 
 from ontology.labels import LabelSet
 from pipeline.errors import UserError
-from pretrain.batches import LengthBatches
+from pretrain.batches import WINDOW, LengthBatches
 from pretrain.config import BadLossError
 from pretrain.data import IGNORED, PIECES, UNLINKED, PieceFeatures
 from pretrain.throughput import Throughput
@@ -49,8 +50,17 @@ def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
     return fast
 
 
-def load_model(base_model: str, labels: LabelSet, max_subwords: int) -> PreTrainedModel:
+def load_model(
+    base_model: str, labels: LabelSet, max_subwords: int, carry_head: bool = False
+) -> PreTrainedModel:
     """An encoder with a fresh head over the tags in place of its own.
+
+    Args:
+        base_model: name on the hub, or folder.
+        labels: of the head.
+        max_subwords: that the encoder must take at once.
+        carry_head: whether the rows of the base model's head are taken over for tags of the same
+            name.
 
     Raises:
         UserError: there is no such model, transformers knows no tagging head for it, or it takes
@@ -68,7 +78,53 @@ def load_model(base_model: str, labels: LabelSet, max_subwords: int) -> PreTrain
     longest = getattr(model.config, "max_position_embeddings", max_subwords)
     if longest < max_subwords:
         raise UserError(f"--max-subwords {max_subwords}: {base_model} takes {longest} or fewer")
+    if _lends_head(base_model, len(names)) or carry_head:
+        _renew_head(model, load_tagger(base_model) if carry_head else None)
     return model
+
+
+def _lends_head(base_model: str, n_tags: int) -> bool:
+    """Whether the base model's own tagging head is as large as ours, and was loaded for it."""
+    config = AutoConfig.from_pretrained(base_model)
+    is_tagger = any("TokenClassification" in name for name in config.architectures or ())
+    return is_tagger and bool(config.num_labels == n_tags)
+
+
+def load_tagger(folder: str) -> PreTrainedModel:
+    """An encoder with the tagging head that it was saved with.
+
+    Raises:
+        UserError: there is no such model.
+    """
+    try:
+        model: PreTrainedModel = AutoModelForTokenClassification.from_pretrained(folder)
+    except (OSError, ValueError) as error:
+        raise _no_model(folder, error) from error
+    return model
+
+
+def tag_names(model: PreTrainedModel) -> list[str]:
+    """Tags of a tagger by label id."""
+    names: Any = model.config.id2label
+    return [names[index] for index in range(len(names))]
+
+
+@torch.no_grad()
+def _renew_head(model: PreTrainedModel, other: PreTrainedModel | None) -> None:
+    """Draws the head anew; takes over the rows of another head for tags of the same name."""
+    head = model.get_submodule("classifier")
+    assert isinstance(head, nn.Linear)
+    nn.init.normal_(head.weight, std=getattr(model.config, "initializer_range", 0.02))
+    nn.init.zeros_(head.bias)
+    if other is None:
+        return
+    lent = other.get_submodule("classifier")
+    assert isinstance(lent, nn.Linear)
+    known = {name: index for index, name in enumerate(tag_names(other))}
+    for index, name in enumerate(tag_names(model)):
+        if name in known:
+            head.weight[index] = lent.weight[known[name]]
+            head.bias[index] = lent.bias[known[name]]
 
 
 def _no_model(base_model: str, error: Exception) -> UserError:
@@ -109,11 +165,20 @@ class _Loader(DataLoader[Any]):
 class TaggingTrainer(Trainer):
     """transformers' Trainer with our batches, a check of the loss, and rates in its logs."""
 
-    def __init__(self, model: PreTrainedModel, batch_size: int, **kwargs: Any) -> None:
-        """Takes what the Trainer takes, by name, and the pieces of an optimiser step."""
+    def __init__(
+        self, model: PreTrainedModel, batch_size: int, window: int = WINDOW, **kwargs: Any
+    ) -> None:
+        """Takes what the Trainer takes, by name, and what `LengthBatches` does.
+
+        Args:
+            model: that is trained.
+            batch_size: pieces of an optimiser step.
+            window: optimiser steps whose pieces are sorted by length together.
+            kwargs: of the Trainer.
+        """
         super().__init__(model=model, compute_loss_func=token_loss, **kwargs)
         self.model_accepts_loss_kwargs = False  # the loss is ours, not the model's
-        self._batch_size = batch_size
+        self._batch_size, self._window = batch_size, window
         self.throughput = Throughput(model, self.args.device, self.args.world_size)
         self.card = ""
 
@@ -123,7 +188,7 @@ class TaggingTrainer(Trainer):
         assert isinstance(self.train_dataset, PieceFeatures)
         sampler = LengthBatches(
             self.train_dataset.lengths, self._batch_size, args.gradient_accumulation_steps,
-            args.world_size, args.process_index, args.seed,
+            args.world_size, args.process_index, args.seed, self._window,
         )  # fmt: skip
         workers = args.dataloader_num_workers
         pin = args.dataloader_pin_memory and args.device.type == "cuda"

@@ -1,5 +1,3 @@
-import re
-
 import pytest
 
 from ontology.conll import read_columns
@@ -23,13 +21,3 @@ def test_file_without_tags(tmp_path):
     path.write_text("just words\nand more\n")
     with pytest.raises(ValueError, match=r"set\.txt"):
         list(read_columns(str(path)))
-
-
-def test_counts_of_every_set(shared):
-    readme = (shared / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"`data/(ner/\S+\.xz)` \| (\d+) \| (\d+)", readme)
-    assert len(rows) > 50
-    for name, n_sentences, n_tokens in rows:
-        sentences = list(read_columns(str(shared / name)))
-        assert len(sentences) == int(n_sentences), name
-        assert sum(len(s.tokens) for s in sentences) == int(n_tokens), name

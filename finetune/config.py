@@ -1,0 +1,85 @@
+"""Settings of a fine-tuning: defaults < profile < flags."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from importlib.resources import files
+from typing import Any
+
+from pipeline.errors import UserError
+
+SETTINGS = ("target", "source-target", "joint")
+"""How source and target data come together."""
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How a tagger is fine-tuned.
+
+    The defaults are NER-BERT's (Liu et al. 2021, arXiv:2112.00405, section 4.4): Adam with learning
+    rate 5e-5, batch 16; it does not say for how many epochs.
+
+    Attributes:
+        learning_rate: at its highest.
+        batch_size: pieces of an optimiser step.
+        epochs: at most.
+        patience: epochs without a better dev F1 that end the training.
+        source_epochs: on the source set, before the target.
+        source_times: how often the target stands beside the source in `joint`; 0 for
+            |source| / |target|.
+        schedule: of the learning rate, a name of transformers.
+        warmup_steps: in which it rises.
+        weight_decay: of AdamW.
+        max_subwords: of a piece, the special ones included.
+        seed: of head, dropout and order.
+    """
+
+    learning_rate: float = 5e-5
+    batch_size: int = 16
+    epochs: int = 100
+    patience: int = 8
+    source_epochs: int = 2
+    source_times: int = 0
+    schedule: str = "constant"
+    warmup_steps: int = 0
+    weight_decay: float = 0.0
+    max_subwords: int = 128
+    seed: int = 555
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "epochs", "patience", "source_epochs"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} = {getattr(self, name)}: give 1 or more")
+        if self.max_subwords < 8:
+            raise UserError(f"max_subwords = {self.max_subwords}: give 8 or more")
+        if not self.learning_rate > 0:
+            raise UserError(f"learning_rate = {self.learning_rate}: give more than 0")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def profile_names() -> list[str]:
+    """Names of the shipped profiles."""
+    folder = files("finetune") / "profiles"
+    return sorted(
+        p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")
+    )
+
+
+def read_profile(name: str, changes: Mapping[str, Any] | None = None) -> FitSettings:
+    """Settings of a shipped profile, with changes.
+
+    Raises:
+        UserError: there is no such profile, or a value is out of range.
+    """
+    if name not in profile_names():
+        raise UserError(f"--profile {name}: no such profile; use {', '.join(profile_names())}")
+    text = (files("finetune") / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
+    values = {**tomllib.loads(text), **(changes or {})}
+    known = {entry.name for entry in fields(FitSettings)}
+    if unknown := sorted(set(values) - known):
+        raise UserError(f"unknown setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
+    return FitSettings(**values)

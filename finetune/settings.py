@@ -1,0 +1,54 @@
+"""How source and target data come together: `target`, `source-target`, `joint`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+
+from finetune.config import FitSettings
+from finetune.conll import Sentence
+from finetune.tagger import Tagger
+
+
+def joined(
+    source: Sequence[Sentence], target: Sequence[Sentence], times: int = 0
+) -> list[Sentence]:
+    """The source, and the target repeated.
+
+    Source: Liu et al. 2021 (CrossNER), arXiv:2012.04373, section 4.
+
+    Args:
+        source: sentences.
+        target: sentences, at least one.
+        times: how often the target is repeated; 0 for |source| / |target|, rounded.
+    """
+    times = times or max(1, round(len(source) / len(target)))
+    return [*source, *(row for _ in range(times) for row in target)]
+
+
+def fitted(
+    base: str, setting: str, target: Sequence[Sentence], dev: Sequence[Sentence],
+    source: Sequence[Sentence], settings: FitSettings,
+) -> Tagger:  # fmt: skip
+    """A tagger fine-tuned in one of the settings.
+
+    In `source-target` the encoder learns the source first, for `source_epochs`; then the target,
+    with a head whose rows are taken over for the types that both have.
+
+    Args:
+        base: encoder.
+        setting: of `finetune.config.SETTINGS`.
+        target: train sentences.
+        dev: of the target.
+        source: train sentences of the source; not used in `target`.
+        settings: of the fine-tuning.
+    """
+    if setting == "target":
+        return Tagger(base, settings).fit(target, dev)
+    if setting == "joint":
+        return Tagger(base, settings).fit(joined(source, target, settings.source_times), dev)
+    with tempfile.TemporaryDirectory() as folder:
+        first = replace(settings, epochs=settings.source_epochs)
+        Tagger(base, first).fit(source).save(folder)
+        return Tagger(folder, settings, carry_head=True).fit(target, dev)

@@ -1,0 +1,201 @@
+"""A named-entity tagger in the style of scikit-learn."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+from transformers import EarlyStoppingCallback, PrinterCallback, TrainingArguments, set_seed
+
+from finetune.config import FitSettings
+from finetune.conll import Sentence
+from finetune.metrics import strict_scores
+from finetune.prediction import WordTagger
+from finetune.sets import Data, sentences
+from ontology.labels import LabelSet, tags_to_spans
+from pipeline.errors import UserError
+from pipeline.tokens import tokenize
+from pretrain import tagging
+from pretrain.data import UNLINKED, Collator, PieceFeatures
+from pretrain.evaluation import EntityScores, best_label
+from pretrain.pieces import measured
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A mention in a text.
+
+    Attributes:
+        start: first character; `end` the one behind the last.
+        type: its entity type.
+        score: mean probability of the tags of its words.
+        text: what stands there.
+    """
+
+    start: int
+    end: int
+    type: str
+    score: float
+    text: str
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as `Tagger.predict` takes them."""
+    return [text[start:end] for start, end in tokenize(text)]
+
+
+class Tagger:
+    """An encoder with a tagging head: `fit`, `predict`, `score`, `save`, `load`."""
+
+    def __init__(
+        self, base: str, settings: FitSettings | None = None, carry_head: bool = False
+    ) -> None:
+        """Names the encoder; nothing is loaded yet.
+
+        Args:
+            base: name on the hub, or folder, of an encoder or a pre-trained tagger.
+            settings: of the fine-tuning.
+            carry_head: whether the base's head lends its rows to types of the same name.
+        """
+        self.base = base
+        self._carry_head = carry_head
+        self.settings = settings or FitSettings()
+        self._words: WordTagger | None = None
+        self._tags: list[str] = []
+        self.history: list[dict[str, float]] = []
+
+    def fit(self, data: Data, dev: Data | None = None) -> Tagger:
+        """Fine-tunes a fresh head and the encoder; the best epoch on `dev` counts.
+
+        Args:
+            data: train sentences: a set's name, a file, a folder, sentences, or a list of these.
+            dev: likewise; the sets' own dev split if None and they have one. Without any, the last
+                epoch counts.
+
+        Raises:
+            UserError: the data cannot be read, or the encoder cannot be loaded.
+        """
+        train, held = sentences(data, "train"), sentences(dev if dev is not None else data, "dev",
+                                                          needed=dev is not None)  # fmt: skip
+        types = sorted({tag[2:] for s in (*train, *held) for tag in s.tags if tag != "O"})
+        labels = LabelSet(tuple(types))
+        settings = self.settings
+        set_seed(settings.seed)
+        tokenizer = tagging.load_tokenizer(self.base)
+        model = tagging.load_model(self.base, labels, settings.max_subwords, self._carry_head)
+        splits = {name: _features(rows, labels, tokenizer, settings.max_subwords, name)
+                  for name, rows in (("train", train), ("dev", held)) if rows}  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            trainer = tagging.TaggingTrainer(
+                model=model, args=_arguments(settings, folder, "dev" in splits),
+                batch_size=settings.batch_size, window=1, train_dataset=splits["train"],
+                eval_dataset=splits.get("dev"), processing_class=tokenizer,
+                data_collator=Collator(int(tokenizer.pad_token_id or 0)),
+                compute_metrics=EntityScores(labels.tags),
+                preprocess_logits_for_metrics=best_label,
+                callbacks=[EarlyStoppingCallback(settings.patience)] if "dev" in splits else [],
+            )  # fmt: skip
+            trainer.remove_callback(PrinterCallback)
+            trainer.train()
+        self.history = list(trainer.state.log_history)
+        self._set(trainer.model, tokenizer)
+        return self
+
+    def _set(self, model: Any, tokenizer: Any) -> None:
+        self._tags = tagging.tag_names(model)
+        self._model, self._tokenizer = model, tokenizer
+        self._words = WordTagger(model, tokenizer, self.settings.max_subwords)
+
+    def tag(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Tags of the words of each text.
+
+        Raises:
+            RuntimeError: the tagger is neither fitted nor loaded.
+        """
+        return [
+            [self._tags[index] for index in rows.argmax(-1)] for rows in self._probabilities(texts)
+        ]
+
+    def _probabilities(self, texts: Sequence[Sequence[str]]) -> list[Any]:
+        if self._words is None:
+            raise RuntimeError("the tagger has learnt nothing: call fit, or Tagger.load")
+        return self._words.probabilities(texts)
+
+    def predict(self, texts: Sequence[str]) -> list[list[Entity]]:
+        """Mentions in each text, of any length, in order."""
+        spans = [tokenize(text) for text in texts]
+        words = [[text[start:end] for start, end in found]
+                 for text, found in zip(texts, spans, strict=True)]  # fmt: skip
+        return [
+            self._entities(text, found, rows)
+            for text, found, rows in zip(texts, spans, self._probabilities(words), strict=True)
+        ]
+
+    def _entities(self, text: str, spans: Sequence[tuple[int, int]], rows: Any) -> list[Entity]:
+        best = rows.argmax(-1)
+        scores = rows.max(-1)
+        return [
+            Entity(spans[first][0], spans[end - 1][1], name, float(scores[first:end].mean()),
+                   text[spans[first][0] : spans[end - 1][1]])
+            for first, end, name in tags_to_spans([self._tags[index] for index in best])
+        ]  # fmt: skip
+
+    def score(self, data: Data) -> float:
+        """Strict F1 (seqeval, IOB2) on the sentences, of a set's test split."""
+        rows = sentences(data, "test")
+        found = self.tag([row.tokens for row in rows])
+        return strict_scores([row.tags for row in rows], found).f1
+
+    def save(self, folder: str) -> None:
+        """Writes an ordinary Hugging Face checkpoint."""
+        if self._words is None:
+            raise RuntimeError("the tagger has learnt nothing: call fit first")
+        self._model.save_pretrained(folder)
+        self._tokenizer.save_pretrained(folder)
+
+    @classmethod
+    def load(cls, folder: str, settings: FitSettings | None = None) -> Tagger:
+        """A tagger from a checkpoint with a tagging head.
+
+        Raises:
+            UserError: there is no such checkpoint, or its tags are not O, B- and I-.
+        """
+        tagger = cls(folder, settings)
+        model, tokenizer = tagging.load_tagger(folder), tagging.load_tokenizer(folder)
+        first, *others = tagging.tag_names(model)
+        if first != "O" or not all(name[:2] in ("B-", "I-") for name in others):
+            raise UserError(f"{folder}: its labels are not O, B-, I-; fine-tune it first")
+        tagger._set(model, tokenizer)
+        return tagger
+
+
+def _features(rows: Sequence[Sentence], labels: LabelSet, tokenizer: Any, max_subwords: int,
+              where: str) -> PieceFeatures:  # fmt: skip
+    """Sentences as the Trainer takes them."""
+    position = {tag: index for index, tag in enumerate(labels.tags)}
+    table = Dataset.from_dict({
+        "id": [str(number) for number in range(len(rows))],
+        "tokens": [row.tokens for row in rows],
+        "ner_tags": [[position[tag] for tag in row.tags] for row in rows],
+    })  # fmt: skip
+    pieces = measured(table, tokenizer, max_subwords, len(labels.tags), where)
+    return PieceFeatures(table, pieces, tokenizer, np.arange(len(labels.tags)))
+
+
+def _arguments(settings: FitSettings, folder: str, has_dev: bool) -> TrainingArguments:
+    when = "epoch" if has_dev else "no"
+    return TrainingArguments(
+        output_dir=folder, seed=settings.seed, learning_rate=settings.learning_rate,
+        num_train_epochs=settings.epochs, weight_decay=settings.weight_decay,
+        warmup_steps=settings.warmup_steps, lr_scheduler_type=settings.schedule,
+        per_device_train_batch_size=settings.batch_size, per_device_eval_batch_size=64,
+        eval_strategy=when, save_strategy=when, save_total_limit=1,
+        load_best_model_at_end=has_dev, metric_for_best_model="f1", greater_is_better=True,
+        label_names=["labels", UNLINKED], batch_eval_metrics=True, remove_unused_columns=False,
+        logging_strategy="epoch", logging_nan_inf_filter=False, disable_tqdm=True,
+        report_to="none", dataloader_pin_memory=False, save_only_model=True,
+    )  # fmt: skip

@@ -1,0 +1,212 @@
+"""Fine-tuning on a made-up set that a tiny model learns."""
+
+import json
+
+import pytest
+from corpora import simple_corpus
+from runs import ROOT, run
+
+from finetune import conll, sets
+from finetune.config import FitSettings, profile_names, read_profile
+from finetune.conll import Sentence
+from finetune.scoring import shots
+from finetune.settings import joined
+from finetune.tagger import Entity, Tagger
+from pipeline.errors import UserError
+from pretrain import data, tagging, tiny
+from pretrain.corpus import Corpus
+
+QUICK = FitSettings(learning_rate=2e-3, epochs=12, patience=5, batch_size=8)
+CITIES = ("Bern", "Ulm", "Rom", "Genf")
+
+
+def rows(count, start=0):
+    found = []
+    for number in range(start, start + count):
+        name = ("Ada", "Byron") if number % 3 else ("Emmy", "Noether")
+        words = [*name, "lived", "in", CITIES[number % 4], *["for", "years"][: number % 3]]
+        tags = ["B-person", "I-person", "O", "O", "B-city", "O", "O"]
+        found.append(Sentence(words, tags[: len(words)]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("base")
+    corpus = Corpus.open(str(simple_corpus(folder / "corpus")))
+    tiny.build(data.load(corpus, "train", cache_dir=str(folder / "cache")), folder / "tiny")
+    return str(folder / "tiny")
+
+
+@pytest.fixture(scope="module")
+def fitted(base):
+    return Tagger(base, QUICK).fit(rows(48), rows(12, 48))
+
+
+def test_fit_predict_score(fitted):
+    assert fitted.score(rows(12, 60)) == 1
+    (found,) = fitted.predict(["Ada Byron lived  in Ulm"])
+    assert [(e.start, e.end, e.type, e.text) for e in found] == [
+        (0, 9, "person", "Ada Byron"), (20, 23, "city", "Ulm"),
+    ]  # fmt: skip
+    assert all(0.3 < e.score <= 1 for e in found)
+    assert fitted.predict(["", "Ada Byron lived  in Ulm"]) == [[], found]
+
+
+def test_long_texts_are_not_cut(fitted):
+    text = "Ada Byron lived in Ulm for years " * 60
+    (found,) = fitted.predict([text])
+    assert len([e for e in found if e.type == "city"]) > 50
+    assert all(text[e.start : e.end] == e.text for e in found)
+    assert found[-1].start > len(text) - 100
+
+
+def test_save_and_load(fitted, tmp_path):
+    fitted.save(str(tmp_path / "saved"))
+    again = Tagger.load(str(tmp_path / "saved"))
+    assert again.predict(["Emmy Noether lived in Rom"]) == fitted.predict(
+        ["Emmy Noether lived in Rom"]
+    )
+    assert isinstance(again.predict(["Rom"])[0], list)
+
+
+def test_same_numbers_twice(base):
+    settings = FitSettings(learning_rate=1e-3, epochs=2, batch_size=8)
+    histories = [Tagger(base, settings).fit(rows(16), rows(8, 16)).history for _ in range(2)]
+    losses = [[line["loss"] for line in history if "loss" in line] for history in histories]
+    assert losses[0] == losses[1]
+    assert len(losses[0]) == 2
+
+
+def test_head_rows_are_carried_by_name(fitted, base, tmp_path):
+    fitted.save(str(tmp_path / "source"))
+    labels = tagging.LabelSet(("city", "thing"))
+    theirs = tagging.load_tagger(str(tmp_path / "source"))
+    ours = tagging.load_model(str(tmp_path / "source"), labels, 64, carry_head=True)
+    fresh = tagging.load_model(str(tmp_path / "source"), labels, 64)
+    names = tagging.tag_names(theirs)
+    for index, name in enumerate(labels.tags):
+        same = name in names
+        weight = theirs.classifier.weight[names.index(name)] if same else None
+        assert same == (name in ("O", "B-city", "I-city"))
+        assert not same or bool((ours.classifier.weight[index] == weight).all())
+        assert not same or not bool((fresh.classifier.weight[index] == weight).all())
+
+
+def test_what_is_not_fitted_or_no_tagger(base, tmp_path):
+    with pytest.raises(RuntimeError, match="call fit"):
+        Tagger(base).predict(["x"])
+    with pytest.raises(UserError, match="none"):
+        Tagger.load(str(tmp_path / "none"))
+    with pytest.raises(UserError, match=r"none of the sets .*crossner/politics"):
+        Tagger(base).fit("crossner/politic")
+
+
+def test_entity_is_plain():
+    assert Entity(0, 1, "A", 0.5, "x").text == "x"
+
+
+def test_joined_repeats_the_target():
+    source, target = rows(20), rows(3, 20)
+    assert joined(source, target) == [*source, *target * 7]
+    assert joined(source, target, 2) == [*source, *target * 2]
+    assert len(joined(rows(2), target)) == 5
+
+
+def test_shots_are_nested():
+    few, more = shots(rows(40), 5, 1), shots(rows(40), 9, 1)
+    assert len(few) == 5
+    assert all(row in more for row in few)
+    assert shots(rows(40), 0, 1) == rows(40) == shots(rows(40), 99, 1)
+    assert few != shots(rows(40), 5, 2)
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_profiles(name):
+    assert read_profile(name).max_subwords == 128
+    assert read_profile(name, {"epochs": 3}).epochs == 3
+
+
+def test_bad_profiles_and_settings():
+    with pytest.raises(UserError, match="no such profile; use crossner, nerbert, tner"):
+        read_profile("paper")
+    with pytest.raises(UserError, match="epochs = 0: give 1 or more"):
+        read_profile("nerbert", {"epochs": 0})
+    with pytest.raises(UserError, match="unknown setting 'epoch'"):
+        read_profile("nerbert", {"epoch": 1})
+
+
+def write_set(folder):
+    folder.mkdir()
+    for name, found in (("train", rows(40)), ("valid", rows(12, 40)), ("test", rows(12, 52))):
+        conll.write(found, str(folder / f"{name}.txt"))
+    return folder
+
+
+def test_evaluate_and_predict_as_commands(base, tmp_path):
+    folder = write_set(tmp_path / "toy")
+    command = ("--model", base, "--data", folder, "--seeds", 2, "--epochs", 8, "--learning-rate",
+               "2e-3", "--batch-size", 8, "--output", tmp_path / "report")  # fmt: skip
+    evaluate = ("-m", "finetune.evaluate")
+    code, out, err = run(*command, cwd=ROOT, program=evaluate)
+    assert code == 0, err
+    assert f"| {base} | " in out
+    assert "F1 (seqeval strict, IOB2)" in out
+    report = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert [row["settings"]["seed"] for row in report["runs"]] == [555, 666]
+    assert all(row["strict"]["f1"] > 0.8 for row in report["runs"])
+    assert report["runs"][0]["errors"]["right"] == report["runs"][0]["strict"]["right"]
+    # One run is lost: only that is done again, with the same numbers.
+    kept = sorted((tmp_path / "report" / "runs").glob("*.json"))
+    kept[0].unlink()
+    code, again, err = run(*command, cwd=ROOT, program=evaluate)
+    assert (code, again) == (0, out)
+    assert err.count("F1 0.") + err.count("F1 1.") == 1
+    code, out, err = run("--model", base, "--data", tmp_path, cwd=ROOT, program=evaluate)
+    assert code == 2
+    assert err.splitlines() == [f"{tmp_path}: no file train.* in it"]
+
+
+def test_predict_as_command(fitted, tmp_path):
+    fitted.save(str(tmp_path / "saved"))
+    (tmp_path / "texts.txt").write_text("Ada Byron lived in Bern\n\nEmmy Noether lived in Ulm\n")
+    predict = ("-m", "finetune.predict")
+    code, out, err = run("--model", tmp_path / "saved", "--input", tmp_path / "texts.txt", cwd=ROOT,
+                         program=predict)  # fmt: skip
+    assert code == 0, err
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [[e["type"] for e in row["entities"]] for row in found] == [["person", "city"]] * 2
+    assert "2 texts, " in err
+    code, out, _ = run("--model", tmp_path / "saved", "--format", "conll", "Ada Byron lived", cwd=ROOT,
+                       program=predict)  # fmt: skip
+    assert out == "Ada\tB-person\nByron\tI-person\nlived\tO\n\n"
+    code, out, err = run("--model", tmp_path / "saved", cwd=ROOT, program=predict)
+    assert (code, err.splitlines()) == (2, ["no text: give texts, or --input FILE"])
+
+
+def test_registry_facts_are_those_of_the_files(shared, monkeypatch):
+    monkeypatch.setenv("NERBERT_DATA", str(shared / "ner"))
+    measured = 0
+    for known in sets.registry().values():
+        for split, counts in known.counts.items():
+            path = str(sets.find(known, split))
+            found = sets.sentences(known.name, split)
+            mentions = sum(tag[0] == "B" for row in found for tag in row.tags)
+            assert [len(found), sum(len(row.tokens) for row in found), mentions] == counts, path
+            assert sets.checksum(path) == known.sha256[split], path
+            measured += 1
+    assert measured > 40
+
+
+def test_missing_sets_say_what_to_put_where(monkeypatch, tmp_path):
+    monkeypatch.setenv("NERBERT_DATA", str(tmp_path))
+    with pytest.raises(
+        UserError, match=r"wnut17: .*wnut17train.conll is missing; put it there from"
+    ):
+        sets.sentences("wnut17", "train")
+    with pytest.raises(UserError, match="wikigold: this set has no train split"):
+        sets.sentences("wikigold", "train")
+    assert sets.sentences("wikigold", "dev", needed=False) == []
+    assert sets.expand(["crossner/[am]*", "x"]) == ["crossner/ai", "crossner/music", "x"]
+    with pytest.raises(UserError, match="no set has such a name"):
+        sets.expand(["cross*/none"])
