@@ -83,7 +83,8 @@ def _lines(path: str) -> list[str]:
 
 def _jsonl(tagger: Tagger, texts: Sequence[str]) -> Iterator[str]:
     for text, entities in zip(texts, tagger.predict(texts), strict=True):
-        row = {"text": text, "entities": [asdict(entity) for entity in entities]}
+        rows = [{**asdict(entity), "score": round(entity.score, 4)} for entity in entities]
+        row = {"text": text, "entities": rows}
         yield json.dumps(row, ensure_ascii=False)
 
 

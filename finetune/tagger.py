@@ -16,9 +16,9 @@ from finetune.conll import Sentence
 from finetune.metrics import strict_scores
 from finetune.prediction import WordTagger
 from finetune.sets import Data, sentences
+from finetune.words import word_spans
 from ontology.labels import LabelSet, tags_to_spans
 from pipeline.errors import UserError
-from pipeline.tokens import tokenize
 from pretrain import tagging
 from pretrain.data import UNLINKED, Collator, PieceFeatures
 from pretrain.evaluation import EntityScores, best_label
@@ -45,7 +45,7 @@ class Entity:
 
 def words_of(text: str) -> list[str]:
     """The words of a text as `Tagger.predict` takes them."""
-    return [text[start:end] for start, end in tokenize(text)]
+    return [text[start:end] for start, end in word_spans(text)]
 
 
 class Tagger:
@@ -127,7 +127,7 @@ class Tagger:
 
     def predict(self, texts: Sequence[str]) -> list[list[Entity]]:
         """Mentions in each text, of any length, in order."""
-        spans = [tokenize(text) for text in texts]
+        spans = [word_spans(text) for text in texts]
         words = [[text[start:end] for start, end in found]
                  for text, found in zip(texts, spans, strict=True)]  # fmt: skip
         return [

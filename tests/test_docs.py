@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from finetune import evaluate, predict
 from ontology.entities import EntityTable
 from pipeline import flags
 from pipeline.runner import unknown_beam_flags
@@ -33,14 +34,16 @@ def test_tagged_sentence_is_of_the_demo(demo):
     assert tokens in [row["tokens"] for row in examples(demo[0] / "corpus", "train")]
 
 
-DOCUMENTS = ("README.md", "docs/data-format.md", "docs/running.md", "docs/pretraining.md")
+DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in
+             ("data-format", "running", "pretraining", "finetuning")))  # fmt: skip
+PARSERS = [flags.parser(""), launch.parser(), evaluate.parser(), predict.parser()]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_flags_and_files_that_are_named_exist(document):
     transformers = pytest.importorskip("transformers")
     text = (ROOT / document).read_text(encoding="utf-8")
-    known = flags.parser("").format_help() + launch.parser().format_help()
+    known = "".join(parser.format_help() for parser in PARSERS)
     others = {"--help", "--service_port", "--nproc-per-node"}
     for flag in set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", text)) - others:
         arguments = ([flag], [flag, "1"], [flag, "NONE"])
@@ -51,7 +54,7 @@ def test_flags_and_files_that_are_named_exist(document):
         assert (ROOT / document).parent.joinpath(link).exists(), link
 
 
-@pytest.mark.parametrize("parser", [flags.parser(""), launch.parser()])
+@pytest.mark.parametrize("parser", PARSERS)
 def test_every_flag_has_help(parser):
     for action in parser._actions:
         assert action.help, action.dest

@@ -6,11 +6,10 @@ import pytest
 from corpora import simple_corpus
 from runs import ROOT, run
 
-from finetune import conll, sets
-from finetune.config import FitSettings, profile_names, read_profile
+from finetune import conll, sets, settings
+from finetune.config import SETTINGS, FitSettings, profile_names, read_profile
 from finetune.conll import Sentence
 from finetune.scoring import shots
-from finetune.settings import joined
 from finetune.tagger import Entity, Tagger
 from pipeline.errors import UserError
 from pretrain import data, tagging, tiny
@@ -71,8 +70,8 @@ def test_save_and_load(fitted, tmp_path):
 
 
 def test_same_numbers_twice(base):
-    settings = FitSettings(learning_rate=1e-3, epochs=2, batch_size=8)
-    histories = [Tagger(base, settings).fit(rows(16), rows(8, 16)).history for _ in range(2)]
+    short = FitSettings(learning_rate=1e-3, epochs=2, batch_size=8)
+    histories = [Tagger(base, short).fit(rows(16), rows(8, 16)).history for _ in range(2)]
     losses = [[line["loss"] for line in history if "loss" in line] for history in histories]
     assert losses[0] == losses[1]
     assert len(losses[0]) == 2
@@ -93,6 +92,14 @@ def test_head_rows_are_carried_by_name(fitted, base, tmp_path):
         assert not same or not bool((fresh.classifier.weight[index] == weight).all())
 
 
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_every_setting_learns_the_target(base, setting):
+    source = [Sentence(row.tokens, [tag.replace("city", "place") for tag in row.tags])
+              for row in rows(40)]  # fmt: skip
+    tagger = settings.fitted(base, setting, rows(24), rows(12, 24), source, QUICK)
+    assert tagger.score(rows(12, 48)) > 0.9
+
+
 def test_what_is_not_fitted_or_no_tagger(base, tmp_path):
     with pytest.raises(RuntimeError, match="call fit"):
         Tagger(base).predict(["x"])
@@ -108,9 +115,9 @@ def test_entity_is_plain():
 
 def test_joined_repeats_the_target():
     source, target = rows(20), rows(3, 20)
-    assert joined(source, target) == [*source, *target * 7]
-    assert joined(source, target, 2) == [*source, *target * 2]
-    assert len(joined(rows(2), target)) == 5
+    assert settings.joined(source, target) == [*source, *target * 7]
+    assert settings.joined(source, target, 2) == [*source, *target * 2]
+    assert len(settings.joined(rows(2), target)) == 5
 
 
 def test_shots_are_nested():
