@@ -24,6 +24,7 @@ from finetune import config
 from finetune.report import markdown
 from finetune.sets import expand, registry, sentences
 from pipeline.errors import UserError
+from pretrain import commandline
 
 _LOGGER = logging.getLogger("nerbert")
 _CROSSNER_SEEDS = (555, 666, 777, 888, 999)
@@ -76,13 +77,7 @@ class Run:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    result = argparse.ArgumentParser(
-        prog="python -m finetune.evaluate", description=(__doc__ or "").strip(),
-        allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    for name, options in FLAGS.items():
-        result.add_argument(name, **options)
-    return result
+    return commandline.parser("finetune.evaluate", __doc__, FLAGS)
 
 
 def planned(options: argparse.Namespace) -> list[Run]:
@@ -113,8 +108,7 @@ def planned(options: argparse.Namespace) -> list[Run]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    commandline.begin()
     options = parser().parse_args(argv)
     if options.data_root:
         os.environ["NERBERT_DATA"] = options.data_root

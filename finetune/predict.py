@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import UserError
+from pretrain import commandline
 
 if TYPE_CHECKING:
     from finetune.tagger import Tagger
@@ -37,19 +37,12 @@ FLAGS: dict[str, dict[str, Any]] = {
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    result = argparse.ArgumentParser(
-        prog="python -m finetune.predict", description=(__doc__ or "").strip(),
-        allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    for name, options in FLAGS.items():
-        result.add_argument(name, **options)
-    return result
+    return commandline.parser("finetune.predict", __doc__, FLAGS)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    commandline.begin()
     options = parser().parse_args(argv)
     try:
         texts = list(options.texts) + (_lines(options.input) if options.input else [])

@@ -62,10 +62,11 @@ class Output:
             if self._folder.is_dir() and any(self._folder.iterdir()):
                 raise UserError(f"{self._folder}: holds something else; give an empty --output")
             return None
-        self._check_same(found, self._folder)
         whole = [path for path in self._folder.glob("checkpoint-*") if _is_whole(path)]
-        last = max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-        return None if last is None else str(last)
+        if not whole:  # nothing was learnt that other settings could spoil
+            return None
+        self._check_same(found, self._folder)
+        return str(max(whole, key=lambda path: int(path.name.rpartition("-")[2])))
 
     def _found(self) -> dict[str, Any] | None:
         path = self._folder / RECORD

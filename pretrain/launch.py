@@ -10,14 +10,12 @@ Our flags come first; the rest are those of transformers.TrainingArguments.
 from __future__ import annotations
 
 import argparse
-import logging
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from pipeline.errors import UserError
-from pretrain import config
+from pretrain import commandline, config
 
 FLAGS: dict[str, dict[str, Any]] = {
     "--corpus": {"required": True, "metavar": "DIR", "help": "folder with labels.json"},
@@ -44,28 +42,19 @@ FLAGS: dict[str, dict[str, Any]] = {
 
 def parser() -> argparse.ArgumentParser:
     """The command line; flags that it does not know are those of TrainingArguments."""
-    result = argparse.ArgumentParser(
-        prog="python -m pretrain.launch",
-        description=(__doc__ or "").strip(),
-        allow_abbrev=False,
-        argument_default=argparse.SUPPRESS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    return commandline.parser(
+        "pretrain.launch", __doc__, FLAGS, argument_default=argparse.SUPPRESS,
         epilog="Every other flag goes to transformers.TrainingArguments, for example "
         "--learning-rate, --num-train-epochs, --bf16, --torch-compile, --report-to tensorboard, "
         "--push-to-hub, --resume-from-checkpoint DIR.",
-    )
-    for name, options in FLAGS.items():
-        result.add_argument(name, **options)
-    return result
+    )  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     options, rest = parser().parse_known_args(argv)
-    first = os.environ.get("RANK", "0") == "0"
-    level = logging.INFO if first else logging.ERROR
-    logging.basicConfig(level=level, format="%(message)s", stream=sys.stderr, force=True)
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    commandline.begin()
+    first = commandline.is_first()
     try:
         flags = vars(options)
         settings = config.resolve(config.read_recipe(flags.pop("recipe")), flags)
@@ -79,6 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except config.BadLossError as error:
         print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"Stopped; the same command goes on from {options.output}.", file=sys.stderr)
+        return 130
+    except OSError as error:
+        place = error.filename or options.output
+        print(f"{place}: {error.strerror or error}; check space and permissions, then run the "
+              "same command again", file=sys.stderr)  # fmt: skip
         return 1
     if first:
         print(summary)

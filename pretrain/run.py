@@ -62,13 +62,14 @@ def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     args, settings = arguments.training_arguments(settings, rest)
     output = checkpoints.Output(Path(settings.output), settings, args, corpus.fingerprint)
     checkpoint = output.checkpoint(labels)
+    if args.process_index == 0:
+        output.begin(labels)
     set_seed(args.seed)
     with args.main_process_first(desc="corpus"):
-        inputs = _inputs(settings, corpus, new_labels)
+        renew = checkpoint is None and args.process_index == 0
+        inputs = _inputs(settings, corpus, new_labels, renew)
     set_seed(args.seed)  # the head is the same whether the tiny model was made now or before
     trainer = _trainer(settings, args, inputs, labels)
-    if trainer.is_world_process_zero():
-        output.begin(labels)
     _LOGGER.info("%s", _plan_line(trainer, settings, inputs.counts, checkpoint))
     start = time.monotonic()
     trainer.train(resume_from_checkpoint=checkpoint)
@@ -110,8 +111,15 @@ class _Inputs:
     counts: PieceCounts
 
 
-def _inputs(settings: PretrainSettings, corpus: Corpus, new_labels: Any) -> _Inputs:
-    """Both splits, measured with the base model's tokenizer; for `tiny` that model is made."""
+def _inputs(settings: PretrainSettings, corpus: Corpus, new_labels: Any, renew: bool) -> _Inputs:
+    """Both splits, measured with the base model's tokenizer; for `tiny` that model is made.
+
+    Args:
+        settings: of the run.
+        corpus: that is read.
+        new_labels: label id of the view for each of the corpus, shape (old tags,).
+        renew: whether a tiny model that a failed run left is made anew.
+    """
     rows = {
         split: data.load(corpus, split, examples, settings.cache_dir)
         for split, examples in (("train", settings.train_examples), ("validation", 0))
@@ -119,7 +127,7 @@ def _inputs(settings: PretrainSettings, corpus: Corpus, new_labels: Any) -> _Inp
     base = settings.base_model
     if base == TINY:
         base = str(Path(settings.output) / "base")
-        if not (Path(base) / "model.safetensors").is_file():
+        if renew or not (Path(base) / "model.safetensors").is_file():
             tiny.build(rows["train"], Path(base))
     tokenizer = tagging.load_tokenizer(base)
     pieces = {

@@ -12,6 +12,8 @@ import pytest
 from corpora import example, simple_corpus, write_part
 from runs import PRETRAIN, ROOT, run, start
 
+from pretrain.launch import main
+
 QUICK = ("--recipe", "paper-debug", "--logging-steps", 1)
 TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--no-python", sys.executable,
             *PRETRAIN)  # fmt: skip
@@ -140,16 +142,16 @@ def test_two_devices_take_the_same_steps(trained, launch, tmp_path):
         (["--output_dir", "x"], "--output_dir: give --output instead"),
     ],
 )
-def test_bad_settings_are_one_line(trained, launch, flags, message):
+def test_bad_settings_are_one_line(trained, demo, capsys, flags, message):
     output, _, _, given = trained
-    process = launch(output, *given, *flags)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 2
+    arguments = ["--corpus", demo[0] / "corpus", "--output", output, *QUICK, *given, *flags]
+    assert main([str(argument) for argument in arguments]) == 2
+    err = capsys.readouterr().err
     assert message in err
     assert len(err.splitlines()) == 1
 
 
-def test_other_corpora_and_checkpoints_are_refused(trained, launch, tmp_path):
+def test_other_corpora_and_checkpoints_are_refused(trained, launch, capsys, tmp_path):
     output, _, _, flags = trained
     corpus = simple_corpus(tmp_path / "corpus")
     write_part(corpus / "train" / "part-00002.parquet", [
@@ -160,15 +162,33 @@ def test_other_corpora_and_checkpoints_are_refused(trained, launch, tmp_path):
         (tmp_path / "new", corpus, ["--resume-from-checkpoint", output / "checkpoint-60"],
          "its tags are not those of the corpus"),
         (tmp_path / "new", corpus, [], "train: example 1:71:0: label id 2 of token 1"),
+        (tmp_path / "new", corpus, ["--base-model", tmp_path / "none"], "none: no such folder"),
         (ROOT, corpus, [], "holds something else; give an empty --output"),
         (tmp_path / "new", tmp_path, [], "no corpus (labels.json is missing)"),
     ]  # fmt: skip
     for folder, source, more, message in cases:
-        process = launch(folder, *flags, *more, corpus=source)
-        _, err = process.communicate(timeout=60)
-        assert process.returncode == 2, err
+        arguments = ["--corpus", source, "--output", folder, "--cache-dir", tmp_path / "cache",
+                     *QUICK, *flags, *more]  # fmt: skip
+        assert main([str(argument) for argument in arguments]) == 2
+        err = capsys.readouterr().err
         assert message in err
         assert len(err.splitlines()) == 1
+    # What failed before its first step leaves nothing in the way.
+    write_part(corpus / "train" / "part-00002.parquet", [example(70, "a b")])
+    finished(launch(tmp_path / "new", "--max-steps", 1, "--eval-steps", 1, "--save-steps", 1,
+                    corpus=corpus))  # fmt: skip
+
+
+def test_ctrl_c_is_one_line(launch, tmp_path):
+    process = launch(tmp_path / "stopped", "--max-steps", 500)
+    for line in process.stderr:
+        if '"loss"' in line:
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    # A loader's worker may have something to say after it.
+    assert f"Stopped; the same command goes on from {tmp_path / 'stopped'}." in err.splitlines()
 
 
 def test_a_loss_that_is_no_number_names_step_and_examples(launch, tmp_path):
