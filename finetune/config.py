@@ -10,8 +10,11 @@ from typing import Any
 
 from pipeline.errors import UserError
 
-SETTINGS = ("target", "source-target", "joint")
+SETTINGS = ("target", "source-target", "joint", "zero-shot")
 """How source and target data come together."""
+
+HEADS = ("linear", "crf")
+"""What tags the words: a linear layer, or a conditional random field above it."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +25,14 @@ class FitSettings:
     rate 5e-5, batch 16; it does not say for how many epochs.
 
     Attributes:
+        head: of `HEADS`.
         learning_rate: at its highest.
         batch_size: pieces of an optimiser step.
         epochs: at most.
-        patience: epochs without a better dev F1 that end the training.
+        least_steps: optimiser steps that the training may take however many epochs that is; a few
+            sentences are seen often enough.
+        eval_steps: evaluations are an epoch apart, but never fewer steps than this.
+        patience: evaluations without a better dev F1 that end the training.
         source_epochs: on the source set, before the target.
         source_times: how often the target stands beside the source in `joint`; 0 for
             |source| / |target|.
@@ -33,12 +40,17 @@ class FitSettings:
         warmup_steps: in which it rises.
         weight_decay: of AdamW.
         max_subwords: of a piece, the special ones included.
+        bf16: whether the encoder computes in bfloat16; twice as fast on processors that can.
+        vectors: file of word vectors for the BiLSTM; random ones if empty.
         seed: of head, dropout and order.
     """
 
+    head: str = "linear"
     learning_rate: float = 5e-5
     batch_size: int = 16
     epochs: int = 100
+    least_steps: int = 0
+    eval_steps: int = 1
     patience: int = 8
     source_epochs: int = 2
     source_times: int = 0
@@ -46,12 +58,16 @@ class FitSettings:
     warmup_steps: int = 0
     weight_decay: float = 0.0
     max_subwords: int = 128
+    bf16: bool = False
+    vectors: str = ""
     seed: int = 555
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "epochs", "patience", "source_epochs"):
+        for name in ("batch_size", "epochs", "eval_steps", "patience", "source_epochs"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} = {getattr(self, name)}: give 1 or more")
+        if self.head not in HEADS:
+            raise UserError(f"head = {self.head}: use {' or '.join(HEADS)}")
         if self.max_subwords < 8:
             raise UserError(f"max_subwords = {self.max_subwords}: give 8 or more")
         if not self.learning_rate > 0:

@@ -101,3 +101,21 @@ class CRF(nn.Module):
         rows = torch.stack(path[::-1], dim=1).tolist()
         lengths = mask.sum(1).tolist()
         return [row[:length] for row, length in zip(rows, lengths, strict=True)]
+
+    def marginals(self, emissions: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Probability of each tag at each position, (batch, length, tags); 0 where masked.
+
+        The gradient of the partition function's logarithm by the emissions.
+
+        Args:
+            emissions: scores (batch, length, tags).
+            mask: true where there is a tag, (batch, length); all if None.
+
+        Raises:
+            ValueError: shapes do not fit, or a sequence is empty.
+        """
+        mask = self._checked(emissions, mask)
+        with torch.enable_grad():
+            scores = emissions.detach().requires_grad_()
+            (found,) = torch.autograd.grad(self._partition(scores, mask).sum(), scores)
+        return found

@@ -1,8 +1,11 @@
 r"""Fine-tunes taggers on named-entity sets and scores them on their test splits.
 
     python -m finetune.evaluate --model ner-bert --data crossner/politics --seeds 5
-    python -m finetune.evaluate --model bert-base-cased ner-bert --data 'crossner/*' \
+    python -m finetune.evaluate --models bert-base-cased ner-bert --data 'crossner/*' \
         --setting source-target --source crossner/conll2003 --output report
+    python -m finetune.evaluate --models bert-base-cased ner-bert --data crossner/ai \
+        --shots 10 25 50 all
+    python -m finetune.evaluate --model tagger --data btc --setting zero-shot --label-map unified
 
 Every run is kept in --output; the same command goes on with those that are missing.
 """
@@ -10,69 +13,36 @@ Every run is kept in --output; the same command goes on with those that are miss
 from __future__ import annotations
 
 import argparse
-import json
-import logging
-import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from hashlib import blake2b
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finetune import config
-from finetune.report import markdown
-from finetune.sets import expand, registry, sentences
+from finetune import config, flags
+from finetune.report import Report
+from finetune.runs import ALL, Kept, Run, shots_of
+from finetune.sets import differ, expand, sentences
 from pipeline.errors import UserError
 from pretrain import commandline
 
-_LOGGER = logging.getLogger("nerbert")
-_CROSSNER_SEEDS = (555, 666, 777, 888, 999)
-
 FLAGS: dict[str, dict[str, Any]] = {
-    "--model": {"nargs": "+", "required": True, "metavar": "MODEL",
-                "help": "encoders or pre-trained taggers: names on the hub, or folders"},
+    **flags.MODELS,
     "--data": {"nargs": "+", "required": True, "metavar": "SET",
-               "help": "names of sets (patterns too), folders with train, dev and test files"},
+               "help": "names of sets (patterns too), hf:NAME, folders with train, dev and test"},
     "--setting": {"choices": config.SETTINGS, "default": "target",
-                  "help": "fine-tune on the target; on the source, then the target; on both"},
+                  "help": "learn the target; the source, then the target; both; the source alone "
+                          "(zero-shot; without --source the model is a tagger already)"},
     "--source": {"nargs": "+", "default": [], "metavar": "SET", "help": "source sets"},
-    "--seeds": {"type": int, "default": 3, "metavar": "N", "help": "runs of each (default: 3)"},
-    "--profile": {"default": "nerbert", "metavar": "NAME",
-                  "help": f"{', '.join(config.profile_names())} (default: nerbert)"},
-    "--shots": {"type": int, "default": 0, "metavar": "N",
-                "help": "train on N sentences drawn at random; 0 for all"},
-    "--learning-rate": {"type": float, "metavar": "R", "help": "instead of the profile's"},
-    "--batch-size": {"type": int, "metavar": "N", "help": "instead of the profile's"},
-    "--epochs": {"type": int, "metavar": "N", "help": "at most, instead of the profile's"},
-    "--patience": {"type": int, "metavar": "N", "help": "instead of the profile's"},
-    "--data-root": {"metavar": "DIR", "help": "folder of the named sets (default: NERBERT_DATA)"},
-    "--output": {"default": "report", "metavar": "DIR", "help": "of the report (default: report)"},
+    "--shots": {"nargs": "+", "default": [ALL], "metavar": "N",
+                "help": "train sentences, drawn at random: numbers, 25%%, all (default: all)"},
+    **flags.TRAINING,
+    **flags.DATA,
+    "--check-contamination": {"metavar": "CORPUS",
+                              "help": "scores also without test sentences that are in this corpus "
+                                      "of run_pipeline.py, or text file"},
+    **flags.OUTPUT,
 }  # fmt: skip
-
-_CHANGES = ("learning_rate", "batch_size", "epochs", "patience")
-
-
-@dataclass(frozen=True)
-class Run:
-    """One cell of the table: a model, a set, a seed."""
-
-    model: str
-    data: str
-    setting: str
-    source: tuple[str, ...]
-    shots: int
-    settings: config.FitSettings
-
-    def to_json(self) -> dict[str, Any]:
-        settings = self.settings.to_json()
-        return {**vars(self), "source": list(self.source), "settings": settings}
-
-    @property
-    def file(self) -> str:
-        """Name of the file that keeps its result."""
-        digest = blake2b(json.dumps(self.to_json(), sort_keys=True).encode(), digest_size=8)
-        return f"{digest.hexdigest()}.json"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -81,74 +51,67 @@ def parser() -> argparse.ArgumentParser:
 
 
 def planned(options: argparse.Namespace) -> list[Run]:
-    """The runs that the flags ask for; their data is looked for before the first is run.
+    """All runs, in order; their data has been read once.
 
     Raises:
         UserError: a value is out of range, or data is missing.
     """
-    changes = {name: getattr(options, name) for name in _CHANGES
-               if getattr(options, name) is not None}  # fmt: skip
-    settings = config.read_profile(options.profile, changes)
-    if options.setting != "target" and not options.source:
-        raise UserError(f"--setting {options.setting}: name the --source")
-    if not 1 <= options.seeds <= len(_CROSSNER_SEEDS):
-        raise UserError(f"--seeds {options.seeds}: give 1 to {len(_CROSSNER_SEEDS)}")
+    settings = flags.fit_settings(options)
     data, source = expand(options.data), tuple(expand(options.source))
+    if options.setting in ("source-target", "joint") and not source:
+        raise UserError(f"--setting {options.setting}: name the --source")
+    seeds = flags.seeds(options)
+    if options.setting == "target":
+        source = ()
+    if options.setting == "zero-shot":
+        if options.shots != [ALL]:
+            raise UserError("--shots: zero-shot learns no target sentences")
+        seeds = seeds if source else seeds[:1]  # nothing is learnt, so nothing is drawn
+    view = flags.view(options, several=options.setting != "target")
     for name in data:
-        for split in ("train", "test"):
-            sentences(name, split)
+        _check(name, options.setting)
     for name in source:
         sentences(name, "train")
+    for text in options.shots:
+        shots_of(text, 1)
     return [
-        Run(model, name, options.setting, source if options.setting != "target" else (),
-            options.shots, replace(settings, seed=seed))
-        for model in options.model for name in data for seed in _CROSSNER_SEEDS[: options.seeds]
+        Run(model, name, replace(settings, seed=seed), options.setting, source, text, view)
+        for name in data for text in options.shots for model in options.models for seed in seeds
     ]  # fmt: skip
+
+
+def _check(name: str, setting: str) -> None:
+    needed = ("test",) if setting == "zero-shot" else ("train", "test")
+    for split in needed:
+        sentences(name, split)
+    if len(needed) == 2 and not differ(name):
+        raise UserError(f"{name}: train and test are the same; give a folder with both")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     commandline.begin()
     options = parser().parse_args(argv)
-    if options.data_root:
-        os.environ["NERBERT_DATA"] = options.data_root
+    flags.use_data_root(options)
     try:
         runs = planned(options)
-        results = [_result(run, Path(options.output), number, len(runs))
+        output = Path(options.output)
+        kept = Kept(output / "runs")
+        results = [kept.result(run, _scored, f"{number} of {len(runs)}: ")
                    for number, run in enumerate(runs, start=1)]  # fmt: skip
+        report = Report(results, kept, options.check_contamination)
+        report.write(output)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
-    table = markdown(results)
-    report = {"runs": results, "sets": {run.data: _facts(run.data) for run in runs}}
-    output = Path(options.output)
-    (output / "report.json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
-    (output / "report.md").write_text(table, encoding="utf-8")
-    print(table)
+    print(report.table())
     return 0
 
 
-def _facts(name: str) -> dict[str, Any]:
-    known = registry().get(name)
-    return {} if known is None else {"citation": known.citation, "licence": known.licence}
-
-
-def _result(run: Run, output: Path, number: int, of: int) -> dict[str, Any]:
-    """The result of a run, from its file where it was run before."""
-    path = output / "runs" / run.file
-    if path.is_file():
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+def _scored(run: Run) -> Any:
     from finetune.scoring import scored  # loads torch, which takes seconds
 
-    result = {**run.to_json(), **scored(run)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary.replace(path)
-    _LOGGER.info("%d of %d: %s on %s, seed %d: F1 %.4f in %.0f s", number, of, run.model, run.data,
-                 run.settings.seed, result["strict"]["f1"], result["seconds"])  # fmt: skip
-    return result
+    return scored(run)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@ r"""Tags entities in texts, with character offsets.
 
     python -m finetune.predict --model MODEL 'Dante was born in Florence.'
     python -m finetune.predict --model MODEL --input texts.txt --format conll > tagged.txt
+    python -m finetune.predict --model MODEL --input texts.txt --format html > tagged.html
 
 Prints JSON lines: {"text": ..., "entities": [{"start", "end", "type", "score", "text"}, ...]}.
 """
@@ -18,6 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from finetune import html
 from pipeline.errors import UserError
 from pretrain import commandline
 
@@ -31,7 +33,8 @@ FLAGS: dict[str, dict[str, Any]] = {
     "texts": {"nargs": "*", "metavar": "TEXT", "help": "texts to tag"},
     "--model": {"required": True, "metavar": "DIR", "help": "a fine-tuned or pre-trained tagger"},
     "--input": {"metavar": "FILE", "help": "a text a line; - for standard input"},
-    "--format": {"choices": ("jsonl", "conll"), "default": "jsonl", "help": "default: jsonl"},
+    "--format": {"choices": ("jsonl", "conll", "html"), "default": "jsonl",
+                 "help": "default: jsonl"},
 }  # fmt: skip
 
 
@@ -57,10 +60,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     start = time.monotonic()
-    write = _jsonl if options.format == "jsonl" else _conll
+    write = {"jsonl": _jsonl, "conll": _conll, "html": _html}[options.format]
+    if options.format == "html":
+        print(html.page_start(f"Entities, {options.model}"))
     for first in range(0, len(texts), _BATCH):
         for line in write(tagger, texts[first : first + _BATCH]):
             print(line)
+    if options.format == "html":
+        print(html.PAGE_END)
     elapsed_s = time.monotonic() - start
     _LOGGER.info("%d texts, %.1f a second", len(texts), len(texts) / elapsed_s)
     return 0
@@ -79,6 +86,11 @@ def _jsonl(tagger: Tagger, texts: Sequence[str]) -> Iterator[str]:
         rows = [{**asdict(entity), "score": round(entity.score, 4)} for entity in entities]
         row = {"text": text, "entities": rows}
         yield json.dumps(row, ensure_ascii=False)
+
+
+def _html(tagger: Tagger, texts: Sequence[str]) -> Iterator[str]:
+    for text, entities in zip(texts, tagger.predict(texts), strict=True):
+        yield html.paragraph(text, entities)
 
 
 def _conll(tagger: Tagger, texts: Sequence[str]) -> Iterator[str]:

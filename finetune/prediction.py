@@ -15,6 +15,8 @@ from pretrain.tagging import tag_names
 OVERLAP = 32
 """Sub-words that neighbouring windows share."""
 
+_SURE = 100.0
+
 
 @dataclass(frozen=True)
 class Window:
@@ -53,24 +55,34 @@ class WordTagger:
 
     def __init__(
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, max_subwords: int,
-        batch_size: int = 32,
+        batch_size: int = 32, hidden: bool = False,
     ) -> None:  # fmt: skip
+        """Puts the parts together.
+
+        Args:
+            model: tagger; with `hidden` any encoder.
+            tokenizer: of the model.
+            max_subwords: that it takes at once.
+            batch_size: windows that are run at once.
+            hidden: whether `logits` gives last hidden states, (words, hidden size), instead.
+        """
         self._model = model
         self._tokenizer = tokenizer
         self._limit = max_subwords - tokenizer.num_special_tokens_to_add()
         self._batch_size = batch_size
+        self._hidden = hidden
 
-    def probabilities(self, texts: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float32]]:
-        """Probability of each tag for each word, (words, tags), one array a text.
+    def logits(self, texts: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float32]]:
+        """Score of each tag for each word, (words, tags), one array a text.
 
         A word in two windows is taken from the one in which it has more context. A word without
-        sub-words has probability 1 for the first tag, O.
+        sub-words is sure to be the first tag, O.
         """
-        size = len(tag_names(self._model))
-        results = [np.zeros((len(words), size), np.float32) for words in texts]
+        size = self._model.config.hidden_size if self._hidden else len(tag_names(self._model))
+        results = [np.full((len(words), size), -_SURE, np.float32) for words in texts]
         context = [np.full(len(words), -1) for words in texts]
         for rows in results:
-            rows[:, 0] = 1
+            rows[:, 0] = _SURE
         found = sorted(self._windows(texts), key=lambda w: w.first - w.end)
         for start in range(0, len(found), self._batch_size):
             batch = found[start : start + self._batch_size]
@@ -102,7 +114,7 @@ class WordTagger:
     def _run(
         self, texts: Sequence[Sequence[str]], batch: Sequence[Window]
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]:
-        """Words of each window that have sub-words, and the probabilities of their tags."""
+        """Words of each window that have sub-words, and the scores of their tags."""
         words = [list(texts[window.text][window.first : window.end]) for window in batch]
         # Only a word that is longer than a window by itself is ever truncated.
         encodings = self._tokenizer(
@@ -111,9 +123,9 @@ class WordTagger:
             return_tensors="pt", return_token_type_ids=False,
         )  # fmt: skip
         self._model.eval()  # type: ignore[no-untyped-call]
-        logits = self._model(**encodings.to(self._model.device)).logits
-        probabilities = logits.float().softmax(-1).cpu().numpy()
-        for row, encoding in zip(probabilities, encodings.encodings, strict=True):
+        outputs = self._model(**encodings.to(self._model.device))
+        values = outputs.last_hidden_state if self._hidden else outputs.logits
+        for row, encoding in zip(values.float().cpu().numpy(), encodings.encodings, strict=True):
             ids = np.array([-1 if word is None else word for word in encoding.word_ids])
             first = ids >= 0
             first[1:] &= ids[1:] != ids[:-1]

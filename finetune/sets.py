@@ -13,17 +13,20 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TypeAlias
 
-from finetune import conll
+from finetune import conll, hub
 from finetune.conll import Sentence
 from ontology.compressed import open_bytes
 from pipeline.errors import UserError
 
 Data: TypeAlias = "str | Path | Sequence[Sentence] | Sequence[str]"
-"""A set's name, a file, a folder, sentences, or a list of names, files and folders."""
+"""A set's name, a file, a folder, `hf:NAME`, sentences, or a list of names, files and folders.
+
+`A+B` is both sets together."""
 
 SPLITS = ("train", "dev", "test")
 _NAMES = {"train": ("train",), "dev": ("dev", "valid", "val", "devel", "testa"),
           "test": ("test", "testb")}  # fmt: skip
+_HUB_NAMES = {"train": ("train",), "dev": ("validation", "dev", "valid"), "test": ("test",)}
 _ENDINGS = ("", ".xz", ".gz", ".bz2")
 
 
@@ -106,6 +109,10 @@ def _of_name(name: str, split: str, needed: bool) -> list[Sentence]:
     if (known := registry().get(name)) is not None:
         return _of_set(known, split, needed)
     path = Path(name)
+    if name.startswith(hub.PREFIX) or (path.is_dir() and hub.is_folder(path)):
+        return hub.read(name, _HUB_NAMES[split], needed)
+    if not path.exists() and "+" in name:
+        return [row for part in name.split("+") for row in _of_name(part, split, needed)]
     if path.is_dir():
         for stem in _NAMES[split]:
             if found := sorted(path.glob(f"{stem}.*")):
@@ -142,6 +149,23 @@ def find(known: NamedSet, split: str) -> Path:
         f"{known.name}: {path} is missing; put it there from {known.source}, or name another "
         "folder with --data-root or NERBERT_DATA"
     )
+
+
+def fingerprint(name: str) -> dict[str, str]:
+    """Split -> SHA-256 of its sentences as they are read; tells whether a set has changed."""
+    found = {}
+    for split in SPLITS:
+        if rows := sentences(name, split, needed=False):
+            digest = hashlib.sha256()
+            for row in rows:
+                digest.update("\n".join(map("\t".join, (row.tokens, row.tags, [""]))).encode())
+            found[split] = digest.hexdigest()
+    return found
+
+
+def differ(name: str) -> bool:
+    """Whether a set's train and test splits are different sentences; a single file is both."""
+    return sentences(name, "train") != sentences(name, "test", needed=False)
 
 
 def checksum(path: str) -> str:

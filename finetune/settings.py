@@ -1,4 +1,4 @@
-"""How source and target data come together: `target`, `source-target`, `joint`."""
+"""How source and target come together: `target`, `source-target`, `joint`, `zero-shot`."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ def fitted(
     """A tagger fine-tuned in one of the settings.
 
     In `source-target` the encoder learns the source first, for `source_epochs`; then the target,
-    with a head whose rows are taken over for the types that both have.
+    with a head whose rows are taken over for the types that both have. In `zero-shot` it learns the
+    source alone; without a source it is a tagger already, and learns nothing.
 
     Args:
         base: encoder.
         setting: of `finetune.config.SETTINGS`.
-        target: train sentences.
-        dev: of the target.
+        target: train sentences; not used in `zero-shot`.
+        dev: of the target; in `zero-shot` of the source.
         source: train sentences of the source; not used in `target`.
         settings: of the fine-tuning.
     """
@@ -48,6 +49,8 @@ def fitted(
         return Tagger(base, settings).fit(target, dev)
     if setting == "joint":
         return Tagger(base, settings).fit(joined(source, target, settings.source_times), dev)
+    if setting == "zero-shot":
+        return Tagger(base, settings).fit(source, dev) if source else Tagger.load(base, settings)
     with tempfile.TemporaryDirectory() as folder:
         first = replace(settings, epochs=settings.source_epochs)
         Tagger(base, first).fit(source).save(folder)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from statistics import mean
 from typing import Any
 
 import numpy as np
+import torch
 from datasets import Dataset
-from transformers import EarlyStoppingCallback, PrinterCallback, TrainingArguments, set_seed
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    PrinterCallback,
+    TrainingArguments,
+    set_seed,
+)
 
+from finetune import bilstm
 from finetune.config import FitSettings
 from finetune.conll import Sentence
+from finetune.entities import Entity
+from finetune.heads import CrfHead, LinearHead, head_of, load_crf
 from finetune.metrics import strict_scores
 from finetune.prediction import WordTagger
 from finetune.sets import Data, sentences
@@ -21,26 +31,8 @@ from ontology.labels import LabelSet, tags_to_spans
 from pipeline.errors import UserError
 from pretrain import tagging
 from pretrain.data import UNLINKED, Collator, PieceFeatures
-from pretrain.evaluation import EntityScores, best_label
+from pretrain.evaluation import EntityScores
 from pretrain.pieces import measured
-
-
-@dataclass(frozen=True)
-class Entity:
-    """A mention in a text.
-
-    Attributes:
-        start: first character; `end` the one behind the last.
-        type: its entity type.
-        score: mean probability of the tags of its words.
-        text: what stands there.
-    """
-
-    start: int
-    end: int
-    type: str
-    score: float
-    text: str
 
 
 def words_of(text: str) -> list[str]:
@@ -85,18 +77,24 @@ class Tagger:
         labels = LabelSet(tuple(types))
         settings = self.settings
         set_seed(settings.seed)
-        tokenizer = tagging.load_tokenizer(self.base)
-        model = tagging.load_model(self.base, labels, settings.max_subwords, self._carry_head)
+        model: PreTrainedModel
+        if self.base == bilstm.NAME:
+            tokenizer, model = bilstm.build(train, labels, settings.vectors)
+        else:
+            tokenizer = tagging.load_tokenizer(self.base)
+            model = tagging.load_model(self.base, labels, settings.max_subwords, self._carry_head)
+        head = CrfHead.add(model) if settings.head == "crf" else LinearHead()
         splits = {name: _features(rows, labels, tokenizer, settings.max_subwords, name)
                   for name, rows in (("train", train), ("dev", held)) if rows}  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:
             trainer = tagging.TaggingTrainer(
-                model=model, args=_arguments(settings, folder, "dev" in splits),
-                batch_size=settings.batch_size, window=1, train_dataset=splits["train"],
-                eval_dataset=splits.get("dev"), processing_class=tokenizer,
+                model=model, args=_arguments(settings, folder, splits),
+                batch_size=settings.batch_size, window=1, loss=head.loss,
+                train_dataset=splits["train"], eval_dataset=splits.get("dev"),
+                processing_class=tokenizer,
                 data_collator=Collator(int(tokenizer.pad_token_id or 0)),
                 compute_metrics=EntityScores(labels.tags),
-                preprocess_logits_for_metrics=best_label,
+                preprocess_logits_for_metrics=head.best,
                 callbacks=[EarlyStoppingCallback(settings.patience)] if "dev" in splits else [],
             )  # fmt: skip
             trainer.remove_callback(PrinterCallback)
@@ -109,6 +107,7 @@ class Tagger:
         self._tags = tagging.tag_names(model)
         self._model, self._tokenizer = model, tokenizer
         self._words = WordTagger(model, tokenizer, self.settings.max_subwords)
+        self._head = head_of(model)
 
     def tag(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
         """Tags of the words of each text.
@@ -116,14 +115,14 @@ class Tagger:
         Raises:
             RuntimeError: the tagger is neither fitted nor loaded.
         """
-        return [
-            [self._tags[index] for index in rows.argmax(-1)] for rows in self._probabilities(texts)
-        ]
+        return [tags for tags, _ in self._tagged(texts)]
 
-    def _probabilities(self, texts: Sequence[Sequence[str]]) -> list[Any]:
+    def _tagged(self, texts: Sequence[Sequence[str]]) -> list[tuple[list[str], list[float]]]:
+        """Tags of the words of each text, and their probabilities."""
         if self._words is None:
             raise RuntimeError("the tagger has learnt nothing: call fit, or Tagger.load")
-        return self._words.probabilities(texts)
+        decoded = (self._head.decode(rows) for rows in self._words.logits(texts))
+        return [([self._tags[index] for index in best], scores) for best, scores in decoded]
 
     def predict(self, texts: Sequence[str]) -> list[list[Entity]]:
         """Mentions in each text, of any length, in order."""
@@ -131,18 +130,9 @@ class Tagger:
         words = [[text[start:end] for start, end in found]
                  for text, found in zip(texts, spans, strict=True)]  # fmt: skip
         return [
-            self._entities(text, found, rows)
-            for text, found, rows in zip(texts, spans, self._probabilities(words), strict=True)
+            _entities(text, found, *tagged)
+            for text, found, tagged in zip(texts, spans, self._tagged(words), strict=True)
         ]
-
-    def _entities(self, text: str, spans: Sequence[tuple[int, int]], rows: Any) -> list[Entity]:
-        best = rows.argmax(-1)
-        scores = rows.max(-1)
-        return [
-            Entity(spans[first][0], spans[end - 1][1], name, float(scores[first:end].mean()),
-                   text[spans[first][0] : spans[end - 1][1]])
-            for first, end, name in tags_to_spans([self._tags[index] for index in best])
-        ]  # fmt: skip
 
     def score(self, data: Data) -> float:
         """Strict F1 (seqeval, IOB2) on the sentences, of a set's test split."""
@@ -169,8 +159,18 @@ class Tagger:
         first, *others = tagging.tag_names(model)
         if first != "O" or not all(name[:2] in ("B-", "I-") for name in others):
             raise UserError(f"{folder}: its labels are not O, B-, I-; fine-tune it first")
+        load_crf(model, folder)
         tagger._set(model, tokenizer)
         return tagger
+
+
+def _entities(text: str, spans: Sequence[tuple[int, int]], tags: Sequence[str],
+              scores: Sequence[float]) -> list[Entity]:  # fmt: skip
+    return [
+        Entity(spans[first][0], spans[end - 1][1], name, mean(scores[first:end]),
+               text[spans[first][0] : spans[end - 1][1]])
+        for first, end, name in tags_to_spans(tags)
+    ]  # fmt: skip
 
 
 def _features(rows: Sequence[Sentence], labels: LabelSet, tokenizer: Any, max_subwords: int,
@@ -186,14 +186,22 @@ def _features(rows: Sequence[Sentence], labels: LabelSet, tokenizer: Any, max_su
     return PieceFeatures(table, pieces, tokenizer, np.arange(len(labels.tags)))
 
 
-def _arguments(settings: FitSettings, folder: str, has_dev: bool) -> TrainingArguments:
-    when = "epoch" if has_dev else "no"
+def _arguments(
+    settings: FitSettings, folder: str, splits: Mapping[str, PieceFeatures]
+) -> TrainingArguments:
+    has_dev = "dev" in splits
+    when = "steps" if has_dev else "no"
+    epoch_steps = -(-len(splits["train"]) // settings.batch_size)
+    between = max(epoch_steps, settings.eval_steps)
     return TrainingArguments(
         output_dir=folder, seed=settings.seed, learning_rate=settings.learning_rate,
-        num_train_epochs=settings.epochs, weight_decay=settings.weight_decay,
+        max_steps=max(settings.epochs * epoch_steps, settings.least_steps),
+        weight_decay=settings.weight_decay,
         warmup_steps=settings.warmup_steps, lr_scheduler_type=settings.schedule,
         per_device_train_batch_size=settings.batch_size, per_device_eval_batch_size=64,
-        eval_strategy=when, save_strategy=when, save_total_limit=1,
+        eval_strategy=when, eval_steps=between, save_strategy=when, save_steps=between,
+        save_total_limit=1, bf16=settings.bf16,
+        use_cpu=settings.bf16 and not torch.cuda.is_available(),
         load_best_model_at_end=has_dev, metric_for_best_model="f1", greater_is_better=True,
         label_names=["labels", UNLINKED], batch_eval_metrics=True, remove_unused_columns=False,
         logging_strategy="epoch", logging_nan_inf_filter=False, disable_tqdm=True,

@@ -51,6 +51,7 @@ class SelectSettings:
         categories: name of a category set, or the path of a user's table.
         min_entities: distinct linked entities a category needs to be kept.
         frequent: how many of the most frequent categories the drop rule looks at.
+        keep_untyped: keep sentences whose mentions are all ENTITY.
         drop_entity: pairs of a number of ENTITY mentions and the probability to drop the sentence;
             the last also holds for more.
         min_tokens: shortest sentence that is kept.
@@ -63,6 +64,7 @@ class SelectSettings:
     categories: str = "specific"
     min_entities: int = 10
     frequent: int = 20
+    keep_untyped: bool = False
     drop_entity: tuple[tuple[int, float], ...] = ((3, 0.3), (4, 0.5), (5, 0.7))
     min_tokens: int = 5
     max_tokens: int = 256

@@ -172,9 +172,10 @@ class Selector:
         page_ids = batch.column("page_id").to_numpy()[sentences.documents]
         disambiguation = batch.column("is_disambiguation").to_numpy(zero_copy_only=False)
         typed = filters.with_category(sentences, labels)
-        kept = typed.copy()
+        wanted = mentions > 0 if settings.keep_untyped else typed
+        kept = wanted.copy()
         checks = (
-            ("no-category", lambda: ~typed),
+            ("no-category", lambda: ~wanted),
             ("frequent", lambda: filters.frequent_drops(
                 sentences, labels, kept, self._frequent, settings.drop_entity, settings.seed,
                 page_ids)),

@@ -54,6 +54,8 @@ FLAGS: dict[str, dict[str, dict[str, Any]]] = {
                                    f"{_SELECT.min_entities}; demo: {DEMO_MIN_ENTITIES})"},
         "--frequent": {**_NUMBER, "default": _SELECT.frequent,
                        "help": "most frequent categories for the drop rule (default: %(default)s)"},
+        "--keep-untyped": {"action": "store_true",
+                           "help": "keep sentences whose mentions are all ENTITY"},
         "--drop-entity": {"default": "3:0.3,4:0.5,5:0.7", "metavar": "N:P,...",
                           "help": "drop probability by number of ENTITY mentions "
                                   "(default: %(default)s)"},
@@ -115,6 +117,7 @@ def settings_from(options: argparse.Namespace) -> Settings:
             categories=options.categories,
             min_entities=least,
             frequent=options.frequent,
+            keep_untyped=options.keep_untyped,
             drop_entity=config.parse_drop_entity(options.drop_entity),
             min_tokens=options.min_tokens,
             max_tokens=options.max_tokens,

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 _BEFORE, _AFTER, _MUTED = "#9aa5b1", "#d1495b", "#52606d"
 
 
-def _png(figure: Figure) -> bytes:
+def png(figure: Figure) -> bytes:
+    """The figure as a file; the same bytes for the same figure."""
     buffer = io.BytesIO()
     FigureCanvasAgg(figure)
     figure.savefig(buffer, format="png", metadata={"Software": None})
@@ -40,7 +41,7 @@ def categories(before: Mapping[str, int], after: Mapping[str, int]) -> bytes:
     axes.set_ylabel("mentions in train")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
-    return _png(figure)
+    return png(figure)
 
 
 def funnel(numbers: Mapping[str, Any]) -> bytes:
@@ -62,4 +63,4 @@ def funnel(numbers: Mapping[str, Any]) -> bytes:
     axes.margins(x=0.12)
     axes.spines[["top", "right", "bottom"]].set_visible(False)
     axes.xaxis.set_visible(False)
-    return _png(figure)
+    return png(figure)

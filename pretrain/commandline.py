@@ -18,7 +18,7 @@ def parser(
     Args:
         module: that is run with `python -m`.
         doc: its docstring.
-        flags: flag -> what argparse is told.
+        flags: flag -> what argparse is told; `also` is another name of the flag.
         options: more that the parser is told.
     """
     result = argparse.ArgumentParser(
@@ -26,7 +26,9 @@ def parser(
         formatter_class=argparse.RawDescriptionHelpFormatter, **options,
     )  # fmt: skip
     for name, told in flags.items():
-        result.add_argument(name, **told)
+        also = told.get("also")
+        names = [name, also] if also else [name]
+        result.add_argument(*names, **{key: value for key, value in told.items() if key != "also"})
     return result
 
 

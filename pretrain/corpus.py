@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -69,6 +70,12 @@ class Corpus:
     def parts(self, split: str) -> list[Path]:
         """The Parquet files of a split, in order."""
         return sorted((self.folder / split).glob("part-*.parquet"))
+
+    def token_lists(self, split: str) -> Iterator[list[str]]:
+        """The tokens of each example of a split."""
+        for part in self.parts(split):
+            for batch in pq.ParquetFile(part).iter_batches(columns=["tokens"]):
+                yield from batch.column("tokens").to_pylist()
 
     @cached_property
     def rows(self) -> dict[str, list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader
 from transformers import (
     AutoConfig,
+    AutoModel,
     AutoModelForTokenClassification,
     AutoTokenizer,
     PreTrainedModel,
@@ -103,6 +105,19 @@ def load_tagger(folder: str) -> PreTrainedModel:
     return model
 
 
+def load_encoder(base_model: str) -> PreTrainedModel:
+    """An encoder without a head.
+
+    Raises:
+        UserError: there is no such model.
+    """
+    try:
+        model: PreTrainedModel = AutoModel.from_pretrained(base_model)
+    except (OSError, ValueError) as error:
+        raise _no_model(base_model, error) from error
+    return model
+
+
 def tag_names(model: PreTrainedModel) -> list[str]:
     """Tags of a tagger by label id."""
     names: Any = model.config.id2label
@@ -166,17 +181,19 @@ class TaggingTrainer(Trainer):
     """transformers' Trainer with our batches, a check of the loss, and rates in its logs."""
 
     def __init__(
-        self, model: PreTrainedModel, batch_size: int, window: int = WINDOW, **kwargs: Any
-    ) -> None:
+        self, model: PreTrainedModel, batch_size: int, window: int = WINDOW,
+        loss: Callable[..., torch.Tensor] = token_loss, **kwargs: Any,
+    ) -> None:  # fmt: skip
         """Takes what the Trainer takes, by name, and what `LengthBatches` does.
 
         Args:
             model: that is trained.
             batch_size: pieces of an optimiser step.
             window: optimiser steps whose pieces are sorted by length together.
+            loss: of outputs, labels and labelled sub-words of the step, as `token_loss`.
             kwargs: of the Trainer.
         """
-        super().__init__(model=model, compute_loss_func=token_loss, **kwargs)
+        super().__init__(model=model, compute_loss_func=loss, **kwargs)
         self.model_accepts_loss_kwargs = False  # the loss is ours, not the model's
         self._batch_size, self._window = batch_size, window
         self.throughput = Throughput(model, self.args.device, self.args.world_size)

@@ -53,6 +53,20 @@ def test_likelihoods_of_all_sequences_sum_to_one(crf):
     assert torch.isclose(likelihoods.exp().sum(), torch.tensor(1.0, dtype=torch.double))
 
 
+def test_marginals(crf):
+    emissions = torch.randn(2, LENGTH, TAGS, dtype=torch.double)
+    mask = torch.tensor([[True] * LENGTH, [True, True, False, False]])
+    found = crf.marginals(emissions, mask)
+    for row, length in enumerate((LENGTH, 2)):
+        weights = torch.stack([score(crf, emissions[row], path) for path in every(length)]).softmax(
+            0
+        )
+        expected = torch.zeros(LENGTH, TAGS, dtype=torch.double)
+        for path, weight in zip(every(length), weights, strict=True):
+            expected[range(length), path] += weight
+        assert torch.allclose(found[row], expected)
+
+
 def test_gradients(crf):
     emissions = torch.randn(2, 3, TAGS, dtype=torch.double, requires_grad=True)
     tags = torch.tensor([[0, 1, 2], [2, 0, -100]])

@@ -1,0 +1,28 @@
+import pytest
+from corpora import simple_corpus
+from toy import QUICK, rows
+
+from finetune.tagger import Tagger
+from pretrain import data, tiny
+from pretrain.corpus import Corpus
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory):
+    """A tiny encoder whose vocabulary knows the toy set."""
+    folder = tmp_path_factory.mktemp("base")
+    corpus = Corpus.open(str(simple_corpus(folder / "corpus")))
+    tiny.build(data.load(corpus, "train", cache_dir=str(folder / "cache")), folder / "tiny")
+    return str(folder / "tiny")
+
+
+@pytest.fixture(scope="session")
+def fitted(base):
+    return Tagger(base, QUICK).fit(rows(48), rows(12, 48))
+
+
+@pytest.fixture(scope="session")
+def saved(fitted, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "tagger"
+    fitted.save(str(folder))
+    return str(folder)

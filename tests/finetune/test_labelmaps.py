@@ -1,0 +1,52 @@
+import pytest
+
+from finetune.conll import Sentence
+from finetune.labelmaps import LabelMap, View, onto, renamed
+from pipeline.errors import UserError
+
+ROW = Sentence(["Ada", "in", "ROM"], ["B-PER", "O", "B-Location"])
+
+
+def test_unified_names_of_many_spellings():
+    names = LabelMap.load("unified")
+    for old, new in {"LOC": "location", "Location": "location", "location": "location",
+                     "PSN": "person", "ORG": "organization", "organisation": "organization",
+                     "MISC": "other", "Ratings_Average": "rating", "GPE": "geopolitical",
+                     "geo-loc": "geopolitical", "politician": "politician"}.items():  # fmt: skip
+        assert names.type(old) == new
+
+
+def test_views():
+    assert View().of([ROW]) == [ROW]
+    assert View("unified", True).of([ROW]) == [
+        Sentence(["ada", "in", "rom"], ["B-person", "O", "B-location"])
+    ]
+
+
+def test_maps_of_users(tmp_path):
+    (tmp_path / "map.toml").write_text('name = ["per", "Person"]\nO = ["location"]\n')
+    assert View(str(tmp_path / "map.toml")).of([ROW])[0].tags == ["B-name", "O", "O"]
+    for text, message in (
+        ('a = ["x"]\nb = ["X"]', "x is both a and b"),
+        ('a = "x"', r'a: write a = \["old", \.\.\.\]'),
+        ("a = [", "use none, unified, or a TOML file"),
+    ):
+        (tmp_path / "bad.toml").write_text(text)
+        with pytest.raises(UserError, match=message):
+            LabelMap.load(str(tmp_path / "bad.toml"))
+    with pytest.raises(UserError, match=r"none\.toml"):
+        LabelMap.load("none.toml")
+
+
+def test_types_of_the_ontology_go_to_their_nearest_ancestor():
+    names = LabelMap.load("unified")
+    find = onto(["person", "politician", "LOC", "misc"], names)
+    assert find("Politician") == "politician"
+    assert find("Senator") == "politician"
+    assert find("SoccerPlayer") == "person"
+    assert find("City") == "O"  # LOC is not the target's name: types come under their new names
+    find = onto(["person", "location"], names)
+    assert [find(name) for name in ("City", "PER", "Place", "Band", "ENTITY")] == [
+        "location", "person", "location", "O", "O",
+    ]  # fmt: skip
+    assert renamed(["B-City", "I-City", "B-Band"], find) == ["B-location", "I-location", "O"]
