@@ -8,11 +8,13 @@ Bound to this machine unless --host says otherwise. Texts are neither written no
 
 from __future__ import annotations
 
+import argparse
 import logging
 import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -155,10 +157,15 @@ async def _fields(request: Request, most_bytes: int) -> dict[str, str]:
     return {"text": "", **{name: values[0].replace("\r\n", "\n") for name, values in found.items()}}
 
 
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    return commandline.parser("finetune.demo", __doc__, FLAGS)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     commandline.begin()
-    options = commandline.parser("finetune.demo", __doc__, FLAGS).parse_args(argv)
+    options = parser().parse_args(argv)
     try:
         try:
             import uvicorn
@@ -172,7 +179,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 application(page, hosts), log_level="warning", access_log=False
             ))  # fmt: skip
             _LOGGER.info("http://%s:%d", options.host, listener.getsockname()[1])
-            server.run(sockets=[listener])
+            with suppress(KeyboardInterrupt):
+                server.run(sockets=[listener])
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

@@ -102,9 +102,7 @@ def planned(options: argparse.Namespace) -> list[list[Run]]:
     for name in train:
         sentences(name, "train")
         if not differ(name):
-            raise UserError(
-                f"{name}: train and test are the same sentences; give a folder with both"
-            )
+            raise UserError(f"{name}: train and test are the same; give a folder with both")
     if not train:
         raise UserError("--data: none of these sets has a train split; name one with --train")
     return [

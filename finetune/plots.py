@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 
 from pipeline.plots import png
 
+_LONGEST = 30  # characters of a name on a plot
+
 Point = tuple[float, float, float]
 """x, y, and how far y goes up and down."""
 
@@ -53,8 +55,8 @@ def heat_map(
             color = "black" if value > 0.6 * high else "white"
             text = f"{value:.0f}" if float(value).is_integer() and high > 100 else f"{value:.1f}"
             axes.text(column, row, text, ha="center", va="center", color=color, fontsize=8)
-    axes.set_xticks(range(len(columns)), columns, rotation=45, ha="right", fontsize=8)
-    axes.set_yticks(range(len(rows)), rows, fontsize=8)
+    axes.set_xticks(range(len(columns)), map(short, columns), rotation=45, ha="right", fontsize=8)
+    axes.set_yticks(range(len(rows)), map(short, rows), fontsize=8)
     axes.set(title=title, xlabel=x_label, ylabel=y_label)
     return png(figure)
 
@@ -99,5 +101,6 @@ def scatter(panels: Mapping[str, tuple[npt.NDArray[np.float64], Sequence[str]]])
 
 
 def short(name: str) -> str:
-    """The last part of a path; a name on the hub as it is."""
-    return name if len(name) <= 30 else name.rstrip("/").rsplit("/", 1)[-1]
+    """A name that fits a plot: of a long one the last part of its path, or the end of that."""
+    last = name if len(name) <= _LONGEST else name.rstrip("/").rsplit("/", 1)[-1]
+    return last if len(last) <= _LONGEST else f"…{last[1 - _LONGEST :]}"

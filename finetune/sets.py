@@ -135,6 +135,16 @@ def _of_set(known: NamedSet, split: str, needed: bool) -> list[Sentence]:
     return conll.read(str(find(known, split)))
 
 
+def _found(path: Path) -> Path | None:
+    candidates = (path.with_name(path.name + ending) for ending in _ENDINGS)
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def exists(known: NamedSet, split: str) -> bool:
+    """Whether the file of a split is there."""
+    return _found(data_root() / known.files[split]) is not None
+
+
 def find(known: NamedSet, split: str) -> Path:
     """The file of a split, compressed or not.
 
@@ -142,9 +152,8 @@ def find(known: NamedSet, split: str) -> Path:
         UserError: it is missing; the message says what to put where.
     """
     path = data_root() / known.files[split]
-    for ending in _ENDINGS:
-        if (found := path.with_name(path.name + ending)).is_file():
-            return found
+    if (found := _found(path)) is not None:
+        return found
     raise UserError(
         f"{known.name}: {path} is missing; put it there from {known.source}, or name another "
         "folder with --data-root or NERBERT_DATA"
@@ -165,7 +174,8 @@ def fingerprint(name: str) -> dict[str, str]:
 
 def differ(name: str) -> bool:
     """Whether a set's train and test splits are different sentences; a single file is both."""
-    return sentences(name, "train") != sentences(name, "test", needed=False)
+    test = sentences(name, "test", needed=Path(name).is_file())
+    return sentences(name, "train") != test
 
 
 def checksum(path: str) -> str:

@@ -13,6 +13,7 @@ from datasets import Dataset
 from transformers import (
     EarlyStoppingCallback,
     PreTrainedModel,
+    PreTrainedTokenizerFast,
     PrinterCallback,
     TrainingArguments,
     set_seed,
@@ -73,16 +74,12 @@ class Tagger:
         """
         train, held = sentences(data, "train"), sentences(dev if dev is not None else data, "dev",
                                                           needed=dev is not None)  # fmt: skip
+        held = sorted(held, key=lambda row: len(row.tokens))  # batches of the dev set pad less
         types = sorted({tag[2:] for s in (*train, *held) for tag in s.tags if tag != "O"})
         labels = LabelSet(tuple(types))
         settings = self.settings
         set_seed(settings.seed)
-        model: PreTrainedModel
-        if self.base == bilstm.NAME:
-            tokenizer, model = bilstm.build(train, labels, settings.vectors)
-        else:
-            tokenizer = tagging.load_tokenizer(self.base)
-            model = tagging.load_model(self.base, labels, settings.max_subwords, self._carry_head)
+        tokenizer, model = self._fresh(train, labels)
         head = CrfHead.add(model) if settings.head == "crf" else LinearHead()
         splits = {name: _features(rows, labels, tokenizer, settings.max_subwords, name)
                   for name, rows in (("train", train), ("dev", held)) if rows}  # fmt: skip
@@ -102,6 +99,16 @@ class Tagger:
         self.history = list(trainer.state.log_history)
         self._set(trainer.model, tokenizer)
         return self
+
+    def _fresh(
+        self, train: Sequence[Sentence], labels: LabelSet
+    ) -> tuple[PreTrainedTokenizerFast, PreTrainedModel]:
+        """Tokenizer and model with a new head."""
+        settings = self.settings
+        if self.base == bilstm.NAME:
+            return bilstm.build(train, labels, settings.vectors)
+        model = tagging.load_model(self.base, labels, settings.max_subwords, self._carry_head)
+        return tagging.load_tokenizer(self.base), model
 
     def _set(self, model: Any, tokenizer: Any) -> None:
         self._tags = tagging.tag_names(model)

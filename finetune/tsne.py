@@ -7,6 +7,7 @@ A point is an entity of the test split, by the last hidden state of its first su
 
 from __future__ import annotations
 
+import argparse
 import logging
 import sys
 from collections.abc import Sequence
@@ -57,10 +58,15 @@ def representations(model: str, rows: Sequence[Sentence]) -> tuple[Any, list[str
     return np.array(found), [name for spans_here in spans for _, _, name in spans_here]
 
 
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    return commandline.parser("finetune.tsne", __doc__, FLAGS)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     commandline.begin()
-    options = commandline.parser("finetune.tsne", __doc__, FLAGS).parse_args(argv)
+    options = parser().parse_args(argv)
     flags.use_data_root(options)
     try:
         rows = read_view(flags.view(options, several=False), options.data, "test")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from finetune import evaluate, predict
+from finetune import demo, evaluate, matrix, predict, tsne
 from ontology.entities import EntityTable
 from pipeline import flags
 from pipeline.runner import unknown_beam_flags
@@ -36,7 +36,8 @@ def test_tagged_sentence_is_of_the_demo(demo):
 
 DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in
              ("data-format", "running", "pretraining", "finetuning")))  # fmt: skip
-PARSERS = [flags.parser(""), launch.parser(), evaluate.parser(), predict.parser()]
+PARSERS = [flags.parser(""), launch.parser(),
+           *(module.parser() for module in (demo, evaluate, matrix, predict, tsne))]  # fmt: skip
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -1,5 +1,6 @@
 import pytest
 
+from finetune import sets
 from finetune.conll import Sentence
 from finetune.labelmaps import LabelMap, View, onto, renamed
 from pipeline.errors import UserError
@@ -11,9 +12,26 @@ def test_unified_names_of_many_spellings():
     names = LabelMap.load("unified")
     for old, new in {"LOC": "location", "Location": "location", "location": "location",
                      "PSN": "person", "ORG": "organization", "organisation": "organization",
-                     "MISC": "other", "Ratings_Average": "rating", "GPE": "geopolitical",
+                     "MISC": "other", "Work_of-art": "work", "GPE": "geopolitical",
                      "geo-loc": "geopolitical", "politician": "politician"}.items():  # fmt: skip
         assert names.type(old) == new
+
+
+def test_no_set_has_two_types_that_become_one(shared, monkeypatch):
+    monkeypatch.setenv("NERBERT_DATA", str(shared / "ner"))
+    names, looked = LabelMap.load("unified"), 0
+    for known in sets.registry().values():
+        if all(sets.exists(known, split) for split in known.files):
+            tags = {
+                tag
+                for split in known.files
+                for row in sets.sentences(known.name, split)
+                for tag in row.tags
+            }
+            types = {tag[2:] for tag in tags if tag != "O"}
+            assert len({names.type(name) for name in types}) == len(types), known.name
+            looked += 1
+    assert looked > 8
 
 
 def test_views():
