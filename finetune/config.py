@@ -40,6 +40,8 @@ class FitSettings:
         warmup_steps: in which it rises.
         weight_decay: of AdamW.
         max_subwords: of a piece, the special ones included.
+        carry_head: whether a pre-trained tagger lends the rows of its own head to the types that
+            are nearest (`finetune.labelmaps.nearest`); else the head starts afresh.
         bf16: whether the encoder computes in bfloat16; twice as fast on processors that can.
         vectors: file of word vectors for the BiLSTM; random ones if empty.
         seed: of head, dropout and order.
@@ -58,6 +60,7 @@ class FitSettings:
     warmup_steps: int = 0
     weight_decay: float = 0.0
     max_subwords: int = 128
+    carry_head: bool = False
     bf16: bool = False
     vectors: str = ""
     seed: int = 555

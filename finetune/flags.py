@@ -14,7 +14,7 @@ SEEDS = (555, 666, 777, 888, 999)
 """The first three are those of CrossNER's released code."""
 
 _CHANGES = ("head", "learning_rate", "batch_size", "epochs", "least_steps", "eval_steps",
-            "patience", "bf16", "vectors")  # fmt: skip
+            "patience", "carry_head", "bf16", "vectors")  # fmt: skip
 _INSTEAD = {"type": int, "metavar": "N", "help": "instead of the profile's"}
 
 MODELS: dict[str, dict[str, Any]] = {
@@ -33,6 +33,9 @@ TRAINING: dict[str, dict[str, Any]] = {
     "--least-steps": {**_INSTEAD, "help": "steps that it may take, even if that is more epochs"},
     "--eval-steps": {**_INSTEAD, "help": "fewest steps between evaluations"},
     "--patience": {**_INSTEAD, "help": "evaluations without a better dev F1 that end it"},
+    "--carry-head": {"action": "store_true", "default": None,
+                     "help": "start from the rows of a pre-trained tagger's head whose types are "
+                             "nearest, by name or ontology"},
     "--vectors": {"metavar": "FILE", "help": "word vectors for bilstm, `word number number ...`"},
     "--bf16": {"action": "store_true", "default": None,
                "help": "compute in bfloat16; twice as fast where the processor can"},

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from finetune.conll import Sentence
+from ontology.categories import ENTITY
 from ontology.classes import ClassTree
 from pipeline.errors import UserError
 
@@ -98,6 +99,35 @@ class View:
                      names.tags(row.tags))
             for row in sentences
         ]  # fmt: skip
+
+
+def same_name(name: str, types: Sequence[str]) -> list[str]:
+    """The type of that very name, if there is one."""
+    return [name] if name in types else []
+
+
+def nearest(name: str, types: Sequence[str]) -> list[str]:
+    """Types of a pre-trained head that are nearest to a type of a data set.
+
+    That of its name, in any case; else, in the DBpedia ontology, its nearest ancestor; else all
+    classes below it; else ENTITY; else none.
+
+    >>> nearest("politician", ["Person", "City", "Mountain"])
+    ['Person']
+    >>> nearest("location", ["Person", "City", "Mountain"])
+    ['City', 'Mountain']
+    """
+    unified, tree = LabelMap.load(UNIFIED), ClassTree.shipped()
+    by_key = {_key(unified.type(kind)): kind for kind in types}
+    same = tree.known_name(name) or next(
+        (kind for kind in tree.names if unified.type(kind) == unified.type(name)), None
+    )
+    above = tree.ancestors(same) if same else []
+    for candidate in (name, *above):
+        if (found := by_key.get(_key(unified.type(candidate)))) is not None:
+            return [found]
+    below = [kind for kind in types if same and kind in tree and same in tree.ancestors(kind)]
+    return below or [kind for kind in types if kind == ENTITY]
 
 
 def onto(types: Iterable[str], names: LabelMap) -> Callable[[str], str]:

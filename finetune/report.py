@@ -11,7 +11,7 @@ from typing import Any
 from finetune import contamination, metrics, plots
 from finetune.labelmaps import NONE
 from finetune.runs import Kept, set_fingerprint, write_json
-from finetune.sets import registry
+from finetune.sets import known_set
 from finetune.tables import cent, markdown, spread
 
 Result = dict[str, Any]
@@ -201,6 +201,6 @@ def _summed(tables: Sequence[dict[str, dict[str, int]]]) -> dict[str, Counter[st
 
 
 def _facts(name: str) -> dict[str, Any]:
-    known = registry().get(name)
+    known = known_set(name)
     facts = {} if known is None else {"citation": known.citation, "licence": known.licence}
     return {**facts, "sha256_of_sentences": set_fingerprint(name)}

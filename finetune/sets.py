@@ -6,7 +6,7 @@ import hashlib
 import os
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
@@ -57,8 +57,26 @@ class NamedSet:
 @cache
 def registry() -> dict[str, NamedSet]:
     """The sets that we know by name."""
+    return {name: entry for name, entry in _entries().items() if "*" not in name}
+
+
+@cache
+def _entries() -> dict[str, NamedSet]:
     text = (files("finetune") / "sets.toml").read_text(encoding="utf-8")
     return {name: NamedSet(name=name, **entry) for name, entry in tomllib.loads(text).items()}
+
+
+def known_set(name: str) -> NamedSet | None:
+    """The set of that name, if we know it; of WikiAnn in any language."""
+    if name in registry():
+        return registry()[name]
+    for pattern, entry in _entries().items():
+        start, star, end = pattern.partition("*")
+        if star and name.startswith(start) and name.endswith(end) and not set(name) & set("*?["):
+            part = name[len(start) : len(name) - len(end)]
+            paths = {split: path.replace("*", part) for split, path in entry.files.items()}
+            return replace(entry, name=name, files=paths)
+    return None
 
 
 def data_root() -> Path:
@@ -82,7 +100,7 @@ def expand(names: Sequence[str]) -> list[str]:
 
 
 def _known() -> str:
-    return ", ".join(sorted(registry()))
+    return ", ".join(sorted(_entries()))
 
 
 def sentences(data: Data, split: str, needed: bool = True) -> list[Sentence]:
@@ -106,7 +124,7 @@ def sentences(data: Data, split: str, needed: bool = True) -> list[Sentence]:
 
 
 def _of_name(name: str, split: str, needed: bool) -> list[Sentence]:
-    if (known := registry().get(name)) is not None:
+    if (known := known_set(name)) is not None:
         return _of_set(known, split, needed)
     path = Path(name)
     if name.startswith(hub.PREFIX) or (path.is_dir() and hub.is_folder(path)):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from finetune.config import FitSettings
 from finetune.conll import Sentence
+from finetune.labelmaps import same_name
 from finetune.tagger import Tagger
 
 
@@ -54,4 +55,4 @@ def fitted(
     with tempfile.TemporaryDirectory() as folder:
         first = replace(settings, epochs=settings.source_epochs)
         Tagger(base, first).fit(source).save(folder)
-        return Tagger(folder, settings, carry_head=True).fit(target, dev)
+        return Tagger(folder, settings, lenders=same_name).fit(target, dev)

@@ -24,6 +24,7 @@ from finetune.config import FitSettings
 from finetune.conll import Sentence
 from finetune.entities import Entity
 from finetune.heads import CrfHead, LinearHead, head_of, load_crf
+from finetune.labelmaps import nearest
 from finetune.metrics import strict_scores
 from finetune.prediction import WordTagger
 from finetune.sets import Data, sentences
@@ -45,18 +46,22 @@ class Tagger:
     """An encoder with a tagging head: `fit`, `predict`, `score`, `save`, `load`."""
 
     def __init__(
-        self, base: str, settings: FitSettings | None = None, carry_head: bool = False
+        self,
+        base: str,
+        settings: FitSettings | None = None,
+        lenders: tagging.Lenders | None = None,
     ) -> None:
         """Names the encoder; nothing is loaded yet.
 
         Args:
             base: name on the hub, or folder, of an encoder or a pre-trained tagger.
             settings: of the fine-tuning.
-            carry_head: whether the base's head lends its rows to types of the same name.
+            lenders: types of the base's own head that lend their rows to a type; by default those
+                that are `nearest` where the settings say so, else none.
         """
         self.base = base
-        self._carry_head = carry_head
         self.settings = settings or FitSettings()
+        self._lenders = lenders or (nearest if self.settings.carry_head else None)
         self._words: WordTagger | None = None
         self._tags: list[str] = []
         self.history: list[dict[str, float]] = []
@@ -107,7 +112,7 @@ class Tagger:
         settings = self.settings
         if self.base == bilstm.NAME:
             return bilstm.build(train, labels, settings.vectors)
-        model = tagging.load_model(self.base, labels, settings.max_subwords, self._carry_head)
+        model = tagging.load_model(self.base, labels, settings.max_subwords, self._lenders)
         return tagging.load_tokenizer(self.base), model
 
     def _set(self, model: Any, tokenizer: Any) -> None:

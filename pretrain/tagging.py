@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,10 @@ _NEED_PREFIX_SPACE = {"bloom", "deberta", "gpt2", "longformer", "roberta"}
 """Models whose tokenizer parts words at spaces: without one before each, words given apart melt."""
 
 
+Lenders = Callable[[str, Sequence[str]], list[str]]
+"""Types, among those of a head, whose rows a type takes over; none where it starts afresh."""
+
+
 def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
     """The fast tokenizer of a base model.
 
@@ -53,7 +57,7 @@ def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
 
 
 def load_model(
-    base_model: str, labels: LabelSet, max_subwords: int, carry_head: bool = False
+    base_model: str, labels: LabelSet, max_subwords: int, lenders: Lenders | None = None
 ) -> PreTrainedModel:
     """An encoder with a fresh head over the tags in place of its own.
 
@@ -61,8 +65,8 @@ def load_model(
         base_model: name on the hub, or folder.
         labels: of the head.
         max_subwords: that the encoder must take at once.
-        carry_head: whether the rows of the base model's head are taken over for tags of the same
-            name.
+        lenders: which types of the base model's own head lend their rows to a type of ours, and
+            start it at their mean.
 
     Raises:
         UserError: there is no such model, transformers knows no tagging head for it, or it takes
@@ -80,8 +84,11 @@ def load_model(
     longest = getattr(model.config, "max_position_embeddings", max_subwords)
     if longest < max_subwords:
         raise UserError(f"--max-subwords {max_subwords}: {base_model} takes {longest} or fewer")
-    if _lends_head(base_model, len(names)) or carry_head:
-        _renew_head(model, load_tagger(base_model) if carry_head else None)
+    if lenders is not None:
+        _renew_head(model)
+        _borrow_rows(model, load_tagger(base_model), labels, lenders)
+    elif _lends_head(base_model, len(names)):
+        _renew_head(model)
     return model
 
 
@@ -125,21 +132,35 @@ def tag_names(model: PreTrainedModel) -> list[str]:
 
 
 @torch.no_grad()
-def _renew_head(model: PreTrainedModel, other: PreTrainedModel | None) -> None:
-    """Draws the head anew; takes over the rows of another head for tags of the same name."""
-    head = model.get_submodule("classifier")
-    assert isinstance(head, nn.Linear)
+def _renew_head(model: PreTrainedModel) -> None:
+    """Draws the head anew."""
+    head = _head(model)
     nn.init.normal_(head.weight, std=getattr(model.config, "initializer_range", 0.02))
     nn.init.zeros_(head.bias)
-    if other is None:
-        return
-    lent = other.get_submodule("classifier")
-    assert isinstance(lent, nn.Linear)
+
+
+@torch.no_grad()
+def _borrow_rows(
+    model: PreTrainedModel, other: PreTrainedModel, labels: LabelSet, lenders: Lenders
+) -> None:
+    """Takes over rows of another head: that of O, and means of those of the lending types."""
+    head, lent = _head(model), _head(other)
     known = {name: index for index, name in enumerate(tag_names(other))}
+    types = [name[2:] for name in known if name.startswith("B-")]
+    wanted = {"O": ["O"]} | {
+        f"{prefix}-{name}": [f"{prefix}-{lender}" for lender in lenders(name, types)]
+        for name in labels.categories for prefix in "BI"
+    }  # fmt: skip
     for index, name in enumerate(tag_names(model)):
-        if name in known:
-            head.weight[index] = lent.weight[known[name]]
-            head.bias[index] = lent.bias[known[name]]
+        if rows := [known[lender] for lender in wanted[name] if lender in known]:
+            head.weight[index] = lent.weight[rows].mean(0)
+            head.bias[index] = lent.bias[rows].mean()
+
+
+def _head(model: PreTrainedModel) -> nn.Linear:
+    head = model.get_submodule("classifier")
+    assert isinstance(head, nn.Linear)
+    return head
 
 
 def _no_model(base_model: str, error: Exception) -> UserError:

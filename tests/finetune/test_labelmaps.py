@@ -2,7 +2,7 @@ import pytest
 
 from finetune import sets
 from finetune.conll import Sentence
-from finetune.labelmaps import LabelMap, View, onto, renamed
+from finetune.labelmaps import LabelMap, View, nearest, onto, renamed, same_name
 from pipeline.errors import UserError
 
 ROW = Sentence(["Ada", "in", "ROM"], ["B-PER", "O", "B-Location"])
@@ -68,3 +68,14 @@ def test_types_of_the_ontology_go_to_their_nearest_ancestor():
         "location", "person", "location", "O", "O",
     ]  # fmt: skip
     assert renamed(["B-City", "I-City", "B-Band"], find) == ["B-location", "I-location", "O"]
+
+
+def test_which_rows_of_a_pretrained_head_a_type_starts_from():
+    types = ["Person", "PoliticalParty", "City", "Mountain", "ENTITY"]
+    assert nearest("politicalparty", types) == ["PoliticalParty"]
+    assert nearest("PER", types) == nearest("politician", types) == ["Person"]
+    assert nearest("LOC", types) == ["City", "Mountain"]
+    assert nearest("algorithm", types) == ["ENTITY"]
+    assert nearest("algorithm", types[:-1]) == []
+    assert same_name("City", types) == ["City"]
+    assert same_name("city", types) == []

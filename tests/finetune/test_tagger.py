@@ -3,12 +3,14 @@
 import json
 
 import pytest
+import torch
 from runs import ROOT, run
 from toy import FLAGS, QUICK, rows, write_set
 
 from finetune import sets, settings
 from finetune.config import SETTINGS, FitSettings, profile_names, read_profile
 from finetune.conll import Sentence
+from finetune.labelmaps import same_name
 from finetune.scoring import shots
 from finetune.tagger import Entity, Tagger
 from pipeline.errors import UserError
@@ -54,7 +56,7 @@ def test_head_rows_are_carried_by_name(fitted, base, tmp_path):
     fitted.save(str(tmp_path / "source"))
     labels = tagging.LabelSet(("city", "thing"))
     theirs = tagging.load_tagger(str(tmp_path / "source"))
-    ours = tagging.load_model(str(tmp_path / "source"), labels, 64, carry_head=True)
+    ours = tagging.load_model(str(tmp_path / "source"), labels, 64, same_name)
     fresh = tagging.load_model(str(tmp_path / "source"), labels, 64)
     names = tagging.tag_names(theirs)
     for index, name in enumerate(labels.tags):
@@ -63,6 +65,28 @@ def test_head_rows_are_carried_by_name(fitted, base, tmp_path):
         assert same == (name in ("O", "B-city", "I-city"))
         assert not same or bool((ours.classifier.weight[index] == weight).all())
         assert not same or not bool((fresh.classifier.weight[index] == weight).all())
+
+
+def test_types_may_start_from_the_mean_of_several(saved):
+    labels = tagging.LabelSet(("thing", "x"))
+    theirs = tagging.load_tagger(saved)
+    ours = tagging.load_model(saved, labels, 64, lambda name, types: types if name == "x" else [])
+    rows_of = {name: theirs.classifier.weight[index]
+               for index, name in enumerate(tagging.tag_names(theirs))}  # fmt: skip
+    inside = ours.classifier.weight[labels.tags.index("I-x")]
+    assert torch.allclose(inside, (rows_of["I-city"] + rows_of["I-person"]) / 2)
+    assert torch.equal(ours.classifier.weight[0], rows_of["O"])
+    assert not any(torch.allclose(ours.classifier.weight[1], row) for row in rows_of.values())
+
+
+def test_a_carried_head_knows_its_types_before_it_learns(saved):
+    """One step at a rate that changes nothing."""
+    still = FitSettings(learning_rate=1e-12, epochs=1, carry_head=True)
+    renamed = [Sentence(row.tokens, [tag.replace("person", "PER") for tag in row.tags])
+               for row in rows(12)]  # fmt: skip
+    assert Tagger(saved, still).fit(renamed).score(renamed) == 1
+    fresh = FitSettings(learning_rate=1e-12, epochs=1)
+    assert Tagger(saved, fresh).fit(renamed).score(renamed) < 0.5
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -191,6 +215,10 @@ def test_missing_sets_say_what_to_put_where(monkeypatch, tmp_path):
         UserError, match=r"wnut17: .*wnut17train.conll is missing; put it there from"
     ):
         sets.sentences("wnut17", "train")
+    with pytest.raises(
+        UserError, match=r"wikiann/de: .*wikiann/de/train\.conllu is missing; put it"
+    ):
+        sets.sentences("wikiann/de", "train")
     with pytest.raises(UserError, match="wikigold: this set has no train split"):
         sets.sentences("wikigold", "train")
     assert sets.sentences("wikigold", "dev", needed=False) == []

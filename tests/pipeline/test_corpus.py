@@ -156,6 +156,14 @@ def test_one_rare_category_saves_a_sentence():
     assert len(examples) == 200
 
 
+def test_sentences_without_a_category_stay_on_request():
+    rows = [document(1, ["Here is [z|Nowhere].", "Nobody is here.", "See [a|NY] there."])]
+    kept, selection, _ = select(batch_of(*rows), {"NY": "A"}, keep_untyped=True)
+    assert [example["id"] for example in kept] == ["1:0:0", "1:2:0"]
+    assert dict(selection.drops.sentences) == {"no-category": 1}
+    assert [e["id"] for e in select(batch_of(*rows), {"NY": "A"})[0]] == ["1:2:0"]
+
+
 def test_every_reason_between_good_sentences():
     good = "Good [a|NY] sentence number {} here."
     rows = [
