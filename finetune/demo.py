@@ -166,25 +166,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     commandline.begin()
     options = parser().parse_args(argv)
+    return commandline.run(lambda: _serve(options))
+
+
+def _serve(options: argparse.Namespace) -> None:
     try:
-        try:
-            import uvicorn
-        except ImportError as error:
-            raise UserError("the demo needs more: pip install 'nerbert[demo]'") from error
-        listener = _listener(options.host, options.port)
-        with listener:
-            page = Page(_loaded(options.models), options.max_characters)
-            hosts = [*_LOOPBACK, "[::1]"] if options.host in _LOOPBACK else ["*"]
-            server = uvicorn.Server(uvicorn.Config(
-                application(page, hosts), log_level="warning", access_log=False
-            ))  # fmt: skip
-            _LOGGER.info("http://%s:%d", options.host, listener.getsockname()[1])
-            with suppress(KeyboardInterrupt):
-                server.run(sockets=[listener])
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+        import uvicorn
+    except ImportError as error:
+        raise UserError("the demo needs more: pip install 'nerbert[demo]'") from error
+    with _listener(options.host, options.port) as listener:
+        page = Page(_loaded(options.models), options.max_characters)
+        hosts = [*_LOOPBACK, "[::1]"] if options.host in _LOOPBACK else ["*"]
+        server = uvicorn.Server(uvicorn.Config(
+            application(page, hosts), log_level="warning", access_log=False
+        ))  # fmt: skip
+        name = f"[{options.host}]" if ":" in options.host else options.host
+        _LOGGER.info("http://%s:%d", name, listener.getsockname()[1])
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
 
 
 def _listener(host: str, port: int) -> socket.socket:

@@ -93,19 +93,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     commandline.begin()
     options = parser().parse_args(argv)
     flags.use_data_root(options)
-    try:
-        runs = planned(options)
-        output = Path(options.output)
-        kept = Kept(output / "runs")
-        results = [kept.result(run, _scored, f"{number} of {len(runs)}: ")
-                   for number, run in enumerate(runs, start=1)]  # fmt: skip
-        report = Report(results, kept, options.check_contamination)
-        report.write(output)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    return commandline.run(lambda: _evaluate(options), options.output)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    runs = planned(options)
+    output = Path(options.output)
+    kept = Kept(output / "runs")
+    results = [kept.result(run, _scored, f"{number} of {len(runs)}: ")
+               for number, run in enumerate(runs, start=1)]  # fmt: skip
+    report = Report(results, kept, options.check_contamination)
+    report.write(output)
     print(report.table())
-    return 0
 
 
 def _scored(run: Run) -> Any:

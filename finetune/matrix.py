@@ -59,6 +59,7 @@ class Rows:
 
     def __init__(self, folder: Path, keep: bool) -> None:
         self._folder, self._keep = folder, keep
+        self._loaded: tuple[Path, Tagger] | None = None
 
     def _path(self, run: Run) -> Path:
         row = replace(run, data=run.source[0])
@@ -74,7 +75,9 @@ class Rows:
             half = path.with_name(path.name + ".tmp")
             fit(run)[0].save(str(half))
             half.rename(path)
-        return Tagger.load(str(path), run.settings)
+        if self._loaded is None or self._loaded[0] != path:
+            self._loaded = path, Tagger.load(str(path), run.settings)
+        return self._loaded[1]
 
     def done(self, run: Run) -> None:
         """Lets go of a row's checkpoint."""
@@ -124,21 +127,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     commandline.begin()
     options = parser().parse_args(argv)
     flags.use_data_root(options)
+    return commandline.run(lambda: _fill(options), options.output)
+
+
+def _fill(options: argparse.Namespace) -> None:
     output = Path(options.output)
     kept = Kept(output / "cells")
     rows = Rows(output / "rows", options.keep_models)
-    try:
-        plan = planned(options)
-        results = []
-        for number, row in enumerate(plan, start=1):
-            where = f"row {number} of {len(plan)}: {row[0].source[0]} -> "
-            results += [kept.result(run, lambda run: cell(run, rows), where) for run in row]
-            rows.done(row[0])
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    plan = planned(options)
+    results = []
+    for number, row in enumerate(plan, start=1):
+        where = f"row {number} of {len(plan)}: {row[0].source[0]} -> "
+        results += [kept.result(run, lambda run: cell(run, rows), where) for run in row]
+        rows.done(row[0])
     print(written(results, output))
-    return 0
 
 
 def written(results: Sequence[dict[str, Any]], output: Path) -> str:

@@ -47,18 +47,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     commandline.begin()
     options = parser().parse_args(argv)
-    try:
-        texts = list(options.texts) + (_lines(options.input) if options.input else [])
-        if not texts:
-            raise UserError("no text: give texts, or --input FILE")
-        from finetune.tagger import Tagger  # loads torch, which takes seconds
-        from pretrain.data import quiet_libraries
+    return commandline.run(lambda: _predict(options))
 
-        quiet_libraries()
-        tagger = Tagger.load(options.model)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+
+def _predict(options: argparse.Namespace) -> None:
+    texts = list(options.texts) + (_lines(options.input) if options.input else [])
+    if not texts:
+        raise UserError("no text: give texts, or --input FILE")
+    from finetune.tagger import Tagger  # loads torch, which takes seconds
+    from pretrain.data import quiet_libraries
+
+    quiet_libraries()
+    tagger = Tagger.load(options.model)
     start = time.monotonic()
     write = {"jsonl": _jsonl, "conll": _conll, "html": _html}[options.format]
     if options.format == "html":
@@ -70,7 +70,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(html.PAGE_END)
     elapsed_s = time.monotonic() - start
     _LOGGER.info("%d texts, %.1f a second", len(texts), len(texts) / elapsed_s)
-    return 0
 
 
 def _lines(path: str) -> list[str]:

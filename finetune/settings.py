@@ -53,6 +53,6 @@ def fitted(
     if setting == "zero-shot":
         return Tagger(base, settings).fit(source, dev) if source else Tagger.load(base, settings)
     with tempfile.TemporaryDirectory() as folder:
-        first = replace(settings, epochs=settings.source_epochs)
+        first = replace(settings, epochs=settings.source_epochs, least_steps=0)
         Tagger(base, first).fit(source).save(folder)
         return Tagger(folder, settings, lenders=same_name).fit(target, dev)

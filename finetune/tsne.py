@@ -68,18 +68,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     commandline.begin()
     options = parser().parse_args(argv)
     flags.use_data_root(options)
-    try:
-        rows = read_view(flags.view(options, several=False), options.data, "test")
-        panels = {model: _panel(model, rows, options.points, options.seed)
-                  for model in options.models}  # fmt: skip
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    return commandline.run(lambda: _draw(options))
+
+
+def _draw(options: argparse.Namespace) -> None:
+    rows = read_view(flags.view(options, several=False), options.data, "test")
+    panels = {model: _panel(model, rows, options.points, options.seed)
+              for model in options.models}  # fmt: skip
     path = Path(options.output)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(plots.scatter(panels))
     print(path)
-    return 0
 
 
 def _panel(model: str, rows: Sequence[Sentence], points: int, seed: int) -> tuple[Any, list[str]]:

@@ -6,8 +6,10 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from pipeline.errors import UserError
 
 
 def parser(
@@ -30,6 +32,35 @@ def parser(
         names = [name, also] if also else [name]
         result.add_argument(*names, **{key: value for key, value in told.items() if key != "also"})
     return result
+
+
+def run(work: Callable[[], None], output: str = "") -> int:
+    """Does the work of a command; what a user can mend is told in one line.
+
+    Args:
+        work: that is done.
+        output: folder that the same command goes on from, if any.
+
+    Returns:
+        Exit code: 2 for bad input, 1 where the system refuses, 130 after Ctrl-C, else 0.
+    """
+    try:
+        work()
+    except UserError as error:
+        if is_first():
+            print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        again = f"; the same command goes on from {output}" if output else ""
+        print(f"Stopped{again}.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"{error.filename or output}: {error.strerror or error}; check space and "
+              "permissions, then run the same command again", file=sys.stderr)  # fmt: skip
+        return 1
+    return 0
 
 
 def begin() -> None:

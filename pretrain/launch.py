@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.errors import UserError
 from pretrain import commandline, config
 
 FLAGS: dict[str, dict[str, Any]] = {
@@ -54,32 +53,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     options, rest = parser().parse_known_args(argv)
     commandline.begin()
-    first = commandline.is_first()
-    try:
+
+    def work() -> None:
         flags = vars(options)
         settings = config.resolve(config.read_recipe(flags.pop("recipe")), flags)
 
         from pretrain import run  # loads torch, which takes seconds
 
         summary = run.run(settings, rest)
-    except UserError as error:
-        if first:
-            print(error, file=sys.stderr)
-        return 2
+        if commandline.is_first():
+            print(summary)
+
+    try:
+        return commandline.run(work, options.output)
     except config.BadLossError as error:
         print(error, file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print(f"Stopped; the same command goes on from {options.output}.", file=sys.stderr)
-        return 130
-    except OSError as error:
-        place = error.filename or options.output
-        print(f"{place}: {error.strerror or error}; check space and permissions, then run the "
-              "same command again", file=sys.stderr)  # fmt: skip
-        return 1
-    if first:
-        print(summary)
-    return 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,11 @@ class _Loader(DataLoader[Any]):
         self.batch_sampler.set_epoch(epoch)  # type: ignore[union-attr]
 
 
+def _leave_ctrl_c(_: int) -> None:
+    """A loader's worker leaves Ctrl-C to the main process, which ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 class TaggingTrainer(Trainer):
     """transformers' Trainer with our batches, a check of the loss, and rates in its logs."""
 
@@ -232,7 +238,7 @@ class TaggingTrainer(Trainer):
         pin = args.dataloader_pin_memory and args.device.type == "cuda"
         return _Loader(
             self.train_dataset, batch_sampler=sampler, collate_fn=self.data_collator,
-            num_workers=workers, pin_memory=pin,
+            num_workers=workers, pin_memory=pin, worker_init_fn=_leave_ctrl_c,
             prefetch_factor=args.dataloader_prefetch_factor if workers else None,
         )  # fmt: skip
 
