@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -199,7 +200,14 @@ def _loaded(models: Sequence[str]) -> dict[str, Tagger]:
     from pretrain.data import quiet_libraries
 
     quiet_libraries()
-    return {model: Tagger.load(model) for model in models}
+    return {name: Tagger.load(model) for name, model in shown_names(models).items()}
+
+
+def shown_names(models: Sequence[str]) -> dict[str, str]:
+    """Name on the page -> model: the last part of a folder's path, where no two are the same."""
+    names = [Path(model).name if Path(model).is_dir() else model for model in models]
+    unique = len(set(names)) == len(set(models))
+    return dict(zip(names if unique else models, models, strict=True))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from runs import ROOT, run
 
 from finetune import html
-from finetune.demo import Page, application
+from finetune.demo import Page, application, shown_names
 from finetune.entities import Entity
 
 pytest.importorskip("fastapi")
@@ -84,6 +84,18 @@ def test_other_hosts_and_ports(client, tmp_path):
     assert code == 2
     assert err.startswith(f"--host 127.0.0.1 --port {port}: ")
     assert err.count("\n") == 1
+
+
+def test_names_on_the_page(tmp_path):
+    for name in ("a/x", "b/x", "b/y"):
+        (tmp_path / name).mkdir(parents=True)
+    paths = [str(tmp_path / name) for name in ("a/x", "b/y", "b/x")]
+    assert shown_names([*paths[:2], "hub/name"]) == {
+        "x": paths[0],
+        "y": paths[1],
+        "hub/name": "hub/name",
+    }
+    assert shown_names(paths) == {path: path for path in paths}
 
 
 @pytest.fixture

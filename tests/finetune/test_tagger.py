@@ -191,6 +191,11 @@ def test_predict_as_command(fitted, tmp_path):
     code, out, _ = run("--model", tmp_path / "saved", "--format", "conll", "Ada Byron lived", cwd=ROOT,
                        program=predict)  # fmt: skip
     assert out == "Ada\tB-person\nByron\tI-person\nlived\tO\n\n"
+    code, out, _ = run("--model", tmp_path / "saved", "--format", "html", "<Ada> Byron & co", cwd=ROOT,
+                       program=predict)  # fmt: skip
+    assert out.startswith("<!doctype html>")
+    assert "&lt;" in out
+    assert "    assert "&amp; co</p>" in outamp;" in out
     code, out, err = run("--model", tmp_path / "saved", cwd=ROOT, program=predict)
     assert (code, err.splitlines()) == (2, ["no text: give texts, or --input FILE"])
 
