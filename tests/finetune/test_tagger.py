@@ -195,7 +195,7 @@ def test_predict_as_command(fitted, tmp_path):
                        program=predict)  # fmt: skip
     assert out.startswith("<!doctype html>")
     assert "&lt;" in out
-    assert "    assert "&amp; co</p>" in outamp;" in out
+    assert "&amp;" in out
     code, out, err = run("--model", tmp_path / "saved", cwd=ROOT, program=predict)
     assert (code, err.splitlines()) == (2, ["no text: give texts, or --input FILE"])
 
