@@ -2,7 +2,7 @@ r"""Fine-tunes taggers on named-entity sets and scores them on their test splits
 
     python -m finetune.evaluate --model ner-bert --data crossner/politics --seeds 5
     python -m finetune.evaluate --models bert-base-cased ner-bert --data 'crossner/*' \
-        --setting source-target --source crossner/conll2003 --output report
+        --setting source-target --source conll2003-crossner --output report
     python -m finetune.evaluate --models bert-base-cased ner-bert --data crossner/ai \
         --shots 10 25 50 all
     python -m finetune.evaluate --model tagger --data btc --setting zero-shot --label-map unified

@@ -1,6 +1,8 @@
 """Fine-tuning on a made-up set that a tiny model learns."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -227,6 +229,19 @@ def test_missing_sets_say_what_to_put_where(monkeypatch, tmp_path):
     with pytest.raises(UserError, match="wikigold: this set has no train split"):
         sets.sentences("wikigold", "train")
     assert sets.sentences("wikigold", "dev", needed=False) == []
+    assert len(sets.expand(["crossner/*"])) == 5
     assert sets.expand(["crossner/[am]*", "x"]) == ["crossner/ai", "crossner/music", "x"]
     with pytest.raises(UserError, match="no set has such a name"):
         sets.expand(["cross*/none"])
+
+
+def test_the_package_loads_torch_only_for_the_tagger():
+    code = (
+        "import sys, finetune, finetune.evaluate, finetune.matrix, finetune.predict\n"
+        "assert 'torch' not in sys.modules\n"
+        "from finetune import Entity, Tagger\n"
+        "assert 'torch' in sys.modules\n"
+        "assert not hasattr(finetune, 'Taggers')\n"
+        "assert not [name for name in sys.modules if name.startswith('apache_beam')]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
