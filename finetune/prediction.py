@@ -126,7 +126,7 @@ class WordTagger:
         outputs = self._model(**encodings.to(self._model.device))
         values = outputs.last_hidden_state if self._hidden else outputs.logits
         for row, encoding in zip(values.float().cpu().numpy(), encodings.encodings, strict=True):
-            ids = np.array([-1 if word is None else word for word in encoding.word_ids])
+            ids = np.array([-1 if word is None else word for word in encoding.word_ids], np.int64)
             first = ids >= 0
             first[1:] &= ids[1:] != ids[:-1]
             yield ids[first], row[first]

@@ -130,13 +130,13 @@ class PieceFeatures(TorchDataset[Feature]):
         ]
 
     def _feature(self, piece: int, encoding: Any, tags: list[int], unlinked: list[bool]) -> Feature:
-        words = np.array([-1 if word is None else word for word in encoding.word_ids])
+        words = np.array([-1 if word is None else word for word in encoding.word_ids], np.int64)
         first = words >= 0
         first[1:] &= words[1:] != words[:-1]
         labels = np.full(len(words), IGNORED)
         names = np.zeros(len(words), bool)
-        labels[first] = self._new_labels[np.array(tags)[words[first]]]
-        names[first] = np.array(unlinked)[words[first]]
+        labels[first] = self._new_labels[np.array(tags, np.int64)[words[first]]]
+        names[first] = np.array(unlinked, bool)[words[first]]
         if self._mask_unlinked:
             labels[names] = IGNORED
         return Feature(piece, np.array(encoding.ids), labels, names)

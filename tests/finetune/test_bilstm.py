@@ -73,7 +73,9 @@ def test_rare_words_are_forgotten_in_training_only():
 
 def test_tagger_learns_saves_and_loads(tmp_path):
     settings = read_profile("bilstm-crf", {"epochs": 12, "learning_rate": 1e-2, "batch_size": 8})
-    tagger = Tagger(bilstm.NAME, settings).fit(rows(48), rows(12, 48))
+    blank = Sentence([" "], ["O"])  # of which the tokenizer makes nothing
+    tagger = Tagger(bilstm.NAME, settings).fit([*rows(48), blank], [*rows(12, 48), blank])
+    assert tagger.tag([[" "], ["Ulm", " "], []])[0] == ["O"]
     assert tagger.score(rows(12, 60)) > 0.9
     tagger.save(str(tmp_path / "saved"))
     again = Tagger.load(str(tmp_path / "saved"), settings)
