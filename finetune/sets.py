@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TypeAlias
@@ -134,15 +134,28 @@ def _of_name(name: str, split: str, needed: bool) -> list[Sentence]:
     if path.is_dir():
         for stem in _NAMES[split]:
             if found := sorted(path.glob(f"{stem}.*")):
-                return conll.read(str(found[0]))
+                return _read(str(found[0]))
         if needed:
             raise UserError(f"{name}: no file {' or '.join(_NAMES[split])}.* in it")
         return []
     if not needed:
         return []
     if path.is_file() or ".zip:" in name:
-        return conll.read(name)
+        return _read(name)
     raise UserError(f"--data {name}: no file, no folder, and none of the sets {_known()}")
+
+
+def _read(path: str) -> list[Sentence]:
+    """The sentences of a file, read once as long as it does not change."""
+    if not Path(path).is_file():  # a member of a zip
+        return conll.read(path)
+    facts = Path(path).stat()
+    return list(_read_once(path, facts.st_mtime_ns, facts.st_size))
+
+
+@lru_cache(maxsize=16)
+def _read_once(path: str, *_: int) -> conll.Sentences:
+    return conll.read(path)
 
 
 def _of_set(known: NamedSet, split: str, needed: bool) -> list[Sentence]:
@@ -150,7 +163,7 @@ def _of_set(known: NamedSet, split: str, needed: bool) -> list[Sentence]:
         if needed:
             raise UserError(f"{known.name}: this set has no {split} split")
         return []
-    return conll.read(str(find(known, split)))
+    return _read(str(find(known, split)))
 
 
 def _found(path: Path) -> Path | None:
