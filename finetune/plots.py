@@ -42,19 +42,26 @@ def curves(lines: Mapping[str, Sequence[Point]], title: str, x_label: str, y_lab
 
 def heat_map(
     values: npt.NDArray[np.float64], rows: Sequence[str], columns: Sequence[str], title: str,
-    x_label: str = "test", y_label: str = "train",
+    x_label: str = "test", y_label: str = "train", digits: int = 1,
 ) -> bytes:  # fmt: skip
-    """A matrix with its numbers written in; NaN stays empty."""
-    figure = Figure(figsize=(2.5 + 0.75 * len(columns), 2 + 0.45 * len(rows)), dpi=110,
-                    layout="constrained")  # fmt: skip
+    """A matrix with its numbers written in, with so many digits; NaN stays empty."""
+    size = (2.5 + (0.45 + 0.2 * digits) * len(columns), 2 + 0.4 * len(rows))
+    figure = Figure(figsize=size, dpi=110, layout="constrained")
     axes = figure.add_subplot()
     high = max(float(np.nanmax(values)), 1e-9) if not np.isnan(values).all() else 1.0
     axes.imshow(values, cmap="viridis", vmin=0, vmax=high, aspect="auto")
     for (row, column), value in np.ndenumerate(values):
         if not np.isnan(value):
             color = "black" if value > 0.6 * high else "white"
-            text = f"{value:.0f}" if float(value).is_integer() and high > 100 else f"{value:.1f}"
-            axes.text(column, row, text, ha="center", va="center", color=color, fontsize=8)
+            axes.text(
+                column,
+                row,
+                f"{value:.{digits}f}",
+                ha="center",
+                va="center",
+                color=color,
+                fontsize=8,
+            )
     axes.set_xticks(range(len(columns)), map(short, columns), rotation=45, ha="right", fontsize=8)
     axes.set_yticks(range(len(rows)), map(short, rows), fontsize=8)
     axes.set(title=title, xlabel=x_label, ylabel=y_label)
@@ -73,7 +80,7 @@ def confusion(table: Mapping[str, Mapping[str, int]], title: str) -> bytes:
     counts = np.array([[table.get(a, {}).get(b, 0) for b in names] for a in names], float)
     total = counts.sum(1, keepdims=True)
     shares = np.divide(100 * counts, total, where=total > 0, out=np.full_like(counts, np.nan))
-    return heat_map(shares.round(), names, names, title, "predicted", "gold")
+    return heat_map(shares, names, names, title, "predicted", "gold", digits=0)
 
 
 def scatter(panels: Mapping[str, tuple[npt.NDArray[np.float64], Sequence[str]]]) -> bytes:
