@@ -105,7 +105,8 @@ class CRF(nn.Module):
     def marginals(self, emissions: Tensor, mask: Tensor | None = None) -> Tensor:
         """Probability of each tag at each position, (batch, length, tags); 0 where masked.
 
-        The gradient of the partition function's logarithm by the emissions.
+        The gradient of the partition function's logarithm by the emissions, in double precision;
+        what rounding carries past 0 or 1 is put back.
 
         Args:
             emissions: scores (batch, length, tags).
@@ -116,6 +117,6 @@ class CRF(nn.Module):
         """
         mask = self._checked(emissions, mask)
         with torch.enable_grad():
-            scores = emissions.detach().requires_grad_()
+            scores = emissions.detach().double().requires_grad_()
             (found,) = torch.autograd.grad(self._partition(scores, mask).sum(), scores)
-        return found
+        return found.clamp(0, 1).to(emissions.dtype)

@@ -90,6 +90,9 @@ def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
         trainer.create_model_card()
     if args.push_to_hub:
         trainer.push_to_hub()
+    # A process that ends while another still talks to it takes that one down.
+    trainer.accelerator.wait_for_everyone()
+    trainer.accelerator.end_training()
     return _summary(settings, results)
 
 
