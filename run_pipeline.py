@@ -4,18 +4,20 @@ r"""Turns a Wikipedia dump into a weakly-labelled, balanced named-entity corpus 
     python run_pipeline.py --dump 'enwiki-*.xml.bz2' --output enwiki-corpus
     python run_pipeline.py --dump gs://bucket/enwiki/ --output gs://bucket/corpus \
         --runner DataflowRunner --project P --region R --temp_location gs://bucket/tmp
+    python run_pipeline.py domain --documents enwiki-corpus --domain music --output music-corpus
 
 Our flags come first; the rest are Beam's.
 """
 
 from __future__ import annotations
 
+import argparse
 import logging
 import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline import config, files, flags, progress, stages
@@ -84,6 +86,44 @@ def _stop(number: int, frame: Any) -> None:
     raise KeyboardInterrupt
 
 
+Work = Callable[[], str | None]
+"""What a command does once its input is checked; its closing lines for people."""
+
+
+def _corpus(options: argparse.Namespace, runner: Runner) -> tuple[str, Work]:
+    """Checks the input of a corpus; where it goes, and the work."""
+    settings = flags.settings_from(options)
+    if runner.is_dataflow:
+        stages.check_remote(settings)
+    if not runner.is_local:
+        settings = stages.with_absolute_paths(settings)
+    plan = stages.plan(settings)
+    if not options.dump:
+        _LOGGER.info("No --dump: the demo dump, with --min-entities %d, into %s",
+                     settings.select.min_entities, settings.output)  # fmt: skip
+
+    def work() -> str | None:
+        if not run(plan, runner, options.stage):
+            return None
+        if options.stage != "corpus":
+            return f"Done up to {options.stage}: {settings.output}"
+        from pipeline import report
+
+        summary = report.summary(files.read_json(files.join(plan.corpus.path, "report.json")))
+        return f"{summary}\ncorpus     {plan.corpus.path}"
+
+    return settings.output, work
+
+
+def _domain(options: argparse.Namespace, runner: Runner) -> tuple[str, Work]:
+    """The same for a domain corpus."""
+    settings = flags.domain_settings_from(options)
+    from pipeline import domain_stage
+
+    plan = domain_stage.plan(settings)
+    return settings.output, lambda: domain_stage.run(plan, runner)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
@@ -91,26 +131,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
-    options, beam_args = flags.parser((__doc__ or "").strip()).parse_known_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    command = flags.DOMAIN if given[:1] == [flags.DOMAIN] else ""
+    parser = flags.parser((__doc__ or "").strip(), command)
+    options, beam_args = parser.parse_known_args(given[bool(command) :])
     try:
         runner = Runner(tuple(beam_args), options.workers)
-        settings = flags.settings_from(options)
-        if runner.is_dataflow:
-            stages.check_remote(settings)
-        if not runner.is_local:
-            settings = stages.with_absolute_paths(settings)
-        plan = stages.plan(settings)
+        output, work = (_domain if command else _corpus)(options, runner)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
-    if not options.dump:
-        _LOGGER.info("No --dump: the demo dump, with --min-entities %d, into %s",
-                     settings.select.min_entities, settings.output)  # fmt: skip
     try:
-        with files.locked(settings.output):
-            done = run(plan, runner, options.stage)
+        with files.locked(output):
+            summary = work()
     except KeyboardInterrupt:
-        print(f"Stopped; the same command goes on from {settings.output}.", file=sys.stderr)
+        print(f"Stopped; the same command goes on from {output}.", file=sys.stderr)
         return 130
     except UserError as error:
         print(error, file=sys.stderr)
@@ -119,19 +154,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except OSError as error:
-        place = error.filename or settings.output
+        place = error.filename or output
         print(f"{place}: {error.strerror or error}; check space and permissions, then run the "
               "same command again", file=sys.stderr)  # fmt: skip
         return 1
-    if not done:
-        return 0
-    if options.stage != "corpus":
-        print(f"Done up to {options.stage}: {settings.output}")
-    else:
-        from pipeline import report
-
-        print(report.summary(files.read_json(files.join(plan.corpus.path, "report.json"))))
-        print(f"corpus     {plan.corpus.path}")
+    if summary is not None:
+        print(summary)
     return 0
 
 

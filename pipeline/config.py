@@ -73,10 +73,10 @@ class SelectSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _at_least("--min-entities", self.min_entities, 0)
-        _at_least("--frequent", self.frequent, 0)
-        _at_least("--min-tokens", self.min_tokens, 1)
-        _at_least("--max-tokens", self.max_tokens, self.min_tokens)
+        at_least("--min-entities", self.min_entities, 0)
+        at_least("--frequent", self.frequent, 0)
+        at_least("--min-tokens", self.min_tokens, 1)
+        at_least("--max-tokens", self.max_tokens, self.min_tokens)
         check_share("--validation-share", self.validation_share)
         for _, probability in self.drop_entity:
             check_share("--drop-entity", probability)
@@ -116,7 +116,12 @@ def as_dict(settings: Any) -> dict[str, Any]:
     return asdict(settings)
 
 
-def _at_least(flag: str, value: int, least: int) -> None:
+def at_least(flag: str, value: int, least: int) -> None:
+    """Refuses what is too small.
+
+    Raises:
+        UserError: the value is below `least`.
+    """
     if value < least:
         raise UserError(f"{flag} {value}: give a number of at least {least}")
 

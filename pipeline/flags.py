@@ -6,7 +6,7 @@ import argparse
 from importlib.resources import files as resource_files
 from typing import Any
 
-from pipeline import config
+from pipeline import config, domains
 from pipeline.errors import UserError
 from pipeline.stages import Settings
 
@@ -75,16 +75,54 @@ FLAGS: dict[str, dict[str, dict[str, Any]]] = {
 """Group -> flag -> what argparse is told."""
 
 
-def parser(description: str) -> argparse.ArgumentParser:
-    """The command line; flags that it does not know are Beam's."""
+DOMAIN_FLAGS: dict[str, dict[str, dict[str, Any]]] = {
+    "input and output": {
+        "--documents": {"required": True, "metavar": "DIR",
+                        "help": "output folder of a run with a finished resolve stage"},
+        "--output": {"required": True, "metavar": "DIR", "help": "folder of the domain corpus"},
+        "--workers": FLAGS["run"]["--workers"],
+    },
+    "domain": {
+        "--domain": {"metavar": "NAME", "help": f"{', '.join(domains.names())}, or a TOML file"},
+        "--roots": {**_FILES, "metavar": "NAME", "help": "wiki categories to begin with, instead "
+                                                         "of the domain's"},
+        "--depth": {**_NUMBER, "help": "steps down from the roots (default: the domain's, or 4)"},
+        "--skip": {**_FILES, "metavar": "PATTERN",
+                   "help": "wiki categories that are not entered, beside the domain's; '* stubs'"},
+        "--special": {**_FILES, "metavar": "TYPE",
+                      "help": "types of the task level instead of the domain's, or classes"},
+    },
+    "levels": {
+        "--entity-mentions": {**_NUMBER, "default": 2,
+                              "help": "different pages with a class that a sentence of the entity "
+                                      "level links to (default: %(default)s)"},
+        "--task-mentions": {**_NUMBER, "default": 1,
+                            "help": "mentions of special types that a sentence of the task level "
+                                    "has (default: %(default)s)"},
+        "--exclude": FLAGS["corpus: label, filter, balance"]["--exclude"],
+    },
+}  # fmt: skip
+"""The same for a domain corpus."""
+
+DOMAIN = "domain"
+"""Word that begins the command line of a domain corpus."""
+
+
+def parser(description: str, command: str = "") -> argparse.ArgumentParser:
+    """The command line; flags that it does not know are Beam's.
+
+    Args:
+        description: of the program.
+        command: `DOMAIN`, or nothing for a corpus.
+    """
     main_parser = argparse.ArgumentParser(
-        prog="run_pipeline.py",
+        prog=f"run_pipeline.py {command}".rstrip(),
         description=description,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Every other flag goes to Beam, for example --runner and what it needs.",
     )
-    for title, flags in FLAGS.items():
+    for title, flags in (DOMAIN_FLAGS if command else FLAGS).items():
         group = main_parser.add_argument_group(title)
         for name, options in flags.items():
             group.add_argument(name, **options)
@@ -127,3 +165,24 @@ def settings_from(options: argparse.Namespace) -> Settings:
         ),
         balance=config.BalanceSettings(options.balance, options.alpha, options.seed),
     )
+
+
+def domain_settings_from(options: argparse.Namespace) -> domains.DomainSettings:
+    """The settings of a domain corpus that the flags name.
+
+    Raises:
+        UserError: a value is out of range, or the domain is unknown.
+    """
+    if options.domain is not None:
+        domain = domains.load(options.domain)
+    elif options.roots:
+        domain = domains.Domain("roots", ", ".join(options.roots), ())
+    else:
+        raise UserError(f"--domain: give one of {', '.join(domains.names())}, a TOML file, or "
+                        "--roots")  # fmt: skip
+    roots = [name.removeprefix("Category:").replace("_", " ") for name in options.roots]
+    domain = domain.changed(roots, options.depth, options.skip, options.special)
+    return domains.DomainSettings(
+        options.documents, options.output, domain, options.entity_mentions, options.task_mentions,
+        tuple(options.exclude),
+    )  # fmt: skip
