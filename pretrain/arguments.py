@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -12,7 +12,7 @@ import torch
 from transformers import HfArgumentParser, TrainingArguments
 
 from pipeline.errors import UserError
-from pretrain.config import PretrainSettings
+from pretrain.config import S
 from pretrain.data import UNLINKED
 
 _NAMES = {entry.name for entry in fields(TrainingArguments)}
@@ -32,13 +32,18 @@ def processes() -> int:
     return max(1, (cores or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
+TAGGING: Mapping[str, Any] = {
+    "load_best_model_at_end": True, "metric_for_best_model": "f1", "greater_is_better": True,
+    "label_names": ["labels", UNLINKED], "batch_eval_metrics": True,
+}  # fmt: skip
+"""What entity tagging wants beside `_defaults`."""
+
+
 def _defaults(output: str, on_gpu: bool) -> dict[str, Any]:
     """What a pre-training wants and TrainingArguments does not say by itself."""
     return {
         "output_dir": output,
         "eval_strategy": "steps", "save_strategy": "steps", "save_total_limit": 2,
-        "load_best_model_at_end": True, "metric_for_best_model": "f1", "greater_is_better": True,
-        "label_names": ["labels", UNLINKED], "batch_eval_metrics": True,
         "remove_unused_columns": False, "logging_nan_inf_filter": False, "disable_tqdm": True,
         "report_to": "none", "ddp_find_unused_parameters": False, "optim": "adamw_torch_fused",
         "bf16": on_gpu and torch.cuda.is_bf16_supported(), "torch_compile": on_gpu,
@@ -48,13 +53,14 @@ def _defaults(output: str, on_gpu: bool) -> dict[str, Any]:
 
 
 def training_arguments(
-    settings: PretrainSettings, rest: Sequence[str]
-) -> tuple[TrainingArguments, PretrainSettings]:
+    settings: S, rest: Sequence[str], kind: Mapping[str, Any] = TAGGING
+) -> tuple[TrainingArguments, S]:
     """The arguments, and the settings with the batch size that they ask for.
 
     Args:
         settings: with what the recipe says of TrainingArguments.
         rest: flags.
+        kind: defaults of this kind of pre-training.
 
     Raises:
         UserError: a flag or a key of the recipe is unknown, or its value is no good.
@@ -68,7 +74,7 @@ def training_arguments(
         raise UserError("--output_dir: give --output instead")
     parser = _Parser(TrainingArguments, allow_abbrev=False)  # type: ignore[arg-type]
     on_gpu = torch.cuda.is_available() and "use_cpu" not in given
-    parser.set_defaults(**{**_defaults(settings.output, on_gpu), **settings.training})
+    parser.set_defaults(**{**_defaults(settings.output, on_gpu), **kind, **settings.training})
     try:
         args, unknown = parser.parse_args_into_dataclasses(
             list(rest), return_remaining_strings=True, look_for_args_file=False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,8 @@ from typing import Any
 import torch
 from transformers import TrainingArguments
 
-from ontology.labels import LabelSet
 from pipeline.errors import UserError
-from pretrain.config import PretrainSettings
+from pretrain.config import Settings
 
 RECORD = "pretrain.json"
 _LIBRARIES = ("nerbert", "torch", "transformers", "tokenizers", "datasets", "accelerate")
@@ -29,7 +29,7 @@ class Output:
     """The folder of a pre-training."""
 
     def __init__(
-        self, folder: Path, settings: PretrainSettings, args: TrainingArguments, corpus: str
+        self, folder: Path, settings: Settings, args: TrainingArguments, corpus: str
     ) -> None:
         """Describes a run.
 
@@ -47,15 +47,18 @@ class Output:
             "training": {name: _plain(getattr(args, name)) for name in _DECIDING},
         }
 
-    def checkpoint(self, labels: LabelSet) -> str | None:
+    def checkpoint(self, tags: Sequence[str] | None = None) -> str | None:
         """The checkpoint to go on from: the one asked for, or the folder's last whole one.
+
+        Args:
+            tags: that its head must have, if it is to have any.
 
         Raises:
             UserError: the folder holds something else, or a run with other settings or corpus.
         """
         wanted = self._args.resume_from_checkpoint
         if wanted and str(wanted).lower() not in ("true", "false"):
-            self._check_checkpoint(Path(wanted), labels)
+            self._check_checkpoint(Path(wanted), tags)
             return str(wanted)
         found = self._found()
         if found is None:
@@ -86,7 +89,7 @@ class Output:
                         "give another --output"
                     )
 
-    def _check_checkpoint(self, path: Path, labels: LabelSet) -> None:
+    def _check_checkpoint(self, path: Path, tags: Sequence[str] | None) -> None:
         """Raises when a checkpoint is not whole, or of another corpus or view."""
         if not _is_whole(path):
             raise UserError(
@@ -94,7 +97,7 @@ class Output:
                 "trainer_state.json); give one of an earlier step"
             )
         config = json.loads((path / "config.json").read_text(encoding="utf-8"))
-        if list(config.get("id2label", {}).values()) != labels.tags:
+        if tags is not None and list(config.get("id2label", {}).values()) != list(tags):
             raise UserError(
                 f"--resume-from-checkpoint {path}: its tags are not those of the corpus; give a "
                 "checkpoint of this corpus and --categories"
@@ -103,14 +106,14 @@ class Output:
         if record.is_file():
             self._check_same(json.loads(record.read_text(encoding="utf-8")), path)
 
-    def begin(self, labels: LabelSet) -> None:
-        """Writes what the run is made with, before its first step."""
+    def begin(self, **facts: Any) -> None:
+        """Writes what the run is made with, before its first step; `facts` stand in the record."""
         self._record["versions"] = {
             "python": sys.version.split()[0], "cuda": torch.version.cuda,
             **{name: version(name) for name in _LIBRARIES},
         }  # fmt: skip
         self._record["name"] = self._folder.name
-        self._record["categories"] = len(labels.categories)
+        self._record |= facts
         self._write()
 
     def finish(self, results: dict[str, Any]) -> dict[str, Any]:

@@ -56,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def work() -> None:
         flags = vars(options)
-        settings = config.resolve(config.read_recipe(flags.pop("recipe")), flags)
+        recipe = config.read_recipe(flags.pop("recipe"))
+        settings = config.resolve(recipe, flags, config.PretrainSettings)
 
         from pretrain import run  # loads torch, which takes seconds
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Sequence
@@ -15,7 +14,6 @@ from torch.utils.data import Subset
 from transformers import (
     PreTrainedTokenizerFast,
     PrinterCallback,
-    TrainerCallback,
     TrainingArguments,
     set_seed,
 )
@@ -27,19 +25,10 @@ from pretrain.card import model_card
 from pretrain.config import TINY, PretrainSettings
 from pretrain.corpus import Corpus, view
 from pretrain.evaluation import EntityScores, best_label
+from pretrain.loglines import LogLines
 from pretrain.pieces import PieceCounts, measured
 
 _LOGGER = logging.getLogger("nerbert")
-
-
-class _LogLines(TrainerCallback):
-    """One JSON line for each of the Trainer's logs."""
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        if state.is_world_process_zero and logs:
-            line = {"step": state.global_step, "of": state.max_steps}
-            values = {k: float(f"{v:.7g}") if isinstance(v, float) else v for k, v in logs.items()}
-            _LOGGER.info(json.dumps({**line, **values}))
 
 
 def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
@@ -61,9 +50,9 @@ def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     data.quiet_libraries()
     args, settings = arguments.training_arguments(settings, rest)
     output = checkpoints.Output(Path(settings.output), settings, args, corpus.fingerprint)
-    checkpoint = output.checkpoint(labels)
+    checkpoint = output.checkpoint(labels.tags)
     if args.process_index == 0:
-        output.begin(labels)
+        output.begin(categories=len(labels.categories))
     set_seed(args.seed)
     with args.main_process_first(desc="corpus"):
         renew = checkpoint is None and args.process_index == 0
@@ -90,9 +79,7 @@ def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
         trainer.create_model_card()
     if args.push_to_hub:
         trainer.push_to_hub()
-    # A process that ends while another still talks to it takes that one down.
-    trainer.accelerator.wait_for_everyone()
-    trainer.accelerator.end_training()
+    tagging.end_together(trainer)
     return _summary(settings, results)
 
 
@@ -161,7 +148,7 @@ def _trainer(
         data_collator=data.Collator(int(inputs.tokenizer.pad_token_id or 0)),
         train_dataset=inputs.train,
         eval_dataset=_sample(inputs.validation, settings.validation_examples),
-        processing_class=inputs.tokenizer, callbacks=[_LogLines()],
+        processing_class=inputs.tokenizer, callbacks=[LogLines()],
         compute_metrics=EntityScores(labels.tags), preprocess_logits_for_metrics=best_label,
     )  # fmt: skip
     trainer.remove_callback(PrinterCallback)

@@ -281,3 +281,12 @@ class TaggingTrainer(Trainer):
         scores: dict[str, float] = super().evaluate(*args, **kwargs)
         self.throughput.start()
         return scores
+
+
+def end_together(trainer: Trainer) -> None:
+    """Waits for the other processes of a run.
+
+    One that ends while another still talks to it takes that one down.
+    """
+    trainer.accelerator.wait_for_everyone()
+    trainer.accelerator.end_training()

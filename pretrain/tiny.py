@@ -53,14 +53,16 @@ def build(corpus: Dataset, folder: Path) -> None:
     """Writes a randomly initialised model and its tokenizer.
 
     Args:
-        corpus: train examples.
+        corpus: rows with `tokens`, or with `text`.
         folder: that is written.
     """
-    rows = corpus.select(range(min(len(corpus), _SAMPLE))).select_columns("tokens")
+    column = "tokens" if "tokens" in corpus.column_names else "text"
+    rows = corpus.select(range(min(len(corpus), _SAMPLE))).select_columns(column)
 
     def texts() -> Iterator[str]:
         for start in range(0, len(rows), _BATCH):
-            yield from (" ".join(tokens) for tokens in rows[start : start + _BATCH]["tokens"])
+            batch = rows[start : start + _BATCH][column]
+            yield from (row if isinstance(row, str) else " ".join(row) for row in batch)
 
     tokenizer = BertTokenizer(vocab=wordpiece_vocabulary(texts), do_lower_case=False)
     config = BertConfig(
