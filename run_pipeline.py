@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipeline import config, files, flags, progress, stages
+from pipeline import config, domain_plan, files, flags, progress, stages
 from pipeline.errors import UserError
 from pipeline.runner import Runner, WorkerDiedError, quiet_beam
 
@@ -118,10 +118,14 @@ def _corpus(options: argparse.Namespace, runner: Runner) -> tuple[str, Work]:
 def _domain(options: argparse.Namespace, runner: Runner) -> tuple[str, Work]:
     """The same for a domain corpus."""
     settings = flags.domain_settings_from(options)
-    from pipeline import domain_stage
+    plan = domain_plan.plan(settings)
 
-    plan = domain_stage.plan(settings)
-    return settings.output, lambda: domain_stage.run(plan, runner)
+    def work() -> str:
+        from pipeline import domain_stage
+
+        return domain_stage.run(plan, runner)
+
+    return settings.output, work
 
 
 def main(argv: Sequence[str] | None = None) -> int:

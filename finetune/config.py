@@ -42,6 +42,8 @@ class FitSettings:
         max_subwords: of a piece, the special ones included.
         carry_head: whether a pre-trained tagger lends the rows of its own head to the types that
             are nearest (`finetune.labelmaps.nearest`); else the head starts afresh.
+        carry_optimizer: whether `source-target` keeps one head over the types of both, and the
+            optimiser's state, when it goes from source to target; else only the rows of the head.
         bf16: whether the encoder computes in bfloat16; twice as fast on processors that can.
         vectors: file of word vectors for the BiLSTM; random ones if empty.
         seed: of head, dropout and order.
@@ -61,6 +63,7 @@ class FitSettings:
     weight_decay: float = 0.0
     max_subwords: int = 128
     carry_head: bool = False
+    carry_optimizer: bool = False
     bf16: bool = False
     vectors: str = ""
     seed: int = 555

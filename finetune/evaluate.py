@@ -100,14 +100,15 @@ def _evaluate(options: argparse.Namespace) -> None:
     runs = planned(options)
     output = Path(options.output)
     kept = Kept(output / "runs")
-    results = [kept.result(run, _scored, f"{number} of {len(runs)}: ")
+    results = [kept.result(run, scored_run, f"{number} of {len(runs)}: ")
                for number, run in enumerate(runs, start=1)]  # fmt: skip
     report = Report(results, kept, options.check_contamination)
     report.write(output)
     print(report.table())
 
 
-def _scored(run: Run) -> Any:
+def scored_run(run: Run) -> Any:
+    """Scores and predictions of a run."""
     from finetune.scoring import scored  # loads torch, which takes seconds
 
     return scored(run)

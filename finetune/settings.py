@@ -35,7 +35,8 @@ def fitted(
     """A tagger fine-tuned in one of the settings.
 
     In `source-target` the encoder learns the source first, for `source_epochs`; then the target,
-    with a head whose rows are taken over for the types that both have. In `zero-shot` it learns the
+    with a head whose rows are taken over for the types that both have, or with one head and one
+    optimiser for both. In `zero-shot` it learns the
     source alone; without a source it is a tagger already, and learns nothing.
 
     Args:
@@ -52,6 +53,8 @@ def fitted(
         return Tagger(base, settings).fit(joined(source, target, settings.source_times), dev)
     if setting == "zero-shot":
         return Tagger(base, settings).fit(source, dev) if source else Tagger.load(base, settings)
+    if settings.carry_optimizer:
+        return Tagger(base, settings).fit(target, dev, before=source)
     with tempfile.TemporaryDirectory() as folder:
         first = replace(settings, epochs=settings.source_epochs, least_steps=0)
         Tagger(base, first).fit(source).save(folder)

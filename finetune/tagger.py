@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import mean
 from typing import Any
 
@@ -66,13 +67,15 @@ class Tagger:
         self._tags: list[str] = []
         self.history: list[dict[str, float]] = []
 
-    def fit(self, data: Data, dev: Data | None = None) -> Tagger:
+    def fit(self, data: Data, dev: Data | None = None, before: Data | None = None) -> Tagger:
         """Fine-tunes a fresh head and the encoder; the best epoch on `dev` counts.
 
         Args:
             data: train sentences: a set's name, a file, a folder, sentences, or a list of these.
             dev: likewise; the sets' own dev split if None and they have one. Without any, the last
                 epoch counts.
+            before: sentences that are learnt first, for `source_epochs`, with the same head and the
+                optimiser's state carried on, as CrossNER's released code does.
 
         Raises:
             UserError: the data cannot be read, or the encoder cannot be loaded.
@@ -80,27 +83,25 @@ class Tagger:
         train, held = sentences(data, "train"), sentences(dev if dev is not None else data, "dev",
                                                           needed=dev is not None)  # fmt: skip
         held = sorted(held, key=lambda row: len(row.tokens))  # batches of the dev set pad less
-        types = sorted({tag[2:] for s in (*train, *held) for tag in s.tags if tag != "O"})
+        first = sentences(before, "train") if before is not None else []
+        types = sorted({t[2:] for s in (*first, *train, *held) for t in s.tags if t != "O"})
         labels = LabelSet(tuple(types))
         settings = self.settings
         set_seed(settings.seed)
-        tokenizer, model = self._fresh(train, labels)
+        tokenizer, model = self._fresh([*first, *train], labels)
         head = CrfHead.add(model) if settings.head == "crf" else LinearHead()
-        splits = {name: _features(rows, labels, tokenizer, settings.max_subwords, name)
+
+        def features(rows: Sequence[Sentence], name: str) -> PieceFeatures:
+            return _features(rows, labels, tokenizer, settings.max_subwords, name)
+
+        optimizer: Any = None
+        if first:
+            source = replace(settings, epochs=settings.source_epochs, least_steps=0)
+            done = _trained(model, head, labels, source, {"train": features(first, "source")})
+            optimizer = done.optimizer.optimizer  # type: ignore[union-attr]  # accelerate's wrapper
+        splits = {name: features(rows, name)
                   for name, rows in (("train", train), ("dev", held)) if rows}  # fmt: skip
-        with tempfile.TemporaryDirectory() as folder:
-            trainer = tagging.TaggingTrainer(
-                model=model, args=_arguments(settings, folder, splits),
-                batch_size=settings.batch_size, window=1, loss=head.loss,
-                train_dataset=splits["train"], eval_dataset=splits.get("dev"),
-                processing_class=tokenizer,
-                data_collator=Collator(int(tokenizer.pad_token_id or 0)),
-                compute_metrics=EntityScores(labels.tags),
-                preprocess_logits_for_metrics=head.best,
-                callbacks=[EarlyStoppingCallback(settings.patience)] if "dev" in splits else [],
-            )  # fmt: skip
-            trainer.remove_callback(PrinterCallback)
-            trainer.train()
+        trainer = _trained(model, head, labels, settings, splits, optimizer)
         self.history = list(trainer.state.log_history)
         self._set(trainer.model, tokenizer)
         return self
@@ -183,6 +184,36 @@ def _entities(text: str, spans: Sequence[tuple[int, int]], tags: Sequence[str],
                text[spans[first][0] : spans[end - 1][1]])
         for first, end, name in tags_to_spans(tags)
     ]  # fmt: skip
+
+
+def _trained(
+    model: Any, head: Any, labels: LabelSet, settings: FitSettings,
+    splits: Mapping[str, PieceFeatures], optimizer: Any = None,
+) -> tagging.TaggingTrainer:  # fmt: skip
+    """A Trainer that has done its work, with the best model on the dev split if there is one.
+
+    Args:
+        model: with its head.
+        head: of `finetune.heads`.
+        labels: of the head.
+        settings: of the fine-tuning.
+        splits: "train", and "dev" if there is one.
+        optimizer: that goes on; a new one if None.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer = splits["train"].tokenizer
+        trainer = tagging.TaggingTrainer(
+            model=model, args=_arguments(settings, folder, splits),
+            batch_size=settings.batch_size, window=1, loss=head.loss,
+            train_dataset=splits["train"], eval_dataset=splits.get("dev"),
+            processing_class=tokenizer, data_collator=Collator(int(tokenizer.pad_token_id or 0)),
+            compute_metrics=EntityScores(labels.tags),
+            preprocess_logits_for_metrics=head.best, optimizers=(optimizer, None),
+            callbacks=[EarlyStoppingCallback(settings.patience)] if "dev" in splits else [],
+        )  # fmt: skip
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    return trainer
 
 
 def _features(rows: Sequence[Sentence], labels: LabelSet, tokenizer: Any, max_subwords: int,

@@ -136,8 +136,13 @@ def load(name: str) -> Domain:
 
 def _parsed(name: str, table: dict[str, Any]) -> Domain:
     types = [(cls, kind) for kind, classes in table.pop("types", {}).items() for cls in classes]
-    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value
-                              for key, value in table.items()}  # fmt: skip
+    fields: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in ("roots", "skip", "special"):
+            if not isinstance(value, list):
+                raise TypeError(f"{key} is no list")
+            value = tuple(value)
+        fields[key] = value
     domain = Domain(**{"name": name, "title": name, "types": tuple(types), **fields})
     for special in domain.special:
         if special not in {kind for _, kind in types}:

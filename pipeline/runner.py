@@ -204,7 +204,7 @@ def _workers_aside() -> Iterator[None]:
 def _logging_to(stderr: TextIO) -> Iterator[None]:
     """Logs our messages to a stream, those of others to file descriptor 2."""
     root = logging.getLogger()
-    ours = [h for h in root.handlers if isinstance(h, logging.StreamHandler)]
+    ours = [h for h in root.handlers if type(h) is logging.StreamHandler]
     others = logging.StreamHandler(sys.__stderr__)
     others.addFilter(lambda record: not _is_ours(record))
     before, sys.stderr = sys.stderr, stderr

@@ -57,7 +57,10 @@ def load(corpus: str, cache_dir: str | None = None) -> Dataset:
         for name in _COLUMNS:
             if name not in names:
                 raise UserError(f"{part}: no column {name!r}; make the corpus anew")
-    return load_dataset("parquet", data_files={"train": [str(part) for part in parts]},
+    full = [str(part) for part in parts if pq.read_metadata(part).num_rows]  # it reads no others
+    if not full:
+        raise UserError(f"{corpus}: no sentence in it; make the corpus anew")
+    return load_dataset("parquet", data_files={"train": full},
                         split="train", columns=list(_COLUMNS), cache_dir=cache_dir)  # fmt: skip
 
 

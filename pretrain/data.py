@@ -94,7 +94,7 @@ class PieceFeatures(TorchDataset[Feature]):
         """
         self._corpus = corpus.with_format("arrow")
         self._pieces = pieces
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._new_labels = new_labels
         self._mask_unlinked = mask_unlinked
 
@@ -118,7 +118,7 @@ class PieceFeatures(TorchDataset[Feature]):
         words = [
             row[span] for row, span in zip(table.column("tokens").to_pylist(), spans, strict=True)
         ]
-        encodings = self._tokenizer(words, is_split_into_words=True).encodings
+        encodings = self.tokenizer(words, is_split_into_words=True).encodings
         tags = table.column("ner_tags").to_pylist()
         unlinked = (table.column(UNLINKED).to_pylist() if UNLINKED in table.column_names
                     else [[False] * len(row) for row in tags])  # fmt: skip

@@ -1,3 +1,4 @@
+import logging
 import os
 from pathlib import Path
 
@@ -6,6 +7,17 @@ from runs import run
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("NERBERT_SHARED", ROOT.parent / "shared"))
+
+
+@pytest.fixture(autouse=True)
+def no_handlers_left():
+    """Commands run in this process log to a standard error that pytest closes afterwards."""
+    root = logging.getLogger()
+    before = list(root.handlers)
+    yield
+    for handler in root.handlers[:]:
+        if type(handler) is logging.StreamHandler and handler not in before:
+            root.removeHandler(handler)
 
 
 @pytest.fixture(scope="session")
