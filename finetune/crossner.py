@@ -102,9 +102,7 @@ class Variant:
             raise UserError(f"--dapt {folder}: no checkpoint of pretrain.dapt ({RECORD} does not "
                             "say so); make it with python -m pretrain.dapt")  # fmt: skip
         if "results" not in record:
-            raise UserError(
-                f"--dapt {folder}: its training is not finished; give its command again"
-            )
+            raise UserError(f"--dapt {folder}: not finished; give the command that makes it again")
         return cls(folder, record["domain"], settings["masking"], settings["level"],
                    settings["fraction"])  # fmt: skip
 

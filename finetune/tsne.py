@@ -83,7 +83,7 @@ def _draw(options: argparse.Namespace) -> None:
 
 def _panel(model: str, rows: Sequence[Sentence], points: int, seed: int) -> tuple[Any, list[str]]:
     import numpy as np
-    from sklearn.manifold import TSNE  # type: ignore[import-untyped]
+    from sklearn.manifold import TSNE
 
     from pretrain.data import quiet_libraries
 
