@@ -6,12 +6,14 @@ import json
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
 
+import torch
 from transformers import (
     AutoConfig,
     AutoModelForMaskedLM,
@@ -32,6 +34,9 @@ from pretrain.loglines import LogLines
 from pretrain.masking import Masker
 
 _LOGGER = logging.getLogger("nerbert")
+_HEADS = ("cls", "lm_head")
+"""Where models keep a language-model head that is one module."""
+
 _KIND = {"prediction_loss_only": True, "label_names": ["labels"]}
 
 
@@ -44,10 +49,42 @@ class _Finite(TrainerCallback):
                                "--learning-rate")  # fmt: skip
 
 
+@contextmanager
+def hidden_only(model: Any, hidden: torch.Tensor) -> Iterator[bool]:
+    """Lets the language-model head see hidden positions alone: the others have no loss.
+
+    Of a batch it is most of the work, and of the memory, to score every sub-word of the vocabulary.
+
+    Args:
+        model: with its head, or what a trainer wraps it in.
+        hidden: positions, shape (batch, length).
+
+    Yields:
+        Whether it does: heads of some models are in several pieces, and see everything.
+    """
+    inner = getattr(model, "module", model)
+    head = next((getattr(inner, name) for name in _HEADS if hasattr(inner, name)), None)
+    if head is None:
+        yield False
+        return
+    handle = head.register_forward_pre_hook(lambda _, args: (args[0][hidden], *args[1:]))
+    try:
+        yield True
+    finally:
+        handle.remove()
+
+
 class _Trainer(Trainer):
     """transformers' Trainer with our card."""
 
     card = ""
+
+    def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Mean loss of the hidden sub-words."""
+        hidden = inputs["labels"].ne(data.IGNORED)
+        with hidden_only(model, hidden) as alone:
+            labels = inputs["labels"][hidden] if alone else inputs["labels"]
+            return super().compute_loss(model, {**inputs, "labels": labels}, *args, **kwargs)
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """Writes our card where transformers would write its own, before a push to the hub."""

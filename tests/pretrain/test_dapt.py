@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 from domain import write_sentences
 from toy import QUICK
 from transformers import AutoModelForMaskedLM, AutoTokenizer
@@ -13,7 +14,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from finetune.conll import Sentence
 from finetune.tagger import Tagger
 from pipeline.errors import UserError
-from pretrain import blocks, dapt
+from pretrain import blocks, dapt, mlm
 from pretrain.config import recipe_names
 from pretrain.data import IGNORED
 from pretrain.masking import Masker
@@ -215,3 +216,17 @@ def test_first_loss_is_that_of_chance(adapted):
     record = losses(adapted)
     vocabulary = len(AutoTokenizer.from_pretrained(adapted))
     assert record[1] == pytest.approx(math.log(vocabulary), rel=0.05)
+
+
+def test_a_head_that_sees_hidden_positions_alone_has_the_same_loss(corpus, adapted, tmp_path):
+    tokenizer, found = stream(blocks.load(str(corpus), str(tmp_path)), adapted, range(40))
+    batch = Masker(tokenizer, "span", 0.3, seed=1)([found[index] for index in range(4)])
+    model = AutoModelForMaskedLM.from_pretrained(adapted).eval()
+    whole = model(**batch)
+    hidden = batch["labels"].ne(IGNORED)
+    with mlm.hidden_only(model, hidden) as alone:
+        assert alone
+        part = model(**{**batch, "labels": batch["labels"][hidden]})
+    assert torch.isclose(part.loss, whole.loss)
+    assert torch.allclose(part.logits, whole.logits[hidden], atol=1e-5)
+    assert model(**batch).logits.shape == whole.logits.shape
