@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
+from finetune import span_head
 from finetune.crf import CRF
 from pretrain.data import IGNORED
 from pretrain.evaluation import best_label
@@ -70,7 +71,7 @@ class CrfHead:
 
     def loss(self, outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
         """Negative log likelihood over labelled sub-words of the step; see `token_loss`."""
-        emissions, tags, mask = _packed(outputs.logits.float(), labels)
+        emissions, tags, mask = packed(outputs.logits.float(), labels)
         total = -self._crf(emissions, tags, mask).sum()
         items = mask.sum() if num_items_in_batch is None else num_items_in_batch
         loss: Tensor = total / torch.as_tensor(items, device=total.device).clamp(min=1)
@@ -79,7 +80,7 @@ class CrfHead:
     def best(self, logits: Tensor, labels: Any) -> Tensor:
         """Label id at each first sub-word, (batch, length), by the best path."""
         gold = labels[0] if isinstance(labels, tuple | list) else labels
-        emissions, _, mask = _packed(logits.float(), gold)
+        emissions, _, mask = packed(logits.float(), gold)
         found = torch.zeros_like(gold)
         paths = [tag for path in self._crf.decode(emissions, mask) for tag in path]
         found[gold.ne(IGNORED)] = torch.tensor(paths, device=gold.device, dtype=gold.dtype)
@@ -99,7 +100,7 @@ class CrfHead:
         return path, marginals[range(len(path)), path].tolist()
 
 
-def _packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """First sub-words moved together: emissions (rows, words, tags), tags and mask (rows, words).
 
     Rows without a first sub-word are left out.
@@ -113,19 +114,27 @@ def _packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return emissions, labels.gather(1, order), mask
 
 
-def head_of(model: PreTrainedModel) -> LinearHead | CrfHead:
+def head_of(model: PreTrainedModel) -> LinearHead | CrfHead | span_head.SpanHead:
     """The head that the model was made with."""
+    if span_head.has_three_heads(model):
+        return span_head.SpanHead(model)
     return CrfHead(model) if hasattr(model, "crf") else LinearHead()
 
 
-def load_crf(model: PreTrainedModel, folder: str) -> None:
-    """Gives a loaded model the CRF that its checkpoint holds, if it holds one."""
-    if getattr(model.config, "tag_head", "linear") != "crf":
+def load_head(model: PreTrainedModel, folder: str) -> None:
+    """Gives a loaded tagger the CRF, or the span heads, that its checkpoint holds beside."""
+    kind = getattr(model.config, "tag_head", "linear")
+    if kind == "crf":
+        CrfHead.add(model)
+        module, prefix = model.get_submodule("crf"), _PREFIX
+    elif kind == span_head.NAME:
+        span_head.add_heads(model)
+        module, prefix = model.get_submodule("classifier"), "classifier."
+    else:
         return
-    CrfHead.add(model)
     file = cached_file(folder, "model.safetensors")
     assert file is not None
     weights = load_file(file)
-    state = {name.removeprefix(_PREFIX): value for name, value in weights.items()
-             if name.startswith(_PREFIX)}  # fmt: skip
-    model.get_submodule("crf").load_state_dict(state)
+    state = {name.removeprefix(prefix): value for name, value in weights.items()
+             if name.startswith(prefix)}  # fmt: skip
+    module.load_state_dict(state)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from pretrain.tagging import tag_names
+from finetune.span_head import scores_of
 
 OVERLAP = 32
 """Sub-words that neighbouring windows share."""
@@ -75,10 +75,12 @@ class WordTagger:
     def logits(self, texts: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float32]]:
         """Score of each tag for each word, (words, tags), one array a text.
 
+        With span heads the scores of starts and ends stand beside those of the tags.
+
         A word in two windows is taken from the one in which it has more context. A word without
         sub-words is sure to be the first tag, O.
         """
-        size = self._model.config.hidden_size if self._hidden else len(tag_names(self._model))
+        size = self._model.config.hidden_size if self._hidden else scores_of(self._model)
         results = [np.full((len(words), size), -_SURE, np.float32) for words in texts]
         context = [np.full(len(words), -1) for words in texts]
         for rows in results:

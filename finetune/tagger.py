@@ -24,7 +24,7 @@ from finetune import bilstm
 from finetune.config import FitSettings
 from finetune.conll import Sentence
 from finetune.entities import Entity
-from finetune.heads import CrfHead, LinearHead, head_of, load_crf
+from finetune.heads import CrfHead, LinearHead, head_of, load_head
 from finetune.labelmaps import nearest
 from finetune.metrics import strict_scores
 from finetune.prediction import WordTagger
@@ -91,15 +91,15 @@ class Tagger:
         tokenizer, model = self._fresh([*first, *train], labels)
         head = CrfHead.add(model) if settings.head == "crf" else LinearHead()
 
-        def features(rows: Sequence[Sentence], name: str) -> PieceFeatures:
-            return _features(rows, labels, tokenizer, settings.max_subwords, name)
+        def pieces(rows: Sequence[Sentence], name: str) -> PieceFeatures:
+            return features(rows, labels, tokenizer, settings.max_subwords, name)
 
         optimizer: Any = None
         if first:
             source = replace(settings, epochs=settings.source_epochs, least_steps=0)
-            done = _trained(model, head, labels, source, {"train": features(first, "source")})
+            done = _trained(model, head, labels, source, {"train": pieces(first, "source")})
             optimizer = done.optimizer.optimizer  # type: ignore[union-attr]  # accelerate's wrapper
-        splits = {name: features(rows, name)
+        splits = {name: pieces(rows, name)
                   for name, rows in (("train", train), ("dev", held)) if rows}  # fmt: skip
         trainer = _trained(model, head, labels, settings, splits, optimizer)
         self.history = list(trainer.state.log_history)
@@ -172,7 +172,7 @@ class Tagger:
         first, *others = tagging.tag_names(model)
         if first != "O" or not all(name[:2] in ("B-", "I-") for name in others):
             raise UserError(f"{folder}: its labels are not O, B-, I-; fine-tune it first")
-        load_crf(model, folder)
+        load_head(model, folder)
         tagger._set(model, tokenizer)
         return tagger
 
@@ -216,7 +216,7 @@ def _trained(
     return trainer
 
 
-def _features(rows: Sequence[Sentence], labels: LabelSet, tokenizer: Any, max_subwords: int,
+def features(rows: Sequence[Sentence], labels: LabelSet, tokenizer: Any, max_subwords: int,
               where: str) -> PieceFeatures:  # fmt: skip
     """Sentences as the Trainer takes them."""
     position = {tag: index for index, tag in enumerate(labels.tags)}

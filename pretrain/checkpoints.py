@@ -65,7 +65,7 @@ class Output:
             if self._folder.is_dir() and any(self._folder.iterdir()):
                 raise UserError(f"{self._folder}: holds something else; give an empty --output")
             return None
-        whole = [path for path in self._folder.glob("checkpoint-*") if _is_whole(path)]
+        whole = [path for path in self._folder.glob("checkpoint-*") if is_whole(path)]
         if not whole:  # nothing was learnt that other settings could spoil
             return None
         self._check_same(found, self._folder)
@@ -91,7 +91,7 @@ class Output:
 
     def _check_checkpoint(self, path: Path, tags: Sequence[str] | None) -> None:
         """Raises when a checkpoint is not whole, or of another corpus or view."""
-        if not _is_whole(path):
+        if not is_whole(path):
             raise UserError(
                 f"--resume-from-checkpoint {path}: no whole checkpoint (no readable "
                 "trainer_state.json); give one of an earlier step"
@@ -129,7 +129,7 @@ class Output:
         temporary.replace(self._folder / RECORD)
 
 
-def _is_whole(checkpoint: Path) -> bool:
+def is_whole(checkpoint: Path) -> bool:
     """Whether a checkpoint was written to its end: the Trainer writes its state last."""
     try:
         json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))

@@ -104,6 +104,12 @@ class PieceFeatures(TorchDataset[Feature]):
         lengths: npt.NDArray[np.int32] = self._pieces[:].column("subwords").to_numpy()
         return lengths
 
+    @property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """Row of the corpus that each piece is of, shape (pieces,)."""
+        rows: npt.NDArray[np.int64] = self._pieces[:].column("row").to_numpy().astype(np.int64)
+        return rows
+
     def __len__(self) -> int:
         return len(self._pieces)
 

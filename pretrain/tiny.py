@@ -49,12 +49,13 @@ def wordpiece_vocabulary(
     return tokenizer.get_vocab()
 
 
-def build(corpus: Dataset, folder: Path) -> None:
+def build(corpus: Dataset, folder: Path, vocabulary: int = VOCABULARY) -> None:
     """Writes a randomly initialised model and its tokenizer.
 
     Args:
         corpus: rows with `tokens`, or with `text`.
         folder: that is written.
+        vocabulary: sub-words, the characters included.
     """
     column = "tokens" if "tokens" in corpus.column_names else "text"
     rows = corpus.select(range(min(len(corpus), _SAMPLE))).select_columns(column)
@@ -64,7 +65,7 @@ def build(corpus: Dataset, folder: Path) -> None:
             batch = rows[start : start + _BATCH][column]
             yield from (row if isinstance(row, str) else " ".join(row) for row in batch)
 
-    tokenizer = BertTokenizer(vocab=wordpiece_vocabulary(texts), do_lower_case=False)
+    tokenizer = BertTokenizer(vocab=wordpiece_vocabulary(texts, vocabulary), do_lower_case=False)
     config = BertConfig(
         vocab_size=len(tokenizer), hidden_size=HIDDEN, num_hidden_layers=LAYERS,
         num_attention_heads=HEADS, intermediate_size=4 * HIDDEN,
