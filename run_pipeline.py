@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pipeline import config, domain_plan, files, flags, progress, stages
@@ -94,7 +95,7 @@ def _corpus(options: argparse.Namespace, runner: Runner) -> tuple[str, Work]:
     """Checks the input of a corpus; where it goes, and the work."""
     settings = flags.settings_from(options)
     if runner.is_dataflow:
-        stages.check_remote(settings)
+        stages.check_remote(stages.paths_of(settings))
     if not runner.is_local:
         settings = stages.with_absolute_paths(settings)
     plan = stages.plan(settings)
@@ -118,6 +119,16 @@ def _corpus(options: argparse.Namespace, runner: Runner) -> tuple[str, Work]:
 def _domain(options: argparse.Namespace, runner: Runner) -> tuple[str, Work]:
     """The same for a domain corpus."""
     settings = flags.domain_settings_from(options)
+    if runner.template is not None:
+        raise UserError("--template_location: a domain corpus takes two jobs, the second of which "
+                        "needs the first one's output; run it without a template")  # fmt: skip
+    if runner.is_dataflow:
+        stages.check_remote({"--documents": (settings.documents,), "--output": (settings.output,),
+                             "--exclude": settings.exclude})  # fmt: skip
+    if not runner.is_local:
+        settings = replace(settings, documents=files.absolute(settings.documents),
+                           output=files.absolute(settings.output),
+                           exclude=tuple(map(files.absolute, settings.exclude)))  # fmt: skip
     plan = domain_plan.plan(settings)
 
     def work() -> str:

@@ -7,7 +7,7 @@ corpus    documents, entities        -> examples/, corpus/
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
@@ -59,21 +59,26 @@ class Settings:
         check_share("--max-set-aside", self.max_set_aside)
 
 
-def check_remote(settings: Settings) -> None:
+def check_remote(named: Mapping[str, Sequence[str]]) -> None:
     """Whether machines elsewhere can read and write all files.
+
+    Args:
+        named: flag -> paths.
 
     Raises:
         UserError: a file is on the local disk.
     """
-    named = {
-        "--dump": settings.dumps, "--output": (settings.output,),
-        "--types": settings.resolve.types, "--exclude": settings.select.exclude,
-    }  # fmt: skip
     for flag, paths in named.items():
         for path in paths:
             if not files.is_remote(path):
                 raise UserError(f"{flag} {path}: Dataflow's workers do not see this disk; "
                                 "give a gs:// path")  # fmt: skip
+
+
+def paths_of(settings: Settings) -> dict[str, tuple[str, ...]]:
+    """The paths that flags of a run name."""
+    return {"--dump": settings.dumps, "--output": (settings.output,),
+            "--types": settings.resolve.types, "--exclude": settings.select.exclude}  # fmt: skip
 
 
 def with_absolute_paths(settings: Settings) -> Settings:

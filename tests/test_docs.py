@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from finetune import demo, evaluate, matrix, predict, tsne
+from finetune import crossner, demo, dual, evaluate, matrix, overlap, predict, tsne
 from ontology.entities import EntityTable
 from pipeline import flags
 from pipeline.runner import unknown_beam_flags
-from pretrain import launch
+from pretrain import dapt, launch
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -35,9 +35,10 @@ def test_tagged_sentence_is_of_the_demo(demo):
 
 
 DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in
-             ("data-format", "running", "pretraining", "finetuning")))  # fmt: skip
-PARSERS = [flags.parser(""), launch.parser(),
-           *(module.parser() for module in (demo, evaluate, matrix, predict, tsne))]  # fmt: skip
+             ("data-format", "running", "pretraining", "finetuning", "domains", "dualner")))  # fmt: skip
+PARSERS = [flags.parser(""), flags.parser("", flags.DOMAIN),
+           *(module.parser() for module in
+             (launch, dapt, crossner, demo, dual, evaluate, matrix, overlap, predict, tsne))]  # fmt: skip
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -124,6 +124,8 @@ def test_roots_special_classes_and_contamination(wiki, tmp_path, capsys):
         (["--domain", "music", "--special", "Bannd"], "no class Bannd; did you mean Band?"),
         (["--domain", "music", "--depth", "-1"], "--depth -1: give a number of at least 0"),
         (["--domain", "music", "--exclude", "none.txt"], "--exclude none.txt"),
+        (["--domain", "music", "--runner", "DataflowRunner"], "Dataflow's workers do not see this disk"),
+        (["--domain", "music", "--template_location", "x"], "a domain corpus takes two jobs"),
         (["--domain", "music", "--foo"], "--foo: no flag of ours or Beam's"),
     ],
 )  # fmt: skip
