@@ -92,7 +92,7 @@ class Grid:
         """F1 by setting, pre-training and domain, the published score in brackets."""
         lines = ["F1 (seqeval strict, IOB2) in per cent, in brackets as published.", ""]
         for setting in self._settings:
-            rows = [[setting, *self._domains, "average"]]
+            rows = [[setting, *self._domains, *(["average"] if len(self._domains) > 1 else [])]]
             rows += [self._row_2(setting, name) for name in self._names]
             lines += [*markdown(rows), ""]
         return "\n".join(lines)
@@ -105,6 +105,8 @@ class Grid:
             cells.append(_beside(spread(found), stated))
             ours += [mean(found)] if found else []
             theirs += [stated] if stated is not None else []
+        if len(self._domains) == 1:
+            return [name, *cells]
         whole = len(ours) == len(self._domains)
         average = _beside(cent(mean(ours)), mean(theirs) if theirs else None) if whole else "-"
         return [name, *cells, average]

@@ -1,7 +1,5 @@
 """Two made-up languages that share names: only the first one has labels."""
 
-import json
-
 import numpy as np
 from datasets import Dataset
 
@@ -9,69 +7,50 @@ from finetune.conll import Sentence, write
 from pretrain import tiny
 
 SYLLABLES = ("ka", "lo", "mi", "nu", "pe", "ri", "so", "ta", "ve", "zu")
-ENTITY = {"person": ("spoke", "sang", "slept"), "city": ("shone", "grew", "burned")}
+TYPES = ("person", "city")
+VERBS = {"first": ("spoke", "sang", "slept", "shone"), "second": ("hodil", "pel", "spal", "zaril")}
 FILLERS = ("the", "old", "and", "then", "again")
-RARE = tuple(
-    f"{a}{b}{c}"
-    for a in "bdg"
-    for b in ("ar", "er", "or", "ur")
-    for c in ("as", "es", "is", "os", "us")
-)
-OTHER = {"person": ("hodil", "pel", "spal"), "city": ("zaril", "ros", "gorel")}
+RARE = tuple(f"{a}{b}{c}" for a in "bdg" for b in ("ar", "er", "or", "ur") for c in ("as", "es", "is", "os", "us"))  # fmt: skip
 
 
-def _names(draw, count):
-    return ["".join(draw.choice(SYLLABLES, 3)).capitalize() for _ in range(count)]
-
-
-def _sentences(draw, verbs, names, count, vague=0.0):
-    """FILLER* NAME VERB FILLER*: a name's type shows in the verb behind it, or in the name alone.
-
-    `vague` is the share of sentences in which some other rare word stands there.
-    """
+def _sentences(draw, verbs, names, count):
+    """WORD* FILLER NAME NAME* VERB WORD*: a mention has one to three names of its type."""
     found = []
     for _ in range(count):
-        kind = str(draw.choice(list(verbs)))
-        before = [str(word) for word in draw.choice(FILLERS, int(draw.integers(0, 3)))]
-        after = [str(word) for word in draw.choice(FILLERS, int(draw.integers(1, 3)))]
-        behind = draw.choice(RARE if draw.random() < vague else verbs[kind])
-        words = [*before, str(draw.choice(names[kind])), str(behind), *after]
+        kind = str(draw.choice(TYPES))
+        mention = [str(name) for name in draw.choice(names[kind], int(draw.integers(1, 4)))]
+        before = [str(word) for word in draw.choice(RARE, int(draw.integers(0, 3)))]
+        before += [str(draw.choice(FILLERS))]
+        after = [str(word) for word in draw.choice((*RARE, *FILLERS), int(draw.integers(1, 4)))]
+        words = [*before, *mention, str(draw.choice(verbs)), *after]
         tags = ["O"] * len(words)
         tags[len(before)] = f"B-{kind}"
+        for place in range(len(before) + 1, len(before) + len(mention)):
+            tags[place] = f"I-{kind}"
         found.append(Sentence(words, tags))
     return found
 
 
-def write_world(folder, seed=0, train=400):
+def write_world(folder, seed=0, train=300, text=300, names=15):
     """Two sets, `first` with labels to learn and `second` with other verbs, and an encoder.
 
-    Names in the test set of `second` are new: what they are shows in the verbs alone; what these
-    mean shows in its train text, where the names are those of `first`. The encoder's sub-words are
-    syllables, so that a new name looks like a name; its dropout is high, so that names are not all
-    that a student learns from.
+    In `first` a verb always stands behind a mention, and that is how a model may know where the
+    mention ends. In `second` the verbs are strange to it; but that a name goes on, and which words
+    are names, its tags still say.
     """
     draw = np.random.default_rng(seed)
-    known = {kind: _names(draw, 25) for kind in ENTITY}
-    new = {kind: _names(draw, 40) for kind in ENTITY}
-    for name, verbs, pools, vague in (
-        ("first", ENTITY, (known, known, known), 0.5), ("second", OTHER, (known, new, new), 0.0),
-    ):  # fmt: skip
+    known = {kind: ["".join(draw.choice(SYLLABLES, 3)).capitalize() for _ in range(names)]
+             for kind in TYPES}  # fmt: skip
+    every = []
+    for name, verbs in VERBS.items():
         (folder / name).mkdir(parents=True)
-        for split, names, count in zip(
-            ("train", "dev", "test"), pools, (train, 60, 120), strict=True
+        for split, count in (
+            ("train", train if name == "first" else text),
+            ("dev", 60),
+            ("test", 200),
         ):
-            rows = _sentences(draw, verbs, names, count, vague)
+            rows = _sentences(draw, verbs, known, count)
+            every += [row.tokens for row in rows]
             write(rows, str(folder / name / f"{split}.txt"))
-    syllables = [s.capitalize() for s in SYLLABLES] + [f"x{s}" for s in SYLLABLES]
-    words = [
-        *FILLERS,
-        *RARE,
-        *(verb for kinds in (ENTITY, OTHER) for row in kinds.values() for verb in row),
-    ]
-    corpus = Dataset.from_dict({"tokens": [syllables * 50, words]})
-    tiny.build(corpus, folder / "base", vocabulary=260)
-    path = folder / "base" / "config.json"
-    config = json.loads(path.read_text())
-    config |= {"hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.2}
-    path.write_text(json.dumps(config))
+    tiny.build(Dataset.from_dict({"tokens": every}), folder / "base")
     return folder / "first", folder / "second", folder / "base"
