@@ -23,10 +23,11 @@ from finetune import flags
 from finetune.evaluate import scored_run
 from finetune.runs import ALL, Kept, Run, shots_of
 from finetune.sets import sentences
+from pipeline.domains import LEVELS
 from pipeline.errors import UserError
 from pretrain import commandline
 from pretrain.config import read_recipe, recipe_names, resolve
-from pretrain.dapt import LEVELS, MASKINGS, DaptSettings
+from pretrain.dapt import MASKINGS, DaptSettings
 
 DOMAINS = ("politics", "science", "music", "literature", "ai")
 SETTINGS = ("target", "source-target", "joint")
@@ -43,7 +44,7 @@ FLAGS: dict[str, dict[str, Any]] = {
                  "help": "folders of `run_pipeline.py domain`; pre-trains on them what is missing"},
     "--masking": {"nargs": "+", "choices": MASKINGS, "default": list(MASKINGS),
                   "help": "with --corpus (default: all)"},
-    "--level": {"nargs": "+", "choices": LEVELS, "default": list(LEVELS),
+    "--level": {"nargs": "+", "choices": list(LEVELS), "default": list(LEVELS),
                 "help": "with --corpus (default: all)"},
     "--fraction": {"nargs": "+", "type": float, "default": [1.0], "metavar": "F",
                    "help": "shares of the corpus, with --corpus (default: 1)"},

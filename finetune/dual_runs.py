@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import time
 from functools import cached_property
 from hashlib import blake2b
@@ -16,7 +17,7 @@ from transformers import PreTrainedModel, set_seed
 from finetune import dual_data
 from finetune.dual_config import VARIANTS, DualSettings
 from finetune.dual_data import DualData
-from finetune.dual_training import Best, remove_checkpoints, run_stage, scores_by_language
+from finetune.dual_training import Best, run_stage, scores_by_language
 from finetune.heads import load_head
 from finetune.labelmaps import View
 from finetune.runs import map_text, model_fingerprint, write_json
@@ -99,7 +100,8 @@ class School:
             seconds = round(time.monotonic() - start, 1)
             write_json(done, {"variant": variant, "share": share, "seed": seed, **found,
                               "seconds": seconds, "versions": versions()})  # fmt: skip
-            remove_checkpoints(folder)
+            for path in folder.glob("checkpoint-*"):
+                shutil.rmtree(path)
             _LOGGER.info("%s", f"{variant}, {share:.0%} of the labels, seed {seed}: mean F1 "
                                f"{found['mean_f1']:.4f} in {seconds:.0f} s")  # fmt: skip
         result: Result = json.loads(done.read_text(encoding="utf-8"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -271,12 +270,6 @@ def run_stage(
         history = [line for line in trainer.state.log_history if "eval_f1" in line]
     model.load_state_dict(trainer.best.state)
     return trainer.best, history
-
-
-def remove_checkpoints(folder: Path) -> None:
-    """What a finished stage needs no more."""
-    for path in folder.glob("checkpoint-*"):
-        shutil.rmtree(path)
 
 
 def _arguments(

@@ -16,7 +16,7 @@ from ontology.categories import ENTITY
 from ontology.classes import ClassTree
 from ontology.entities import NO_CLASS, EntityTable
 from pipeline.corpus import DOCUMENT_COLUMNS
-from pipeline.domains import MISC, DomainSettings
+from pipeline.domains import LEVELS, MISC, DomainSettings
 from pipeline.filters import Contamination
 from pipeline.labelling import Ints, Labelling, Sentences, sentences_of
 from pipeline.site import ARTICLE
@@ -42,12 +42,6 @@ COLUMNS = pa.schema([
 
 READ = ("namespace", "redirect", "categories", *DOCUMENT_COLUMNS)
 """Columns of a document that are read."""
-
-LEVELS = ("domain", "entity", "task", "integrated")
-"""Views of a domain corpus: all sentences; those of a column; entity, then task twice.
-
-Source: Liu et al. 2021 (CrossNER), arXiv:2012.04373, section 3.1.
-"""
 
 
 @dataclass
@@ -242,10 +236,9 @@ def summed(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def level_sizes(counts: dict[str, int]) -> dict[str, dict[str, float]]:
-    """Sentences, tokens and share of the domain's tokens, of each of LEVELS."""
+    """Sentences, tokens and share of the domain's tokens, of each level."""
     sizes: dict[str, dict[str, float]] = {}
-    for level, pieces in (("domain", ("domain",)), ("entity", ("entity",)), ("task", ("task",)),
-                          ("integrated", ("entity", "task", "task"))):  # fmt: skip
+    for level, pieces in LEVELS.items():
         sentences, tokens = (sum(counts.get(f"{piece} {what}", 0) for piece in pieces)
                              for what in ("sentences", "tokens"))  # fmt: skip
         share = tokens / counts["domain tokens"] if counts.get("domain tokens") else 0.0

@@ -19,6 +19,14 @@ MISC = "misc"
 """Type of a mention whose class has none of the domain's types."""
 
 
+LEVELS = {"domain": ("domain",), "entity": ("entity",), "task": ("task",),
+          "integrated": ("entity", "task", "task")}  # fmt: skip
+"""Views of a domain corpus, and the flags whose sentences each holds; `domain` flags all.
+
+Source: Liu et al. 2021 (CrossNER), arXiv:2012.04373, section 3.1.
+"""
+
+
 @dataclass(frozen=True)
 class Domain:
     """A domain's definition.

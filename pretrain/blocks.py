@@ -16,14 +16,8 @@ from datasets import Dataset, load_dataset
 from torch.utils.data import Dataset as TorchDataset
 from transformers import PreTrainedTokenizerFast
 
+from pipeline.domains import LEVELS
 from pipeline.errors import UserError
-
-LEVELS = {"domain": (None,), "entity": ("entity",), "task": ("task",),
-          "integrated": ("entity", "task", "task")}  # fmt: skip
-"""Level -> columns whose sentences it holds, one after the other; None for all.
-
-Source: Liu et al. 2021 (CrossNER), arXiv:2012.04373, section 3.1.
-"""
 
 HELD_OUT = 0.01
 """Share of the sentences that perplexity is measured on."""
@@ -83,18 +77,17 @@ def rows_of(corpus: Dataset, level: str, where: str) -> tuple[Ints, Ints]:
 
     Args:
         corpus: of `load`.
-        level: of `LEVELS`.
+        level: of `pipeline.domains.LEVELS`.
         where: folder, for messages.
 
     Raises:
         UserError: the level is empty.
     """
-    columns = {name: np.array(corpus.with_format("numpy")[name][:], bool)
-               for name in set(LEVELS[level]) - {None}}  # fmt: skip
+    columns = {"domain": np.ones(len(corpus), bool)}
+    for name in set(LEVELS[level]) - set(columns):
+        columns[name] = np.array(corpus.with_format("numpy")[name][:], bool)
     held = np.random.default_rng(0).random(len(corpus)) < HELD_OUT
-    chosen = [np.flatnonzero(np.ones(len(corpus), bool) if name is None else columns[name])
-              for name in LEVELS[level]]  # fmt: skip
-    rows = np.concatenate(chosen)
+    rows = np.concatenate([np.flatnonzero(columns[name]) for name in LEVELS[level]])
     if len(np.unique(rows)) < 2:
         raise UserError(
             f"{where}: level {level} has {len(rows)} sentences; take another --level, or make the "

@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.domains import LEVELS
 from pipeline.errors import UserError
 from pretrain import commandline, config
 
-LEVELS = ("domain", "entity", "task", "integrated")
 MASKINGS = ("token", "span")
+"""Ways to choose what is hidden: each sub-word by itself, or moved together by `span_mask`."""
 
 FLAGS: dict[str, dict[str, Any]] = {
     "--corpus": {"required": True, "metavar": "DIR",
@@ -31,7 +32,7 @@ FLAGS: dict[str, dict[str, Any]] = {
                           "(default: paper)"},
     "--base-model": {"metavar": "MODEL",
                      "help": "name on the hub, folder, or `tiny`: made from the corpus"},
-    "--level": {"choices": LEVELS, "help": "sentences that are learnt (default: integrated)"},
+    "--level": {"choices": list(LEVELS), "help": "sentences that are learnt (default: integrated)"},
     "--masking": {"choices": MASKINGS, "help": "what is hidden (default: span)"},
     "--rate": {"type": float, "metavar": "R", "help": "share of the sub-words that is hidden"},
     "--fraction": {"type": float, "nargs": "+", "metavar": "F",
@@ -54,7 +55,7 @@ class DaptSettings(config.Settings):
     Source: Liu et al. 2021 (CrossNER), arXiv:2012.04373, section 3.2; Gururangan et al. 2020.
 
     Attributes:
-        level: sentences that are learnt, of `LEVELS`.
+        level: sentences that are learnt, of `pipeline.domains.LEVELS`.
         masking: of `MASKINGS`.
         rate: share of the sub-words that is hidden.
         fraction: share of the blocks that is learnt.

@@ -50,10 +50,6 @@ def span_mask(mask: Bools) -> Bools:
     return result
 
 
-MASKINGS = ("token", "span")
-"""Ways to choose what is hidden: each sub-word by itself, or moved together by `span_mask`."""
-
-
 class Masker:
     """Makes batches for masked language modelling.
 
@@ -70,7 +66,7 @@ class Masker:
 
         Args:
             tokenizer: whose special sub-words are never hidden.
-            masking: of `MASKINGS`.
+            masking: of `pretrain.dapt.MASKINGS`.
             rate: share of the sub-words.
             seed: of the draws.
         """
@@ -91,7 +87,10 @@ class Masker:
             attention[row, :length] = 1
             generator = np.random.default_rng((self._seed, *block.key))
             draws[:, row, :length] = generator.random((3, length))
-        hidden = (draws[0] < self._rate) & (attention == 1) & ~np.isin(ids, self._special)
+        text = (attention == 1) & ~np.isin(ids, self._special)
+        hidden = (draws[0] < self._rate) & text
+        if not hidden.any():  # a batch of a few words: there must be something to guess
+            hidden.flat[np.where(text, draws[0], 2).argmin()] = True
         if self._masking == "span":
             hidden = span_mask(hidden)
         labels = np.where(hidden, ids, IGNORED)

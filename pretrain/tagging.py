@@ -82,6 +82,8 @@ def load_model(
         )  # fmt: skip
     except (OSError, ValueError) as error:
         raise _no_model(base_model, error) from error
+    if hasattr(model.config, "tag_head"):  # a CRF, or span heads, that stay behind
+        model.config.tag_head = "linear"
     longest = getattr(model.config, "max_position_embeddings", max_subwords)
     if longest < max_subwords:
         raise UserError(f"--max-subwords {max_subwords}: {base_model} takes {longest} or fewer")

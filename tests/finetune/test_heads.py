@@ -70,3 +70,8 @@ def test_tagger_with_a_crf(base, tmp_path):
     assert isinstance(again._model.crf, CRF)
     plain = AutoModelForTokenClassification.from_pretrained(tmp_path / "crf")
     assert plain.num_labels == 5
+    # Another head in its place: the CRF stays behind.
+    other = Tagger(str(tmp_path / "crf"), QUICK).fit(rows(48), rows(12, 48))
+    other.save(str(tmp_path / "linear"))
+    assert Tagger.load(str(tmp_path / "linear")).predict(text) == other.predict(text)
+    assert not hasattr(other._model, "crf")

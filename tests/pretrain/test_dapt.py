@@ -13,6 +13,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from finetune.conll import Sentence
 from finetune.tagger import Tagger
+from pipeline.domains import LEVELS
 from pipeline.errors import UserError
 from pretrain import blocks, dapt, mlm
 from pretrain.config import recipe_names
@@ -93,7 +94,7 @@ def test_levels_are_views_and_share_what_is_held_out(corpus, tmp_path):
     loaded = blocks.load(str(corpus), str(tmp_path))
     flags = {name: np.flatnonzero(loaded[name]) for name in ("entity", "task")}
     held = {}
-    for level in blocks.LEVELS:
+    for level in LEVELS:
         train, held[level] = blocks.rows_of(loaded, level, "c")
         assert not set(train) & set(held[level])
         assert len(held[level])
@@ -230,3 +231,12 @@ def test_a_head_that_sees_hidden_positions_alone_has_the_same_loss(corpus, adapt
     assert torch.isclose(part.loss, whole.loss)
     assert torch.allclose(part.logits, whole.logits[hidden], atol=1e-5)
     assert model(**batch).logits.shape == whole.logits.shape
+
+
+def test_a_few_words_have_something_to_guess(adapted):
+    tokenizer = AutoTokenizer.from_pretrained(adapted)
+    ids = np.array(tokenizer("lada").input_ids)
+    for number in range(20):
+        labels = Masker(tokenizer, "span", 0.01, seed=1)([blocks.Block((0, number), ids)])["labels"]
+        assert (labels != IGNORED).sum() == 1
+        assert labels[0, 0] == labels[0, -1] == IGNORED
