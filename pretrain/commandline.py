@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pipeline.errors import UserError
+from pretrain.config import BadLossError
 
 
 def parser(
@@ -42,7 +43,8 @@ def run(work: Callable[[], None], output: str = "") -> int:
         output: folder that the same command goes on from, if any.
 
     Returns:
-        Exit code: 2 for bad input, 1 where the system refuses, 130 after Ctrl-C, else 0.
+        Exit code: 2 for bad input, 1 where the system refuses or the loss is no number, 130 after
+        Ctrl-C, else 0.
     """
     try:
         work()
@@ -50,6 +52,9 @@ def run(work: Callable[[], None], output: str = "") -> int:
         if is_first():
             print(error, file=sys.stderr)
         return 2
+    except BadLossError as error:
+        print(error, file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         again = f"; the same command goes on from {output}" if output else ""
         print(f"Stopped{again}.", file=sys.stderr)

@@ -65,11 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if commandline.is_first():
             print(summary)
 
-    try:
-        return commandline.run(work, options.output)
-    except config.BadLossError as error:
-        print(error, file=sys.stderr)
-        return 1
+    return commandline.run(work, options.output)
 
 
 if __name__ == "__main__":
