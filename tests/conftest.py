@@ -2,8 +2,13 @@ import logging
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 from runs import run
+
+# Times are not asserted: machines are noisy, and the first call of torch is slow.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("NERBERT_SHARED", ROOT.parent / "shared"))
