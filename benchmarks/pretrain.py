@@ -23,15 +23,22 @@ from datasets import disable_progress_bars
 from torch.utils.data import DataLoader
 from transformers import BertConfig, BertForTokenClassification, PrinterCallback
 
-from pretrain import arguments, data, tagging, tiny
-from pretrain.batches import LengthBatches
-from pretrain.config import TINY, PretrainSettings
-from pretrain.corpus import Corpus
-from pretrain.pieces import measured
+from nerbert.corpus import Corpus
+from pretrain import models as tagging
+from pretrain import session as arguments
+from pretrain import tiny
+from pretrain.settings import TINY, PretrainSettings
+from pretrain.tagging import features as data
+from pretrain.tagging.pieces import measured
+from pretrain.trainer import LengthBatches
 
 SUBWORDS, BATCH, TAGS = 128, 960, 631
-SMALL = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4,
-         "intermediate_size": 1024}  # fmt: skip
+SMALL = {
+    "hidden_size": 256,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 1024,
+}
 ON_GPU = torch.cuda.is_available()
 
 
@@ -61,17 +68,25 @@ def train(steps: int, micro_batch: int, flags: Sequence[str]) -> dict[str, float
     """Rates of training the model with random weights."""
     config = BertConfig(vocab_size=28996, num_labels=TAGS, **({} if ON_GPU else SMALL))
     with tempfile.TemporaryDirectory() as folder:
-        training = {"max_steps": steps, "logging_steps": 1, "eval_strategy": "no",
-                    "save_strategy": "no", "load_best_model_at_end": False,
-                    "per_device_train_batch_size": micro_batch}  # fmt: skip
+        training = {
+            "max_steps": steps,
+            "logging_steps": 1,
+            "eval_strategy": "no",
+            "save_strategy": "no",
+            "load_best_model_at_end": False,
+            "per_device_train_batch_size": micro_batch,
+        }
         settings = PretrainSettings(corpus="", output=folder, batch_size=BATCH, training=training)
         args, _ = arguments.training_arguments(settings, flags)
         pieces = RandomPieces(BATCH * steps, config.vocab_size)
         arguments.spread(args, BATCH, len(pieces))
         trainer = tagging.TaggingTrainer(
-            model=BertForTokenClassification(config), args=args, batch_size=BATCH,
-            data_collator=data.Collator(0), train_dataset=pieces,
-        )  # fmt: skip
+            model=BertForTokenClassification(config),
+            args=args,
+            batch_size=BATCH,
+            data_collator=data.Collator(0),
+            train_dataset=pieces,
+        )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
         logs = [line for line in trainer.state.log_history if "subwords_per_s" in line]
@@ -99,8 +114,9 @@ def load(corpus_folder: str, base_model: str, workers: int, passes: int) -> dict
 
 def _load(features: data.PieceFeatures, workers: int, passes: int) -> dict[str, float]:
     batches = LengthBatches(features.lengths, 96 if len(features) < 50 * BATCH else BATCH)
-    loader = DataLoader(features, batch_sampler=batches, collate_fn=data.Collator(0),
-                        num_workers=workers)  # fmt: skip
+    loader = DataLoader(
+        features, batch_sampler=batches, collate_fn=data.Collator(0), num_workers=workers
+    )
     seen = subwords = padded = 0
     start = time.perf_counter()
     for _ in range(passes):
@@ -109,8 +125,11 @@ def _load(features: data.PieceFeatures, workers: int, passes: int) -> dict[str, 
             subwords += int(batch["attention_mask"].sum())
             padded += batch["attention_mask"].numel()
     elapsed_s = time.perf_counter() - start
-    return {"pieces_per_s": seen / elapsed_s, "subwords_per_s": subwords / elapsed_s,
-            "padding": 1 - subwords / padded}  # fmt: skip
+    return {
+        "pieces_per_s": seen / elapsed_s,
+        "subwords_per_s": subwords / elapsed_s,
+        "padding": 1 - subwords / padded,
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -131,12 +150,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     device = torch.cuda.get_device_name() if ON_GPU else "CPU"
     name = "BERT-base" if ON_GPU else "4 layers of 256"
     utilisation = f", MFU {model['mfu']:.1%}" if "mfu" in model else ""
-    print(f"model    {name} on {device}, {BATCH} x {SUBWORDS} a step: "
-          f"{model['subwords_per_s']:,.0f} sub-words/s{utilisation}")  # fmt: skip
+    print(
+        f"model    {name} on {device}, {BATCH} x {SUBWORDS} a step: "
+        f"{model['subwords_per_s']:,.0f} sub-words/s{utilisation}"
+    )
     print(f"measure  {loader['measured_per_s']:,.0f} sentences/s, once, one process")
-    print(f"loader   {options.workers} worker(s): {loader['pieces_per_s']:,.0f} pieces/s, "
-          f"{loader['subwords_per_s']:,.0f} sub-words/s, padding {loader['padding']:.1%}; "
-          f"{loader['subwords_per_s'] / model['subwords_per_s']:.1f} times the model")  # fmt: skip
+    print(
+        f"loader   {options.workers} worker(s): {loader['pieces_per_s']:,.0f} pieces/s, "
+        f"{loader['subwords_per_s']:,.0f} sub-words/s, padding {loader['padding']:.1%}; "
+        f"{loader['subwords_per_s'] / model['subwords_per_s']:.1f} times the model"
+    )
     if options.json:
         rows = {"device": device, "model": model, "loader": loader}
         options.json.write_text(json.dumps(rows, indent=1) + "\n")

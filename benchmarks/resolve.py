@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ontology.classes import ClassTree
-from ontology.entities import EntityTable, PageFacts, TypeFacts
+from ontology.entity_table import EntityTable, PageFacts, TypeFacts
 from ontology.titles import title_keys
 
 _CHUNK = 500_000
@@ -35,14 +35,17 @@ def generated_titles(start: int, stop: int) -> pa.StringArray:
 def generated_facts(titles: int, seed: int = 0) -> tuple[PageFacts, TypeFacts]:
     """Pages, redirects to pages, to redirects and in circles; types of most pages."""
     draw = np.random.default_rng(seed)
-    keys = np.concatenate([
-        title_keys(generated_titles(n, min(n + _CHUNK, titles))) for n in range(0, titles, _CHUNK)
-    ])  # fmt: skip
+    keys = np.concatenate(
+        [title_keys(generated_titles(n, min(n + _CHUNK, titles))) for n in range(0, titles, _CHUNK)]
+    )
     pages = int(titles * _PAGES)
     targets = np.zeros(titles, np.uint64)
     chained = draw.random(titles - pages) < 0.05  # to another redirect: chains and circles
-    leads_to = np.where(chained, draw.integers(pages, titles, titles - pages),
-                        draw.integers(0, pages, titles - pages))  # fmt: skip
+    leads_to = np.where(
+        chained,
+        draw.integers(pages, titles, titles - pages),
+        draw.integers(0, pages, titles - pages),
+    )
     targets[pages:] = keys[leads_to]
     boxed = np.full(titles, -1, np.int32)
     boxed[:pages] = np.where(draw.random(pages) < 0.3, draw.integers(0, len(_CLASSES), pages), -1)
@@ -91,9 +94,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         table.save(folder)
         size = sum(path.stat().st_size for path in Path(folder).iterdir())
         numbers = {
-            "titles": options.titles, "entities": len(table.classes), "megabytes": size / 1e6,
-            "facts_mib": before_mib, "build_mib": built_mib, "build_cpu_s": built_s,
-        }  # fmt: skip
+            "titles": options.titles,
+            "entities": len(table.classes),
+            "megabytes": size / 1e6,
+            "facts_mib": before_mib,
+            "build_mib": built_mib,
+            "build_cpu_s": built_s,
+        }
         del pages, types, table
         table = EntityTable.open(folder)
         table.lookup_keys(np.asarray(table.keys))  # read it once

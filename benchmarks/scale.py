@@ -42,13 +42,16 @@ def main(argv: Sequence[str] | None = None) -> None:
                 command += ["--output", output, "--workers", str(workers)]
                 for stage in STAGES:
                     rows[f"{times}x, {workers} worker(s), {stage}"] = {
-                        "megabytes": megabytes, **measured([*command, "--stage", stage])
-                    }  # fmt: skip
+                        "megabytes": megabytes,
+                        **measured([*command, "--stage", stage]),
+                    }
             dump.unlink()
     print(f"{'run':32}{'MB XML':>9}{'CPU s':>9}{'wall s':>9}{'peak MiB':>10}")
     for name, row in rows.items():
-        print(f"{name:32}{row['megabytes']:9.1f}{row['cpu_s']:9.1f}{row['wall_s']:9.1f}"
-              f"{row['peak_mib']:10.0f}")  # fmt: skip
+        print(
+            f"{name:32}{row['megabytes']:9.1f}{row['cpu_s']:9.1f}{row['wall_s']:9.1f}"
+            f"{row['peak_mib']:10.0f}"
+        )
     for stage in STAGES:
         small, large = (
             rows[f"1x, 1 worker(s), {stage}"],
@@ -56,8 +59,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
         two = rows[f"{options.times}x, 2 worker(s), {stage}"]
         more, faster = large["peak_mib"] / small["peak_mib"], large["wall_s"] / two["wall_s"]
-        print(f"{stage:10} memory at {options.times}x / 1x: {more:.3f}; two workers: {faster:.2f} "
-              "times as fast")  # fmt: skip
+        print(
+            f"{stage:10} memory at {options.times}x / 1x: {more:.3f}; two workers: {faster:.2f} "
+            "times as fast"
+        )
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
 

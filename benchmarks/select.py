@@ -16,14 +16,16 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.resolve import generated_facts
+from nerbert import parts
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
-from ontology.entities import EntityTable
-from pipeline import corpus, filters, parts
-from pipeline.config import SelectSettings
-from pipeline.documents import SCHEMA, to_batch
-from pipeline.labelling import COLUMNS, Labelling, sentences_of
-from pipeline.wikitext import Anchor
+from ontology.entity_table import EntityTable
+from pipeline.labels import examples as corpus
+from pipeline.labels import filters
+from pipeline.labels.mentions import COLUMNS, Labelling, sentences_of
+from pipeline.settings import SelectSettings
+from pipeline.stages.documents import SCHEMA, to_batch
+from pipeline.wikitext.render import Anchor
 
 ENGLISH_SENTENCES = 300e6
 """Sentences of English Wikipedia: 100 GB of XML at the rate of the English slice (3,000 a MB)."""
@@ -52,13 +54,25 @@ def generated_documents(sentences: int) -> Iterator[pa.RecordBatch]:
                     title = f"Title {number * 2654435761 % 2**32:x} of {number}"
                     start = sentence * size + place
                     anchors.append(Anchor(start, start + 9, title))
-            rows.append({
-                "page_id": page, "namespace": 0, "title": f"Page {page}", "redirect": None,
-                "revision_id": page, "timestamp": "", "templates": [], "template_arguments": [],
-                "categories": [], "is_disambiguation": False, "text": text,
-                "sentence_starts": starts, "sentence_ends": ends,
-                "sentence_holes": [False] * _PER_PAGE, "anchors": anchors,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "page_id": page,
+                    "namespace": 0,
+                    "title": f"Page {page}",
+                    "redirect": None,
+                    "revision_id": page,
+                    "timestamp": "",
+                    "templates": [],
+                    "template_arguments": [],
+                    "categories": [],
+                    "is_disambiguation": False,
+                    "text": text,
+                    "sentence_starts": starts,
+                    "sentence_ends": ends,
+                    "sentence_holes": [False] * _PER_PAGE,
+                    "anchors": anchors,
+                }
+            )
         yield to_batch(rows)
 
 
@@ -73,8 +87,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     labelling = Labelling.of(table, CategorySet.load("specific"), tree)
     spent = {"count": 0.0, "frequent": 0.0, "select, before tokens": 0.0, "select, all": 0.0}
     settings = SelectSettings()
-    selector = corpus.Selector(table, labelling, labelling.names[:2], settings,
-                               filters.Contamination([]))  # fmt: skip
+    selector = corpus.Selector(
+        table, labelling, labelling.names[:2], settings, filters.Contamination([])
+    )
     selection, again = corpus.Selection(), corpus.Selection()
     examples = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -116,8 +131,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     hours = ENGLISH_SENTENCES / options.sentences * all_s / 3600
     print(f"full English ({ENGLISH_SENTENCES / 1e6:.0f} M sentences): {hours:.1f} core-hours")
     if options.json:
-        numbers = {"sentences": options.sentences, "examples": examples, "cpu_s": spent,
-                   "sentences_per_s_before_tokens": rate, "english_core_hours": hours}  # fmt: skip
+        numbers = {
+            "sentences": options.sentences,
+            "examples": examples,
+            "cpu_s": spent,
+            "sentences_per_s_before_tokens": rate,
+            "english_core_hours": hours,
+        }
         options.json.write_text(json.dumps(numbers, indent=1) + "\n")
 
 

@@ -1,7 +1,8 @@
-"""Fine-tuning and evaluation of entity taggers."""
+"""Fine-tuning, evaluation and serving of entity taggers."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,14 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["Entity", "Tagger"]
 
 
+_MODULES = {"Entity": "finetune.entities", "Tagger": "finetune.tagger"}
+
+
 def __getattr__(name: str) -> Any:
     """Loads `Tagger`, and torch with it, only where it is used."""
-    if name == "Tagger":
-        from finetune.tagger import Tagger
-
-        return Tagger
-    if name == "Entity":
-        from finetune.entities import Entity
-
-        return Entity
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

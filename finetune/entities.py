@@ -1,4 +1,4 @@
-"""What a tagger finds in a text."""
+"""The entities that a tagger finds in a text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ class Entity:
     """A mention in a text.
 
     Attributes:
-        start: first character; `end` the one behind the last.
-        type: its entity type.
+        start: first character.
+        end: one after the last character.
+        type: entity type.
         score: mean probability of the tags of its words.
-        text: what stands there.
+        text: text of the mention.
     """
 
     start: int

@@ -15,32 +15,38 @@ from transformers import (
     EarlyStoppingCallback,
     PreTrainedModel,
     PreTrainedTokenizerFast,
-    PrinterCallback,
     TrainingArguments,
     set_seed,
 )
 
-from finetune import bilstm
-from finetune.config import FitSettings
-from finetune.conll import Sentence
+from finetune.data.sets import Data, DataSets
+from finetune.data.views import nearest
 from finetune.entities import Entity
-from finetune.heads import CrfHead, LinearHead, head_of, load_head
-from finetune.labelmaps import nearest
-from finetune.metrics import strict_scores
-from finetune.prediction import WordTagger
-from finetune.sets import Data, sentences
-from finetune.words import word_spans
-from ontology.labels import LabelSet, tags_to_spans
-from pipeline.errors import UserError
-from pretrain import tagging
-from pretrain.data import UNLINKED, Collator, PieceFeatures
-from pretrain.evaluation import EntityScores
-from pretrain.pieces import measured
+from finetune.evaluation.metrics import strict_scores
+from finetune.models import bilstm
+from finetune.models.heads import CrfHead, LinearHead, head_of, load_head
+from finetune.settings import FitSettings
+from finetune.windows import WordTagger
+from nerbert.errors import UserError
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import LabelSet, tags_to_spans
+from nerbert.text.words import word_spans
+from pretrain.models import HeadInitMap, load_model, load_tagger, load_tokenizer, tag_names
+from pretrain.tagging.features import UNLINKED, Collator, PieceFeatures
+from pretrain.tagging.pieces import count_subwords
+from pretrain.tagging.scores import EntityScores
+from pretrain.trainer import TaggingTrainer
 
-
-def words_of(text: str) -> list[str]:
-    """The words of a text as `Tagger.predict` takes them."""
-    return [text[start:end] for start, end in word_spans(text)]
+COMMON_ARGUMENTS: dict[str, Any] = {
+    "label_names": ["labels", UNLINKED],
+    "remove_unused_columns": False,
+    "logging_strategy": "epoch",
+    "logging_nan_inf_filter": False,
+    "disable_tqdm": True,
+    "report_to": "none",
+    "dataloader_pin_memory": False,
+}
+"""Arguments of the Trainer for all fine-tuning."""
 
 
 class Tagger:
@@ -50,40 +56,42 @@ class Tagger:
         self,
         base: str,
         settings: FitSettings | None = None,
-        lenders: tagging.Lenders | None = None,
+        head_init_map: HeadInitMap | None = None,
     ) -> None:
-        """Names the encoder; nothing is loaded yet.
+        """Describes a tagger; nothing is loaded yet.
 
         Args:
-            base: name on the hub, or folder, of an encoder or a pre-trained tagger.
-            settings: of the fine-tuning.
-            lenders: types of the base's own head that lend their rows to a type; by default those
-                that are `nearest` where the settings say so, else none.
+            base: encoder or pre-trained tagger: name on the hub, or folder.
+            settings: settings of the fine-tuning.
+            head_init_map: chooses the types of the base's own head whose rows initialise the row
+                of a new type. By default `nearest` if the settings carry the head, else none.
         """
         self.base = base
         self.settings = settings or FitSettings()
-        self._lenders = lenders or (nearest if self.settings.carry_head else None)
+        self._head_init_map = head_init_map or (nearest if self.settings.carry_head else None)
         self._words: WordTagger | None = None
         self._tags: list[str] = []
         self.history: list[dict[str, float]] = []
 
     def fit(self, data: Data, dev: Data | None = None, before: Data | None = None) -> Tagger:
-        """Fine-tunes a fresh head and the encoder; the best epoch on `dev` counts.
+        """Fine-tunes the encoder and a new head; keeps the weights with the best dev F1.
 
         Args:
-            data: train sentences: a set's name, a file, a folder, sentences, or a list of these.
-            dev: likewise; the sets' own dev split if None and they have one. Without any, the last
-                epoch counts.
-            before: sentences that are learnt first, for `source_epochs`, with the same head and the
-                optimiser's state carried on, as CrossNER's released code does.
+            data: train sentences: name of a set, a file, a folder, sentences, or a list of these.
+            dev: dev sentences, likewise; if None, the dev split of `data`. Without dev sentences,
+                the last weights are kept.
+            before: sentences to train on before, for `source_epochs`. Head and state of the
+                optimiser are kept, as in CrossNER's released code.
 
         Raises:
             UserError: the data cannot be read, or the encoder cannot be loaded.
         """
-        train, held = sentences(data, "train"), sentences(dev if dev is not None else data, "dev",
-                                                          needed=dev is not None)  # fmt: skip
-        held = sorted(held, key=lambda row: len(row.tokens))  # batches of the dev set pad less
-        first = sentences(before, "train") if before is not None else []
+        sets = DataSets()
+        train = sets.sentences(data, "train")
+        held = sets.sentences(data if dev is None else dev, "dev", needed=dev is not None)
+        # Sorted by length, so that batches of the dev set need less padding.
+        held = sorted(held, key=lambda row: len(row.tokens))
+        first = sets.sentences(before, "train") if before is not None else []
         types = sorted({t[2:] for s in (*first, *train, *held) for t in s.tags if t != "O"})
         labels = LabelSet(tuple(types))
         settings = self.settings
@@ -99,8 +107,9 @@ class Tagger:
             source = replace(settings, epochs=settings.source_epochs, least_steps=0)
             done = _trained(model, head, labels, source, {"train": pieces(first, "source")})
             optimizer = done.optimizer.optimizer  # type: ignore[union-attr]  # accelerate's wrapper
-        splits = {name: pieces(rows, name)
-                  for name, rows in (("train", train), ("dev", held)) if rows}  # fmt: skip
+        splits = {
+            name: pieces(rows, name) for name, rows in (("train", train), ("dev", held)) if rows
+        }
         trainer = _trained(model, head, labels, settings, splits, optimizer)
         self.history = list(trainer.state.log_history)
         self._set(trainer.model, tokenizer)
@@ -109,21 +118,21 @@ class Tagger:
     def _fresh(
         self, train: Sequence[Sentence], labels: LabelSet
     ) -> tuple[PreTrainedTokenizerFast, PreTrainedModel]:
-        """Tokenizer and model with a new head."""
+        """Loads the tokenizer, and the model with a new head."""
         settings = self.settings
         if self.base == bilstm.NAME:
             return bilstm.build(train, labels, settings.vectors)
-        model = tagging.load_model(self.base, labels, settings.max_subwords, self._lenders)
-        return tagging.load_tokenizer(self.base), model
+        model = load_model(self.base, labels, settings.max_subwords, self._head_init_map)
+        return load_tokenizer(self.base), model
 
     def _set(self, model: Any, tokenizer: Any) -> None:
-        self._tags = tagging.tag_names(model)
+        self._tags = tag_names(model)
         self._model, self._tokenizer = model, tokenizer
         self._words = WordTagger(model, tokenizer, self.settings.max_subwords)
         self._head = head_of(model)
 
     def tag(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
-        """Tags of the words of each text.
+        """Tags the words of each text.
 
         Raises:
             RuntimeError: the tagger is neither fitted nor loaded.
@@ -131,45 +140,47 @@ class Tagger:
         return [tags for tags, _ in self._tagged(texts)]
 
     def _tagged(self, texts: Sequence[Sequence[str]]) -> list[tuple[list[str], list[float]]]:
-        """Tags of the words of each text, and their probabilities."""
+        """Tags the words of each text; also returns the probabilities of the tags."""
         if self._words is None:
-            raise RuntimeError("the tagger has learnt nothing: call fit, or Tagger.load")
+            raise RuntimeError("the tagger is not trained: call fit, or Tagger.load")
         decoded = (self._head.decode(rows) for rows in self._words.logits(texts))
         return [([self._tags[index] for index in best], scores) for best, scores in decoded]
 
     def predict(self, texts: Sequence[str]) -> list[list[Entity]]:
-        """Mentions in each text, of any length, in order."""
+        """Finds the mentions in each text, in order. Texts may have any length."""
         spans = [word_spans(text) for text in texts]
-        words = [[text[start:end] for start, end in found]
-                 for text, found in zip(texts, spans, strict=True)]  # fmt: skip
+        words = [
+            [text[start:end] for start, end in found]
+            for text, found in zip(texts, spans, strict=True)
+        ]
         return [
             _entities(text, found, *tagged)
             for text, found, tagged in zip(texts, spans, self._tagged(words), strict=True)
         ]
 
     def score(self, data: Data) -> float:
-        """Strict F1 (seqeval, IOB2) on the sentences, of a set's test split."""
-        rows = sentences(data, "test")
+        """Strict F1 (seqeval, IOB2) on sentences, or on the test split of a set."""
+        rows = DataSets().sentences(data, "test")
         found = self.tag([row.tokens for row in rows])
         return strict_scores([row.tags for row in rows], found).f1
 
     def save(self, folder: str) -> None:
         """Writes an ordinary Hugging Face checkpoint."""
         if self._words is None:
-            raise RuntimeError("the tagger has learnt nothing: call fit first")
+            raise RuntimeError("the tagger is not trained: call fit first")
         self._model.save_pretrained(folder)
         self._tokenizer.save_pretrained(folder)
 
     @classmethod
     def load(cls, folder: str, settings: FitSettings | None = None) -> Tagger:
-        """A tagger from a checkpoint with a tagging head.
+        """Loads a tagger from a checkpoint with a tagging head.
 
         Raises:
             UserError: there is no such checkpoint, or its tags are not O, B- and I-.
         """
         tagger = cls(folder, settings)
-        model, tokenizer = tagging.load_tagger(folder), tagging.load_tokenizer(folder)
-        first, *others = tagging.tag_names(model)
+        model, tokenizer = load_tagger(folder), load_tokenizer(folder)
+        first, *others = tag_names(model)
         if first != "O" or not all(name[:2] in ("B-", "I-") for name in others):
             raise UserError(f"{folder}: its labels are not O, B-, I-; fine-tune it first")
         load_head(model, folder)
@@ -177,55 +188,76 @@ class Tagger:
         return tagger
 
 
-def _entities(text: str, spans: Sequence[tuple[int, int]], tags: Sequence[str],
-              scores: Sequence[float]) -> list[Entity]:  # fmt: skip
+def _entities(
+    text: str, spans: Sequence[tuple[int, int]], tags: Sequence[str], scores: Sequence[float]
+) -> list[Entity]:
     return [
-        Entity(spans[first][0], spans[end - 1][1], name, mean(scores[first:end]),
-               text[spans[first][0] : spans[end - 1][1]])
+        Entity(
+            spans[first][0],
+            spans[end - 1][1],
+            name,
+            mean(scores[first:end]),
+            text[spans[first][0] : spans[end - 1][1]],
+        )
         for first, end, name in tags_to_spans(tags)
-    ]  # fmt: skip
+    ]
 
 
 def _trained(
-    model: Any, head: Any, labels: LabelSet, settings: FitSettings,
-    splits: Mapping[str, PieceFeatures], optimizer: Any = None,
-) -> tagging.TaggingTrainer:  # fmt: skip
-    """A Trainer that has done its work, with the best model on the dev split if there is one.
+    model: Any,
+    head: Any,
+    labels: LabelSet,
+    settings: FitSettings,
+    splits: Mapping[str, PieceFeatures],
+    optimizer: Any = None,
+) -> TaggingTrainer:
+    """Trains a model; with a dev split, the best weights are loaded at the end.
 
     Args:
-        model: with its head.
-        head: of `finetune.heads`.
-        labels: of the head.
-        settings: of the fine-tuning.
-        splits: "train", and "dev" if there is one.
-        optimizer: that goes on; a new one if None.
+        model: model with its head.
+        head: decoder of the head, from `finetune.models.heads`.
+        labels: labels of the head.
+        settings: settings of the fine-tuning.
+        splits: "train", and "dev" if there are dev sentences.
+        optimizer: optimiser to continue with; a new one if None.
+
+    Returns:
+        The Trainer, with its logs and the model.
     """
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = splits["train"].tokenizer
-        trainer = tagging.TaggingTrainer(
-            model=model, args=_arguments(settings, folder, splits),
-            batch_size=settings.batch_size, window=1, loss=head.loss,
-            train_dataset=splits["train"], eval_dataset=splits.get("dev"),
-            processing_class=tokenizer, data_collator=Collator(int(tokenizer.pad_token_id or 0)),
+        trainer = TaggingTrainer(
+            model=model,
+            args=_arguments(settings, folder, splits),
+            batch_size=settings.batch_size,
+            window=1,
+            loss=head.loss,
+            train_dataset=splits["train"],
+            eval_dataset=splits.get("dev"),
+            processing_class=tokenizer,
+            data_collator=Collator(int(tokenizer.pad_token_id or 0)),
             compute_metrics=EntityScores(labels.tags),
-            preprocess_logits_for_metrics=head.best, optimizers=(optimizer, None),
+            preprocess_logits_for_metrics=head.best,
+            optimizers=(optimizer, None),
             callbacks=[EarlyStoppingCallback(settings.patience)] if "dev" in splits else [],
-        )  # fmt: skip
-        trainer.remove_callback(PrinterCallback)
+        )
         trainer.train()
     return trainer
 
 
-def features(rows: Sequence[Sentence], labels: LabelSet, tokenizer: Any, max_subwords: int,
-              where: str) -> PieceFeatures:  # fmt: skip
-    """Sentences as the Trainer takes them."""
+def features(
+    rows: Sequence[Sentence], labels: LabelSet, tokenizer: Any, max_subwords: int, where: str
+) -> PieceFeatures:
+    """Makes the features of sentences for the Trainer."""
     position = {tag: index for index, tag in enumerate(labels.tags)}
-    table = Dataset.from_dict({
-        "id": [str(number) for number in range(len(rows))],
-        "tokens": [row.tokens for row in rows],
-        "ner_tags": [[position[tag] for tag in row.tags] for row in rows],
-    })  # fmt: skip
-    pieces = measured(table, tokenizer, max_subwords, len(labels.tags), where)
+    table = Dataset.from_dict(
+        {
+            "id": [str(number) for number in range(len(rows))],
+            "tokens": [row.tokens for row in rows],
+            "ner_tags": [[position[tag] for tag in row.tags] for row in rows],
+        }
+    )
+    pieces = count_subwords(table, tokenizer, max_subwords, len(labels.tags), where)
     return PieceFeatures(table, pieces, tokenizer, np.arange(len(labels.tags)))
 
 
@@ -237,16 +269,26 @@ def _arguments(
     epoch_steps = -(-len(splits["train"]) // settings.batch_size)
     between = max(epoch_steps, settings.eval_steps)
     return TrainingArguments(
-        output_dir=folder, seed=settings.seed, learning_rate=settings.learning_rate,
+        output_dir=folder,
+        seed=settings.seed,
+        learning_rate=settings.learning_rate,
         max_steps=max(settings.epochs * epoch_steps, settings.least_steps),
         weight_decay=settings.weight_decay,
-        warmup_steps=settings.warmup_steps, lr_scheduler_type=settings.schedule,
-        per_device_train_batch_size=settings.batch_size, per_device_eval_batch_size=64,
-        eval_strategy=when, eval_steps=between, save_strategy=when, save_steps=between,
-        save_total_limit=1, bf16=settings.bf16,
+        warmup_steps=settings.warmup_steps,
+        lr_scheduler_type=settings.schedule,
+        per_device_train_batch_size=settings.batch_size,
+        per_device_eval_batch_size=64,
+        eval_strategy=when,
+        eval_steps=between,
+        save_strategy=when,
+        save_steps=between,
+        save_total_limit=1,
+        bf16=settings.bf16,
         use_cpu=settings.bf16 and not torch.cuda.is_available(),
-        load_best_model_at_end=has_dev, metric_for_best_model="f1", greater_is_better=True,
-        label_names=["labels", UNLINKED], batch_eval_metrics=True, remove_unused_columns=False,
-        logging_strategy="epoch", logging_nan_inf_filter=False, disable_tqdm=True,
-        report_to="none", dataloader_pin_memory=False, save_only_model=True,
-    )  # fmt: skip
+        load_best_model_at_end=has_dev,
+        metric_for_best_model="f1",
+        greater_is_better=True,
+        batch_eval_metrics=True,
+        save_only_model=True,
+        **COMMON_ARGUMENTS,
+    )

@@ -1,1 +1,1 @@
-"""What the world is: classes, categories, titles, and the table from a title to its category."""
+"""DBpedia's classes and types, categories, page titles, and the entity table."""

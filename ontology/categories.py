@@ -1,4 +1,4 @@
-"""Class -> category: `specific`, `nerbert315`, `nerbert212`, `coarse4`, or a user's table."""
+"""Category sets: `specific`, `nerbert315`, `nerbert212`, `coarse4`, or a user's table."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from pathlib import Path
 from ontology.classes import ClassTree
 
 ENTITY = "ENTITY"
-"""Category of an anchor that has no other."""
+"""Category of anchors whose page has no class, or a class without category."""
 
 SHIPPED = ("specific", "nerbert315", "nerbert212", "coarse4")
+"""Names of the shipped sets. `specific` makes every class its own category."""
 
 
 class CategorySet:
-    """Names the category of a class.
+    """Maps classes to categories.
 
-    A class without a row takes the nearest ancestor's; without any, ENTITY.
+    A class without a row in the table has the category of its nearest ancestor with a row; without
+    such an ancestor its category is ENTITY.
     """
 
     def __init__(self, name: str, table: Mapping[str, str] | None) -> None:
-        """Builds the set.
+        """Builds a set.
 
         Args:
-            name: of the set.
+            name: name of the set.
             table: class -> category; None makes every class its own category.
         """
         self.name = name
@@ -33,10 +35,10 @@ class CategorySet:
 
     @classmethod
     def load(cls, name: str) -> CategorySet:
-        """A shipped set by name, or a user's by path: lines `class TAB category`, `#` comments.
+        """Loads a shipped set by name, or a user's file with lines `class TAB category`.
 
         Raises:
-            ValueError: no such set or file, or a line that is no pair.
+            ValueError: there is no such set or file, or a line is not of this form.
         """
         if name == "specific":
             return cls(name, None)
@@ -51,7 +53,7 @@ class CategorySet:
         return cls(path.name, _read_table(path.read_text(encoding="utf-8-sig"), name))
 
     def category(self, class_name: str | None, tree: ClassTree) -> str:
-        """Category of a class, ENTITY for None."""
+        """Category of a class; ENTITY for None."""
         if class_name is None:
             return ENTITY
         if self._table is None:
@@ -62,15 +64,15 @@ class CategorySet:
         return ENTITY
 
     def coarsening(self, categories: Sequence[str], tree: ClassTree) -> list[str]:
-        """Category of this set for each category of a corpus that was made with another set.
+        """Maps the categories of a corpus, made with a finer set, to categories of this set.
 
         Args:
-            categories: classes of the ontology, or names of a shipped set; a user's table may have
-                rows for any.
-            tree: of the classes.
+            categories: classes of the ontology, or categories of a shipped set. A user's table may
+                also have rows for other names.
+            tree: the classes.
 
         Raises:
-            ValueError: a category is none of these, or its classes fall into several of this set.
+            ValueError: a category is unknown, or its classes have several categories in this set.
         """
         return [self._coarser(name, tree) for name in categories]
 
@@ -91,12 +93,12 @@ class CategorySet:
                     )
                 return found.pop()
         raise ValueError(
-            f"category {name!r} of the corpus is no class and no name of a shipped set; "
+            f"category {name!r} of the corpus is neither a class nor a category of a shipped set; "
             "give a table 'category TAB category'"
         )
 
     def names(self, tree: ClassTree) -> list[str]:
-        """All categories that classes of the tree have, sorted, ENTITY first."""
+        """All categories of the classes of a tree: ENTITY, then the others, sorted."""
         found = {self.category(name, tree) for name in tree.names} - {ENTITY}
         return [ENTITY, *sorted(found)]
 
@@ -113,7 +115,7 @@ def _read_table(text: str, where: str) -> dict[str, str]:
             )
         table[pair[0]] = pair[1]
     if not table:
-        raise ValueError(f"{where}: no line 'class TAB category' in it")
+        raise ValueError(f"{where}: it has no line 'class TAB category'")
     return table
 
 

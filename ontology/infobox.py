@@ -1,4 +1,4 @@
-"""Infobox template -> DBpedia class, by the rules of DBpedia's mappings wiki."""
+"""The class of a page by its infobox, by the rules of DBpedia's mappings wiki."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from importlib.resources import files
 import mwparserfromhell
 from lxml import etree
 
+from nerbert.files import open_decompressed
 from ontology.classes import ROOT
-from ontology.compressed import open_bytes
 from ontology.titles import normal_title
 
 
@@ -25,7 +25,7 @@ class Case:
     class_name: str
 
     def holds(self, arguments: Mapping[str, str]) -> bool:
-        """Whether a template with these arguments meets the condition, upper and lower case alike.
+        """Whether a template with these arguments meets the condition; case is ignored.
 
         Source: DBpedia extraction framework, ConditionMapping.scala.
         """
@@ -39,7 +39,7 @@ class Case:
 
 
 class InfoboxMapping:
-    """Template name -> cases in order; the first that holds gives the class."""
+    """Template -> cases in order. The first case that holds gives the class."""
 
     def __init__(self, cases: Mapping[str, Sequence[Case]]) -> None:
         self._cases = {name: tuple(rows) for name, rows in cases.items()}
@@ -51,19 +51,19 @@ class InfoboxMapping:
 
     @classmethod
     def empty(cls) -> InfoboxMapping:
-        """A mapping of no template."""
+        """A mapping without templates."""
         return cls({})
 
     @classmethod
     def from_xml(cls, path: str) -> InfoboxMapping:
-        """The mapping in one of DBpedia's `Mapping_xx.xml` files (.xz, .bz2, .gz too).
+        """Reads one of DBpedia's `Mapping_xx.xml` files (also .xz, .bz2, .gz).
 
         Raises:
-            ValueError: the file is no such export, or holds no mapping.
+            ValueError: the file is not such an export, or has no mapping.
         """
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
         try:
-            with open_bytes(path) as file:
+            with open_decompressed(path) as file:
                 tree = etree.parse(file, parser)
         except etree.XMLSyntaxError as error:
             raise ValueError(f"{path}: not a mappings export ({error})") from None
@@ -82,7 +82,7 @@ class InfoboxMapping:
             if target in cases:
                 cases.setdefault(name, cases[target])
         if not cases:
-            raise ValueError(f"{path}: no TemplateMapping in it")
+            raise ValueError(f"{path}: it has no TemplateMapping")
         return cls(cases)
 
     @property
@@ -94,7 +94,7 @@ class InfoboxMapping:
         return name in self._cases
 
     def rows(self) -> Iterable[tuple[str, Case]]:
-        """Template and case, templates sorted, cases in order."""
+        """Pairs of a template and a case; templates are sorted, cases are in order."""
         return ((name, case) for name in self.templates for case in self._cases[name])
 
     def class_of(
@@ -102,13 +102,13 @@ class InfoboxMapping:
         templates: Iterable[tuple[str, Sequence[str]]],
         redirects: Mapping[str, str] | None = None,
     ) -> str | None:
-        """Class that the first mapped template of a page gives it; None when none is mapped.
+        """Class by the first mapped template of a page; None if no template gives one.
+
+        A template gives no class if it maps to owl:Thing, or if none of its conditions holds.
 
         Args:
             templates: name and arguments ("name=value") of the page's templates, in order.
-            redirects: template name -> template name, for templates that have been renamed.
-
-        A template that maps to owl:Thing, or none of whose conditions holds, says nothing.
+            redirects: old name -> new name of renamed templates.
         """
         for name, arguments in templates:
             cases = self._cases.get(resolve_redirect(name, redirects or {}))
@@ -127,7 +127,7 @@ def template_name(title: str) -> str:
 
 
 def resolve_redirect(name: str, redirects: Mapping[str, str]) -> str:
-    """Where a chain of redirects from `name` ends; a circle ends where it closes."""
+    """The end of a chain of redirects from `name`; in a cycle the last name before it repeats."""
     seen = {name}
     while (following := redirects.get(name)) is not None and following not in seen:
         seen.add(following)
@@ -136,7 +136,7 @@ def resolve_redirect(name: str, redirects: Mapping[str, str]) -> str:
 
 
 def _parse_mapping(text: str) -> list[Case]:
-    """Cases of a mapping page: one "otherwise" for a plain TemplateMapping."""
+    """Cases of a mapping page. A plain TemplateMapping is a single case "otherwise"."""
     code = mwparserfromhell.parse(text, skip_style_tags=True)
     for template in code.filter_templates(recursive=False):
         kind = str(template.name).strip()

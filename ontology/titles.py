@@ -1,4 +1,4 @@
-"""The one normal form of a page title, of a DBpedia resource IRI, and of their 64-bit keys."""
+"""The normal form of page titles and DBpedia resource IRIs, and their 64-bit keys."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _BLOCK = 1 << 14
 
 
 def upper_first(title: str) -> str:
-    """`title` with its first letter in upper case, as MediaWiki's `ucfirst` does.
+    """`title` with its first letter in upper case, as by MediaWiki's `ucfirst`.
 
-    Letters whose upper case is more than one letter (German sharp s) and Georgian letters stay.
+    Letters whose upper case is several letters (German sharp s) and Georgian letters are not
+    changed.
 
     Source: MediaWiki, Language::ucfirst and its table of exceptions.
     """
@@ -41,8 +42,9 @@ def normal_title(title: str, *, first_letter: bool = True) -> str:
     """Normal form of a page title: NFC, single spaces, no underscores, first letter in upper case.
 
     Args:
-        title: as written in a link or a dump, entities and percent signs decoded, no section.
-        first_letter: false on wikis whose titles are case-sensitive from the first letter on.
+        title: title in a link or a dump, with character references and percent signs decoded, and
+            without a section.
+        first_letter: false on wikis where also the first letter of a title is case-sensitive.
 
     Source: MediaWiki, MediaWikiTitleCodec::splitTitleString.
     """
@@ -57,7 +59,7 @@ def normal_title(title: str, *, first_letter: bool = True) -> str:
 
 
 def resource_title(iri: str) -> str | None:
-    """Page title of a DBpedia resource IRI, percent-encoded or plain; None when it is no resource.
+    """Page title of a DBpedia resource IRI, percent-encoded or plain; None for other IRIs.
 
     >>> resource_title("http://dbpedia.org/resource/%22Heroes%22_(David_Bowie_album)")
     '"Heroes" (David Bowie album)'
@@ -67,10 +69,10 @@ def resource_title(iri: str) -> str | None:
 
 
 def title_keys(titles: pa.Array | Sequence[str]) -> Keys:
-    """64-bit keys of normal titles, shape (titles,); at 18 million two share one with p = 1e-5.
+    """64-bit keys of normal titles, shape (titles,); among 18 million a collision has p = 1e-5.
 
-    MurmurHash64A of the UTF-8 bytes, seed 0, eight bytes of all titles at a time; a null has the
-    key of the empty title. Source: Austin Appleby, MurmurHash2, 64-bit version for 64-bit machines.
+    MurmurHash64A of the UTF-8 bytes with seed 0. A null has the key of the empty title.
+    Source: Austin Appleby, MurmurHash2, 64-bit version for 64-bit machines.
     """
     column = titles if isinstance(titles, pa.Array) else pa.array(titles, pa.string())
     blocks = [_block_keys(column.slice(n, _BLOCK)) for n in range(0, len(column), _BLOCK)]
@@ -78,15 +80,17 @@ def title_keys(titles: pa.Array | Sequence[str]) -> Keys:
 
 
 def _block_keys(column: pa.StringArray) -> Keys:
-    """Keys of so few titles that they stay in the processor's cache."""
+    """Keys of a block of titles that is small enough for the processor's cache."""
     _, ends, data = column.buffers()
     bounds = np.frombuffer(ends, np.int32)[column.offset : column.offset + len(column) + 1]
     octets = np.zeros(bounds[-1] - bounds[0] + 8, np.uint8)
     octets[:-8] = np.frombuffer(data or b"", np.uint8)[bounds[0] : bounds[-1]]
-    words = np.ndarray(len(octets) - 7, "<u8", octets, strides=(1,))  # at every byte the next eight
+    # Overlapping 64-bit words: one begins at every byte.
+    words = np.ndarray(len(octets) - 7, "<u8", octets, strides=(1,))
     lengths = np.diff(bounds).astype(np.int64)
     starts = bounds[:-1].astype(np.int64) - bounds[0]
     keys = lengths.astype(np.uint64) * _MULTIPLIER
+    # Eight bytes of all titles at a time; the last bytes of each follow below.
     for place in range(0, int(lengths.max()), 8):
         whole = np.flatnonzero(lengths >= place + 8)
         word = words[starts[whole] + place] * _MULTIPLIER
@@ -104,5 +108,5 @@ def _block_keys(column: pa.StringArray) -> Keys:
 
 
 def title_key(title: str) -> int:
-    """Key of one normal title; see `title_keys`."""
+    """Key of one normal title, as by `title_keys`."""
     return int(title_keys([title])[0])

@@ -1,1 +1,1 @@
-"""From a Wikipedia dump to a labelled corpus, in three stages: extract, resolve, corpus."""
+"""Makes a labelled corpus from a Wikipedia dump, in three stages: extract, resolve, corpus."""

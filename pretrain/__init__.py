@@ -1,1 +1,1 @@
-"""Pre-training of entity taggers on a corpus."""
+"""Pre-training of encoders: by entity tagging, and by masked language modelling."""

@@ -1,4 +1,4 @@
-"""A tiny BERT whose vocabulary is made from the corpus: the whole chain with nothing downloaded."""
+"""A tiny BERT with a vocabulary from the corpus, to run all steps without a download."""
 
 from __future__ import annotations
 
@@ -10,27 +10,29 @@ from datasets import Dataset
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import BertConfig, BertModel, BertTokenizer
 
+from pretrain.settings import TINY
+
 VOCABULARY = 8000
-"""Sub-words, the characters included."""
+"""Number of sub-words, including single characters."""
 
 LAYERS, HIDDEN, HEADS = 2, 128, 2
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-_SAMPLE = 200_000  # examples that the vocabulary is made from
+_SAMPLE = 200_000  # number of examples that the vocabulary is made from
 _BATCH = 1000
-_CHARACTERS = 1000  # most frequent ones that are sub-words of their own
+_CHARACTERS = 1000  # number of most frequent characters that are sub-words
 
 
 def wordpiece_vocabulary(
     texts: Callable[[], Iterable[str]], size: int = VOCABULARY
 ) -> dict[str, int]:
-    """A cased WordPiece vocabulary, the same for the same texts.
+    """Makes a cased WordPiece vocabulary; the same texts always give the same vocabulary.
 
-    The trainer numbers the characters inside words in the order of a hash map, and breaks ties by
-    number. Numbered beforehand, as special tokens, they stay in their order.
+    The trainer of `tokenizers` numbers characters in the order of a hash map, and breaks ties by
+    number. So they are numbered before, as special tokens.
 
     Args:
-        texts: gives the texts; called twice.
-        size: of the vocabulary.
+        texts: returns the texts; called twice.
+        size: size of the vocabulary.
 
     Returns:
         Sub-word -> id.
@@ -42,9 +44,12 @@ def wordpiece_vocabulary(
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     trainer = trainers.WordPieceTrainer(
-        vocab_size=max(size, len(pinned)), special_tokens=pinned, show_progress=False,
-        initial_alphabet=frequent, limit_alphabet=len(frequent),
-    )  # fmt: skip
+        vocab_size=max(size, len(pinned)),
+        special_tokens=pinned,
+        show_progress=False,
+        initial_alphabet=frequent,
+        limit_alphabet=len(frequent),
+    )
     tokenizer.train_from_iterator(texts(), trainer)
     return tokenizer.get_vocab()
 
@@ -53,9 +58,9 @@ def build(corpus: Dataset, folder: Path, vocabulary: int = VOCABULARY) -> None:
     """Writes a randomly initialised model and its tokenizer.
 
     Args:
-        corpus: rows with `tokens`, or with `text`.
-        folder: that is written.
-        vocabulary: sub-words, the characters included.
+        corpus: rows with `tokens` or `text`.
+        folder: output folder.
+        vocabulary: number of sub-words, including single characters.
     """
     column = "tokens" if "tokens" in corpus.column_names else "text"
     rows = corpus.select(range(min(len(corpus), _SAMPLE))).select_columns(column)
@@ -67,8 +72,27 @@ def build(corpus: Dataset, folder: Path, vocabulary: int = VOCABULARY) -> None:
 
     tokenizer = BertTokenizer(vocab=wordpiece_vocabulary(texts, vocabulary), do_lower_case=False)
     config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=HIDDEN, num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS, intermediate_size=4 * HIDDEN,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=HIDDEN,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        intermediate_size=4 * HIDDEN,
+    )
     tokenizer.save_pretrained(folder)
     BertModel(config).save_pretrained(folder)
+
+
+def base_model(name: str, folder: Path, corpus: Callable[[], Dataset], renew: bool = False) -> str:
+    """Name or folder of a base model; `tiny` is made if it does not exist.
+
+    Args:
+        name: name of the base model.
+        folder: folder of the tiny model.
+        corpus: returns the rows that its vocabulary is made from.
+        renew: whether to replace a tiny model that a failed run left.
+    """
+    if name != TINY:
+        return name
+    if renew or not (folder / "model.safetensors").is_file():
+        build(corpus(), folder)
+    return str(folder)

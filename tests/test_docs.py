@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from finetune import crossner, demo, dual, evaluate, matrix, overlap, predict, tsne
-from ontology.entities import EntityTable
+from finetune import demo, evaluate, matrix, overlap, predict, tsne
+from finetune.crossner import grid as crossner
+from finetune.dualner import command as dual
+from ontology.entity_table import EntityTable
 from pipeline import flags
-from pipeline.runner import unknown_beam_flags
+from pipeline.stages.beam import unknown_beam_flags
 from pretrain import dapt, launch
 
 ROOT = Path(__file__).parent.parent
@@ -34,11 +36,21 @@ def test_tagged_sentence_is_of_the_demo(demo):
     assert tokens in [row["tokens"] for row in examples(demo[0] / "corpus", "train")]
 
 
-DOCUMENTS = ("README.md", *(f"docs/{name}.md" for name in
-             ("data-format", "running", "pretraining", "finetuning", "domains", "dualner")))  # fmt: skip
-PARSERS = [flags.parser(""), flags.parser("", flags.DOMAIN),
-           *(module.parser() for module in
-             (launch, dapt, crossner, demo, dual, evaluate, matrix, overlap, predict, tsne))]  # fmt: skip
+DOCUMENTS = (
+    "README.md",
+    *(
+        f"docs/{name}.md"
+        for name in ("data-format", "running", "pretraining", "finetuning", "domains", "dualner")
+    ),
+)
+PARSERS = [
+    flags.parser(""),
+    flags.parser("", flags.DOMAIN),
+    *(
+        module.parser()
+        for module in (launch, dapt, crossner, demo, dual, evaluate, matrix, overlap, predict, tsne)
+    ),
+]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

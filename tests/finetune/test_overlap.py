@@ -4,15 +4,16 @@ import pytest
 from domain import write_sentences
 from toy import write_set
 
-from finetune import overlap
+from finetune.evaluation.overlap import matrix, top_words
+from finetune.overlap import main
 
 
 def test_top_words_and_matrix():
     texts = [["The", "band", "band", "plays", "1999", "."], ["Song", "song", "of", "Band"]]
-    words = overlap.top_words(texts, 2, frozenset({"the", "of"}))
+    words = top_words(texts, 2, frozenset({"the", "of"}))
     assert words == {"band", "song"}
-    assert overlap.top_words(texts, 9, frozenset()) == {"the", "band", "plays", "song", "of"}
-    found = overlap.matrix([{"a", "b", "c", "d"}, {"a", "x"}, set()])
+    assert top_words(texts, 9, frozenset()) == {"the", "band", "plays", "song", "of"}
+    found = matrix([{"a", "b", "c", "d"}, {"a", "x"}, set()])
     assert found.tolist() == [[100, 50, 0], [50, 100, 0], [0, 0, 0]]
 
 
@@ -29,7 +30,7 @@ def test_as_command(tmp_path, capsys):
         "--output",
         tmp_path / "out",
     ]
-    assert overlap.main([str(flag) for flag in flags]) == 0
+    assert main([str(flag) for flag in flags]) == 0
     out = capsys.readouterr().out
     assert f"| {toy} | 100.0 |" in out
     report = json.loads((tmp_path / "out" / "overlap.json").read_text())
@@ -40,11 +41,14 @@ def test_as_command(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("flags", "message"),
-    [(["--data", "none"], "none"), (["--data", "x", "--words", "0"], "--words 0: give 1 or more"),
-     (["--data", "x", "--stop-words", "none.txt"], "--stop-words none.txt")],
-)  # fmt: skip
+    [
+        (["--data", "none"], "none"),
+        (["--data", "x", "--words", "0"], "--words 0: give 1 or more"),
+        (["--data", "x", "--stop-words", "none.txt"], "--stop-words none.txt"),
+    ],
+)
 def test_bad_input_is_one_line(tmp_path, capsys, flags, message):
-    assert overlap.main([*flags, "--output", str(tmp_path / "out")]) == 2
+    assert main([*flags, "--output", str(tmp_path / "out")]) == 2
     err = capsys.readouterr().err.splitlines()
     assert len(err) == 1
     assert message in err[0]

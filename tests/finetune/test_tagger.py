@@ -3,28 +3,32 @@
 import json
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 import torch
 from runs import ROOT, run
 from toy import FLAGS, QUICK, rows, write_set
 
-from finetune import sets, settings
-from finetune.config import SETTINGS, FitSettings, profile_names, read_profile
-from finetune.conll import Sentence
-from finetune.labelmaps import same_name
-from finetune.scoring import shots
+from finetune.data.registry import expand, registry
+from finetune.data.sets import DataSets, checksum, draw
+from finetune.data.views import same_name
+from finetune.evaluate import COMMAND
+from finetune.evaluation.execution import fit_in_regime, joined
+from finetune.settings import RECIPES, FitSettings, Regime
 from finetune.tagger import Entity, Tagger
-from pipeline.errors import UserError
-from pretrain import tagging
+from nerbert.errors import UserError
+from nerbert.text.columns import Sentence
+from pretrain import models as tagging
 
 
 def test_fit_predict_score(fitted):
     assert fitted.score(rows(12, 60)) == 1
     (found,) = fitted.predict(["Ada Byron lived  in Ulm"])
     assert [(e.start, e.end, e.type, e.text) for e in found] == [
-        (0, 9, "person", "Ada Byron"), (20, 23, "city", "Ulm"),
-    ]  # fmt: skip
+        (0, 9, "person", "Ada Byron"),
+        (20, 23, "city", "Ulm"),
+    ]
     assert all(0.3 < e.score <= 1 for e in found)
     assert fitted.predict(["", "Ada Byron lived  in Ulm"]) == [[], found]
 
@@ -73,8 +77,10 @@ def test_types_may_start_from_the_mean_of_several(saved):
     labels = tagging.LabelSet(("thing", "x"))
     theirs = tagging.load_tagger(saved)
     ours = tagging.load_model(saved, labels, 64, lambda name, types: types if name == "x" else [])
-    rows_of = {name: theirs.classifier.weight[index]
-               for index, name in enumerate(tagging.tag_names(theirs))}  # fmt: skip
+    rows_of = {
+        name: theirs.classifier.weight[index]
+        for index, name in enumerate(tagging.tag_names(theirs))
+    }
     inside = ours.classifier.weight[labels.tags.index("I-x")]
     assert torch.allclose(inside, (rows_of["I-city"] + rows_of["I-person"]) / 2)
     assert torch.equal(ours.classifier.weight[0], rows_of["O"])
@@ -84,22 +90,25 @@ def test_types_may_start_from_the_mean_of_several(saved):
 def test_a_carried_head_knows_its_types_before_it_learns(saved):
     """One step at a rate that changes nothing."""
     still = FitSettings(learning_rate=1e-12, epochs=1, carry_head=True)
-    renamed = [Sentence(row.tokens, [tag.replace("person", "PER") for tag in row.tags])
-               for row in rows(12)]  # fmt: skip
+    renamed = [
+        Sentence(row.tokens, [tag.replace("person", "PER") for tag in row.tags]) for row in rows(12)
+    ]
     assert Tagger(saved, still).fit(renamed).score(renamed) == 1
     fresh = FitSettings(learning_rate=1e-12, epochs=1)
     assert Tagger(saved, fresh).fit(renamed).score(renamed) < 0.5
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_every_setting_learns_the_target(base, setting):
-    source = [Sentence(row.tokens, [tag.replace("city", "place") for tag in row.tags])
-              for row in rows(40)]  # fmt: skip
-    tagger = settings.fitted(base, setting, rows(24), rows(12, 24), source, QUICK)
-    if setting == "zero-shot":  # it has not seen a city
+@pytest.mark.parametrize("regime", get_args(Regime))
+def test_every_regime_learns_the_target(base, regime):
+    source = [
+        Sentence(row.tokens, [tag.replace("city", "place") for tag in row.tags]) for row in rows(40)
+    ]
+    tagger = fit_in_regime(base, regime, rows(24), rows(12, 24), source, QUICK)
+    if regime == "zero-shot":  # it has not seen a city
         assert {tag for tags in tagger.tag([row.tokens for row in rows(4)]) for tag in tags} >= {
-            "B-place", "B-person",
-        }  # fmt: skip
+            "B-place",
+            "B-person",
+        }
     else:
         assert tagger.score(rows(12, 48)) > 0.9
 
@@ -109,7 +118,9 @@ def test_what_is_not_fitted_or_no_tagger(base, tmp_path):
         Tagger(base).predict(["x"])
     with pytest.raises(UserError, match="none"):
         Tagger.load(str(tmp_path / "none"))
-    with pytest.raises(UserError, match=r"none of the sets .*crossner/politics"):
+    with pytest.raises(
+        UserError, match=r"not a file, a folder, or one of the sets .*crossner/politics"
+    ):
         Tagger(base).fit("crossner/politic")
 
 
@@ -119,32 +130,38 @@ def test_entity_is_plain():
 
 def test_joined_repeats_the_target():
     source, target = rows(20), rows(3, 20)
-    assert settings.joined(source, target) == [*source, *target * 7]
-    assert settings.joined(source, target, 2) == [*source, *target * 2]
-    assert len(settings.joined(rows(2), target)) == 5
+    assert joined(source, target) == [*source, *target * 7]
+    assert joined(source, target, 2) == [*source, *target * 2]
+    assert len(joined(rows(2), target)) == 5
 
 
 def test_shots_are_nested():
-    few, more = shots(rows(40), 5, 1), shots(rows(40), 9, 1)
+    few, more = draw(rows(40), 5, 1), draw(rows(40), 9, 1)
     assert len(few) == 5
     assert all(row in more for row in few)
-    assert shots(rows(40), 40, 1) == rows(40) == shots(rows(40), 99, 1)
-    assert few != shots(rows(40), 5, 2)
+    assert draw(rows(40), 40, 1) == rows(40) == draw(rows(40), 99, 1)
+    assert few != draw(rows(40), 5, 2)
 
 
-@pytest.mark.parametrize("name", profile_names())
-def test_profiles(name):
-    assert read_profile(name).max_subwords == (4096 if name == "bilstm-crf" else 128)
-    assert read_profile(name, {"epochs": 3}).epochs == 3
+def fit_settings(*flags):
+    _, settings = COMMAND.parse(["--model", "m", "--data", "d", *flags]).settings
+    return settings
 
 
-def test_bad_profiles_and_settings():
-    with pytest.raises(UserError, match="no such profile; use bilstm-crf, crossner, "):
-        read_profile("paper")
-    with pytest.raises(UserError, match="epochs = 0: give 1 or more"):
-        read_profile("nerbert", {"epochs": 0})
-    with pytest.raises(UserError, match="unknown setting 'epoch'"):
-        read_profile("nerbert", {"epoch": 1})
+@pytest.mark.parametrize("name", RECIPES.names)
+def test_recipes(name):
+    assert fit_settings("--recipe", name).max_subwords == (4096 if name == "bilstm-crf" else 128)
+    assert fit_settings("--recipe", name, "--epochs", "3").epochs == 3
+
+
+def test_bad_recipes_and_settings(tmp_path):
+    with pytest.raises(UserError, match="--recipe paper: no such recipe; use bilstm-crf, crossner"):
+        fit_settings("--recipe", "paper")
+    with pytest.raises(UserError, match="--epochs 0: give 1 or more"):
+        fit_settings("--epochs", "0")
+    (tmp_path / "own.toml").write_text("epoch = 1\n")
+    with pytest.raises(UserError, match=r"own.toml: unknown key 'epoch'; did you mean epochs\?"):
+        fit_settings("--recipe", str(tmp_path / "own.toml"))
 
 
 def test_evaluate_and_predict_as_commands(base, tmp_path):
@@ -177,24 +194,39 @@ def test_evaluate_and_predict_as_commands(base, tmp_path):
     assert err.count("F1 0.") + err.count("F1 1.") == 1
     code, out, err = run("--model", base, "--data", tmp_path, cwd=ROOT, program=evaluate)
     assert code == 2
-    assert err.splitlines() == [f"{tmp_path}: no file train.* in it"]
+    assert err.splitlines() == [f"--data {tmp_path}: it has no file train.*"]
 
 
 def test_predict_as_command(fitted, tmp_path):
     fitted.save(str(tmp_path / "saved"))
     (tmp_path / "texts.txt").write_text("Ada Byron lived in Bern\n\nEmmy Noether lived in Ulm\n")
     predict = ("-m", "finetune.predict")
-    code, out, err = run("--model", tmp_path / "saved", "--input", tmp_path / "texts.txt", cwd=ROOT,
-                         program=predict)  # fmt: skip
+    code, out, err = run(
+        "--model", tmp_path / "saved", "--input", tmp_path / "texts.txt", cwd=ROOT, program=predict
+    )
     assert code == 0, err
     found = [json.loads(line) for line in out.splitlines()]
     assert [[e["type"] for e in row["entities"]] for row in found] == [["person", "city"]] * 2
     assert "2 texts, " in err
-    code, out, _ = run("--model", tmp_path / "saved", "--format", "conll", "Ada Byron lived", cwd=ROOT,
-                       program=predict)  # fmt: skip
+    code, out, _ = run(
+        "--model",
+        tmp_path / "saved",
+        "--format",
+        "conll",
+        "Ada Byron lived",
+        cwd=ROOT,
+        program=predict,
+    )
     assert out == "Ada\tB-person\nByron\tI-person\nlived\tO\n\n"
-    code, out, _ = run("--model", tmp_path / "saved", "--format", "html", "<Ada> Byron & co", cwd=ROOT,
-                       program=predict)  # fmt: skip
+    code, out, _ = run(
+        "--model",
+        tmp_path / "saved",
+        "--format",
+        "html",
+        "<Ada> Byron & co",
+        cwd=ROOT,
+        program=predict,
+    )
     assert out.startswith("<!doctype html>")
     assert "&lt;" in out
     assert "&amp;" in out
@@ -202,22 +234,23 @@ def test_predict_as_command(fitted, tmp_path):
     assert (code, err.splitlines()) == (2, ["no text: give texts, or --input FILE"])
 
 
-def test_registry_facts_are_those_of_the_files(shared, monkeypatch):
-    monkeypatch.setenv("NERBERT_DATA", str(shared / "ner"))
+def test_registry_facts_are_those_of_the_files(shared):
+    sets = DataSets(str(shared / "ner"))
     measured = 0
-    for known in sets.registry().values():
+    for known in registry().values():
         for split, counts in known.counts.items():
             path = str(sets.find(known, split))
             found = sets.sentences(known.name, split)
             mentions = sum(tag[0] == "B" for row in found for tag in row.tags)
             assert [len(found), sum(len(row.tokens) for row in found), mentions] == counts, path
-            assert sets.checksum(path) == known.sha256[split], path
+            assert checksum(path) == known.sha256[split], path
             measured += 1
     assert measured > 40
 
 
 def test_missing_sets_say_what_to_put_where(monkeypatch, tmp_path):
     monkeypatch.setenv("NERBERT_DATA", str(tmp_path))
+    sets = DataSets()
     with pytest.raises(
         UserError, match=r"wnut17: .*wnut17train.conll is missing; put it there from"
     ):
@@ -229,10 +262,10 @@ def test_missing_sets_say_what_to_put_where(monkeypatch, tmp_path):
     with pytest.raises(UserError, match="wikigold: this set has no train split"):
         sets.sentences("wikigold", "train")
     assert sets.sentences("wikigold", "dev", needed=False) == []
-    assert len(sets.expand(["crossner/*"])) == 5
-    assert sets.expand(["crossner/[am]*", "x"]) == ["crossner/ai", "crossner/music", "x"]
+    assert len(expand(["crossner/*"])) == 5
+    assert expand(["crossner/[am]*", "x"]) == ["crossner/ai", "crossner/music", "x"]
     with pytest.raises(UserError, match="no set has such a name"):
-        sets.expand(["cross*/none"])
+        expand(["cross*/none"])
 
 
 def test_the_package_loads_torch_only_for_the_tagger():

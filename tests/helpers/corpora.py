@@ -5,12 +5,21 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ontology.labels import LabelSet
-from pipeline.corpus import schema
+from nerbert.text.tags import LabelSet
+from pipeline.labels.examples import schema
 
 LABELS = LabelSet(("ENTITY", "City", "Scientist"))
-ROW = {"targets": [], "token_starts": [], "page_id": 1, "title": "T", "revision_id": 1,
-       "sentence": 0, "start": 0, "end": 0, "copy": 0}  # fmt: skip
+ROW = {
+    "targets": [],
+    "token_starts": [],
+    "page_id": 1,
+    "title": "T",
+    "revision_id": 1,
+    "sentence": 0,
+    "start": 0,
+    "end": 0,
+    "copy": 0,
+}
 
 
 def example(number, text, unlinked=()):

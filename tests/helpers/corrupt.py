@@ -49,7 +49,7 @@ def bad_pages():
             page(60).replace(b"<page>", b'<page><!ENTITY x SYSTEM "file:///etc/passwd">'),
             "broken-xml",
         ),
-    }  # fmt: skip
+    }
 
 
 def flipped(data, draw: random.Random, start, end, times=1):

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.domain_corpus import COLUMNS
+from pipeline.domain.sentences import COLUMNS
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">
  <siteinfo><dbname>enwiki</dbname><case>first-letter</case><namespaces>
@@ -14,11 +14,27 @@ HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="
 PERSON = "{{Infobox musical artist|name=x}}\n"
 SONG = "The song [[Aqualung Song]] was written by [[Ian Player]]."
 PAGES = (
-    (0, "Ian Player", PERSON + "'''Ian Player''' sang [[Aqualung Song]] with [[Bob Drummer]] in [[Rome Town]]. "
-     "He plays the flute. He plays the flute. He was born in [[Nowhere]].\n\n[[Category:Flute players]]"),
-    (0, "Bob Drummer", PERSON + f"{SONG} It is loud.\n\n[[Category:Drummers]] [[Category:Music stubs]]"),
-    (0, "Aqualung Song", "{{Infobox song|name=x}}\nA song by [[Ian Player]].\n\n[[Category:Old songs]]"),
-    (0, "Rome Town", "{{Infobox settlement|name=x}}\nA town in which [[Ian Player]] lived.\n\n[[Category:Towns]]"),
+    (
+        0,
+        "Ian Player",
+        PERSON + "'''Ian Player''' sang [[Aqualung Song]] with [[Bob Drummer]] in [[Rome Town]]. "
+        "He plays the flute. He plays the flute. He was born in [[Nowhere]].\n\n[[Category:Flute players]]",
+    ),
+    (
+        0,
+        "Bob Drummer",
+        PERSON + f"{SONG} It is loud.\n\n[[Category:Drummers]] [[Category:Music stubs]]",
+    ),
+    (
+        0,
+        "Aqualung Song",
+        "{{Infobox song|name=x}}\nA song by [[Ian Player]].\n\n[[Category:Old songs]]",
+    ),
+    (
+        0,
+        "Rome Town",
+        "{{Infobox settlement|name=x}}\nA town in which [[Ian Player]] lived.\n\n[[Category:Towns]]",
+    ),
     (0, "Loop page", f"This is far below. {SONG}\n\n[[Category:Below]]"),
     (0, "Rock (disambiguation)", "Rock is music. [[Ian Player]] plays it.\n\n[[Category:Music]]"),
     (0, "Nothing", "No category here."),
@@ -31,7 +47,7 @@ PAGES = (
     (14, "Category:Below", "[[Category:Songs]]"),
     (14, "Category:Old songs", "#REDIRECT [[Category:Songs]]"),
     (14, "Category:Towns", "[[Category:Contents]]"),
-)  # fmt: skip
+)
 
 
 def write_dump(path, pages=PAGES):
@@ -55,12 +71,24 @@ def write_sentences(folder, count=120):
     draw = np.random.default_rng(0)
     words = [f"{a}{b}" for a in "lmnr" for b in ("ada", "ova", "iti", "usu")]
     rows = [
-        {"text": " ".join(draw.choice(words, 8)) + f" {number} .", "tokens": 10, "entities": 2,
-         "entity": number % 3 == 0, "task": number % 6 == 0, "page_id": number // 10, "title": "T",
-         "revision_id": 1, "sentence": number % 10, "start": 0, "end": 1, "category": "C",
-         "root": "C", "depth": 0}
+        {
+            "text": " ".join(draw.choice(words, 8)) + f" {number} .",
+            "tokens": 10,
+            "entities": 2,
+            "entity": number % 3 == 0,
+            "task": number % 6 == 0,
+            "page_id": number // 10,
+            "title": "T",
+            "revision_id": 1,
+            "sentence": number % 10,
+            "start": 0,
+            "end": 1,
+            "category": "C",
+            "root": "C",
+            "depth": 0,
+        }
         for number in range(count)
-    ]  # fmt: skip
+    ]
     (folder / "sentences").mkdir(parents=True)
     for part, half in enumerate((rows[: count // 2], rows[count // 2 :])):
         table = pa.Table.from_pylist(half, schema=COLUMNS)

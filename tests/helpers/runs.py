@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from seqeval.scheme import IOB2, Entities
 
-from ontology.labels import tags_to_spans
+from nerbert.text.tags import tags_to_spans
 
 ROOT = Path(__file__).parent.parent.parent
 DEMO = ROOT / "pipeline" / "data" / "demo.xml"
@@ -23,8 +23,15 @@ def start(*arguments, cwd, environment=(), program=PIPELINE, **options):
     command = [sys.executable, *program, *map(str, arguments)]
     variables = {k: v for k, v in os.environ.items() if k != "NLTK_DATA"}
     variables |= {"PYTHONHASHSEED": "random", **dict(environment)}
-    return subprocess.Popen(command, cwd=cwd, env=variables, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, **options)  # fmt: skip
+    return subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=variables,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
 
 
 def run(*arguments, cwd, **options):
@@ -44,8 +51,11 @@ def assert_same_bytes(one, other):
 
 
 def examples(corpus, split):
-    return [row for path in sorted(Path(corpus, split).glob("*.parquet"))
-            for row in pq.read_table(path).to_pylist()]  # fmt: skip
+    return [
+        row
+        for path in sorted(Path(corpus, split).glob("*.parquet"))
+        for row in pq.read_table(path).to_pylist()
+    ]
 
 
 def check_example(row, document, tags):

@@ -3,14 +3,19 @@
 import numpy as np
 from datasets import Dataset
 
-from finetune.conll import Sentence, write
+from finetune.data.conll import Sentence, write
 from pretrain import tiny
 
 SYLLABLES = ("ka", "lo", "mi", "nu", "pe", "ri", "so", "ta", "ve", "zu")
 TYPES = ("person", "city")
 VERBS = {"first": ("spoke", "sang", "slept", "shone"), "second": ("hodil", "pel", "spal", "zaril")}
 FILLERS = ("the", "old", "and", "then", "again")
-RARE = tuple(f"{a}{b}{c}" for a in "bdg" for b in ("ar", "er", "or", "ur") for c in ("as", "es", "is", "os", "us"))  # fmt: skip
+RARE = tuple(
+    f"{a}{b}{c}"
+    for a in "bdg"
+    for b in ("ar", "er", "or", "ur")
+    for c in ("as", "es", "is", "os", "us")
+)
 
 
 def _sentences(draw, verbs, names, count):
@@ -39,8 +44,10 @@ def write_world(folder, seed=0, train=300, text=300, names=15):
     are names, its tags still say.
     """
     draw = np.random.default_rng(seed)
-    known = {kind: ["".join(draw.choice(SYLLABLES, 3)).capitalize() for _ in range(names)]
-             for kind in TYPES}  # fmt: skip
+    known = {
+        kind: ["".join(draw.choice(SYLLABLES, 3)).capitalize() for _ in range(names)]
+        for kind in TYPES
+    }
     every = []
     for name, verbs in VERBS.items():
         (folder / name).mkdir(parents=True)

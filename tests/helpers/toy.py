@@ -1,13 +1,23 @@
 """A made-up set that a tiny model learns in seconds."""
 
-from finetune import conll
-from finetune.config import FitSettings
-from finetune.conll import Sentence
+from finetune.data import conll
+from finetune.settings import FitSettings
+from nerbert.text.columns import Sentence
 
 QUICK = FitSettings(learning_rate=2e-3, epochs=12, patience=5, batch_size=8)
 CITIES = ("Bern", "Ulm", "Rom", "Genf")
-FLAGS = ("--epochs", 8, "--least-steps", 1, "--eval-steps", 1, "--learning-rate", "2e-3",
-         "--batch-size", 8)  # fmt: skip
+FLAGS = (
+    "--epochs",
+    8,
+    "--least-steps",
+    1,
+    "--eval-steps",
+    1,
+    "--learning-rate",
+    "2e-3",
+    "--batch-size",
+    8,
+)
 
 
 def rows(count, start=0, person="person", city="city"):
@@ -22,7 +32,10 @@ def rows(count, start=0, person="person", city="city"):
 
 def write_set(folder, **names):
     folder.mkdir()
-    for name, found in (("train", rows(40, **names)), ("valid", rows(12, 40, **names)),
-                        ("test", rows(12, 52, **names))):  # fmt: skip
+    for name, found in (
+        ("train", rows(40, **names)),
+        ("valid", rows(12, 40, **names)),
+        ("test", rows(12, 52, **names)),
+    ):
         conll.write(found, str(folder / f"{name}.txt"))
     return folder

@@ -8,14 +8,26 @@ from collections import Counter
 import mwparserfromhell
 from mwparserfromhell import nodes
 
-from pipeline.languages import language
-from pipeline.references import decode_references
-from pipeline.site import Site
+from pipeline.dump.site import Site, language
+from pipeline.wikitext.inline import decode_references
 
 SKIPPED_TAGS = {
-    "ref", "references", "table", "gallery", "math", "timeline", "imagemap", "pre", "source",
-    "syntaxhighlight", "score", "hiero", "includeonly", "chem", "nowiki",
-}  # fmt: skip
+    "ref",
+    "references",
+    "table",
+    "gallery",
+    "math",
+    "timeline",
+    "imagemap",
+    "pre",
+    "source",
+    "syntaxhighlight",
+    "score",
+    "hiero",
+    "includeonly",
+    "chem",
+    "nowiki",
+}
 
 
 def anchors(wikitext: str, site: Site) -> Counter[tuple[str, str]]:

@@ -1,8 +1,8 @@
 import pytest
 from rdflib import OWL, RDF, RDFS, Graph, URIRef
 
+from nerbert.files import open_decompressed
 from ontology.classes import NAMESPACE, ClassTree
-from ontology.compressed import open_bytes
 
 DIAMOND = ClassTree({"A": [], "B": ["A"], "C": ["A"], "D": ["B"], "E": ["C", "D", "owl:Thing"]})
 
@@ -46,12 +46,13 @@ def test_unreadable_ontology_names_the_file(tmp_path, text):
 def test_shipped_tree_is_that_of_rdflib(shared):
     path = str(shared / "dbpedia" / "ontology.owl.xz")
     graph = Graph()
-    with open_bytes(path) as file:
+    with open_decompressed(path) as file:
         graph.parse(file, format="xml")
     classes = {
-        c for c in graph.subjects(RDF.type, OWL.Class)
+        c
+        for c in graph.subjects(RDF.type, OWL.Class)
         if isinstance(c, URIRef) and c.startswith(NAMESPACE)
-    }  # fmt: skip
+    }
     tree = ClassTree.shipped()
     assert tree.names == sorted(c.removeprefix(NAMESPACE) for c in classes)
     for cls in classes:

@@ -39,8 +39,12 @@ def test_conditions_in_order(mapping, arguments, expected):
 
 
 def test_first_mapped_template_decides(mapping):
-    templates = [("Cite web", []), ("Authority control", []), ("Infobox town", []),
-                 ("Infobox band or singer", [])]  # fmt: skip
+    templates = [
+        ("Cite web", []),
+        ("Authority control", []),
+        ("Infobox town", []),
+        ("Infobox band or singer", []),
+    ]
     assert mapping.class_of(templates) == "Town"
     assert mapping.class_of(templates[:2]) is None
 
@@ -56,7 +60,7 @@ def test_redirects_of_templates(mapping):
 def test_no_mapping_in_file(tmp_path):
     path = tmp_path / "empty.xml"
     path.write_text("<mediawiki/>")
-    with pytest.raises(ValueError, match=r"empty\.xml: no TemplateMapping"):
+    with pytest.raises(ValueError, match=r"empty\.xml: it has no TemplateMapping"):
         InfoboxMapping.from_xml(str(path))
 
 

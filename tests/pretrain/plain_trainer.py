@@ -36,15 +36,34 @@ def tokenize_and_align(rows):
 
 
 data = sets.map(tokenize_and_align, batched=True, remove_columns=sets["train"].column_names)
-config = BertConfig(vocab_size=len(vocabulary), hidden_size=64, num_hidden_layers=1,
-                    num_attention_heads=2, intermediate_size=128, num_labels=len(tags),
-                    id2label=dict(enumerate(tags)))  # fmt: skip
-arguments = TrainingArguments(output_dir=output, max_steps=40, logging_steps=1, learning_rate=1e-3,
-                              per_device_train_batch_size=32, report_to="none", use_cpu=True,
-                              disable_tqdm=True, save_strategy="no", seed=1)  # fmt: skip
-trainer = Trainer(BertForTokenClassification(config), arguments, train_dataset=data["train"],
-                  eval_dataset=data["validation"],
-                  data_collator=DataCollatorForTokenClassification(tokenizer))  # fmt: skip
+config = BertConfig(
+    vocab_size=len(vocabulary),
+    hidden_size=64,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    intermediate_size=128,
+    num_labels=len(tags),
+    id2label=dict(enumerate(tags)),
+)
+arguments = TrainingArguments(
+    output_dir=output,
+    max_steps=40,
+    logging_steps=1,
+    learning_rate=1e-3,
+    per_device_train_batch_size=32,
+    report_to="none",
+    use_cpu=True,
+    disable_tqdm=True,
+    save_strategy="no",
+    seed=1,
+)
+trainer = Trainer(
+    BertForTokenClassification(config),
+    arguments,
+    train_dataset=data["train"],
+    eval_dataset=data["validation"],
+    data_collator=DataCollatorForTokenClassification(tokenizer),
+)
 trainer.train()
 losses = [line["loss"] for line in trainer.state.log_history if "loss" in line]
 ours = [name for name in sys.modules if name.split(".")[0] in ("pretrain", "pipeline", "ontology")]

@@ -11,17 +11,33 @@ from domain import write_sentences
 from toy import QUICK
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from finetune.conll import Sentence
 from finetune.tagger import Tagger
-from pipeline.domains import LEVELS
-from pipeline.errors import UserError
-from pretrain import blocks, dapt, mlm
-from pretrain.config import recipe_names
-from pretrain.data import IGNORED
-from pretrain.masking import Masker
+from nerbert.levels import LEVELS
+from nerbert.text.columns import Sentence
+from pretrain import dapt
+from pretrain.mlm import blocks
+from pretrain.mlm.masking import Masker
+from pretrain.mlm.model import hidden_only
+from pretrain.tagging.features import IGNORED
 
-FLAGS = ("--profile", "debug", "--max-subwords", 32, "--batch-size", 8, "--level", "domain",
-         "--max-steps", 8, "--eval-steps", 4, "--save-steps", 4, "--logging-steps", 1)  # fmt: skip
+FLAGS = (
+    "--recipe",
+    "debug",
+    "--max-subwords",
+    32,
+    "--batch-size",
+    8,
+    "--level",
+    "domain",
+    "--max-steps",
+    8,
+    "--eval-steps",
+    4,
+    "--save-steps",
+    4,
+    "--logging-steps",
+    1,
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +84,11 @@ def test_blocks_are_the_text_end_to_end(corpus, adapted, tmp_path):
     loaded = blocks.load(str(corpus), str(tmp_path))
     rows = [5, 3, 3, 99, 0, 61]
     tokenizer, found = stream(loaded, adapted, rows)
-    wanted = [i for row in rows
-              for i in tokenizer(loaded[row]["text"], add_special_tokens=False).input_ids]  # fmt: skip
+    wanted = [
+        i
+        for row in rows
+        for i in tokenizer(loaded[row]["text"], add_special_tokens=False).input_ids
+    ]
     pieces = [found[index].input_ids.tolist() for index in range(len(found))]
     assert [i for piece in pieces for i in piece[1:-1]] == wanted
     assert {len(piece) for piece in pieces[:-1]} == {32}
@@ -106,7 +125,7 @@ def test_levels_are_views_and_share_what_is_held_out(corpus, tmp_path):
     )
 
 
-@pytest.mark.parametrize("masking", dapt.MASKINGS)
+@pytest.mark.parametrize("masking", ["token", "span"])
 def test_what_is_hidden(corpus, adapted, tmp_path, masking):
     loaded = blocks.load(str(corpus), str(tmp_path))
     tokenizer, found = stream(loaded, adapted, list(range(120)) * 8)
@@ -177,39 +196,36 @@ def test_shares_of_the_corpus(adapt, tmp_path):
 def test_bad_input_is_one_line(adapt, adapted, corpus, capsys, tmp_path):
     few = write_sentences(tmp_path / "few", 1)
     cases = [
-        (tmp_path / "a", corpus, ["--base-model", adapted / "base"],
-         "its checkpoint has no language-model head; give --new-head"),
+        (
+            tmp_path / "a",
+            corpus,
+            ["--base-model", adapted / "base"],
+            "its checkpoint has no language-model head; give --new-head",
+        ),
         (tmp_path / "a", corpus, ["--base-model", tmp_path / "none"], "no such folder"),
         (tmp_path / "a", tmp_path, [], "no sentences/part-*.parquet"),
         (tmp_path / "a", few, [], "level domain has 1 sentences; take another --level"),
         (adapted, corpus, ["--rate", "0.2"], "was trained with rate 0.15, not 0.2"),
-        (tmp_path / "a", corpus, ["--rate", "0"], "--rate 0.0: give more than 0"),
-        (tmp_path / "a", corpus, ["--profile", "none"], "--profile none: no such recipe"),
-        (tmp_path / "a", corpus, ["--maskin", "x"], "unknown flag --maskin"),
-        (tmp_path / "a", corpus, ["--base-model", adapted, "--max-subwords", "600"], "takes 512 or fewer"),
-    ]  # fmt: skip
+        (tmp_path / "a", corpus, ["--rate", "0"], "--rate 0: give more than 0"),
+        (tmp_path / "a", corpus, ["--recipe", "none"], "--recipe none: no such recipe"),
+        (
+            tmp_path / "a",
+            corpus,
+            ["--maskin", "x"],
+            "--maskin: unknown flag; did you mean --masking?",
+        ),
+        (
+            tmp_path / "a",
+            corpus,
+            ["--base-model", adapted, "--max-subwords", "600"],
+            "accepts 512 sub-words; give --max-subwords 512 or less",
+        ),
+    ]
     for output, folder, flags, message in cases:
         shutil.rmtree(tmp_path / "a", ignore_errors=True)
         assert adapt(output, *flags, corpus=folder) == 2
         err = capsys.readouterr().err.splitlines()
         assert message in err[-1], err
-
-
-def test_profiles():
-    assert recipe_names("profiles") == ["crossner-code", "debug", "paper"]
-    for name, rate in (("paper", 0.15), ("crossner-code", 0.20)):
-        options = dapt.parser().parse_args(["--corpus", "c", "--output", "o", "--profile", name])
-        (settings,) = dapt.planned(options)
-        assert (settings.rate, settings.training["num_train_epochs"]) == (rate, 15)
-        assert (settings.level, settings.masking, settings.max_subwords) == (
-            "integrated",
-            "span",
-            512,
-        )
-    with pytest.raises(UserError, match="--fraction 2"):
-        dapt.planned(
-            dapt.parser().parse_args(["--corpus", "c", "--output", "o", "--fraction", "2"])
-        )
 
 
 def test_first_loss_is_that_of_chance(adapted):
@@ -225,7 +241,7 @@ def test_a_head_that_sees_hidden_positions_alone_has_the_same_loss(corpus, adapt
     model = AutoModelForMaskedLM.from_pretrained(adapted).eval()
     whole = model(**batch)
     hidden = batch["labels"].ne(IGNORED)
-    with mlm.hidden_only(model, hidden) as alone:
+    with hidden_only(model, hidden) as alone:
         assert alone
         part = model(**{**batch, "labels": batch["labels"][hidden]})
     assert torch.isclose(part.loss, whole.loss)

@@ -16,8 +16,15 @@ from runs import PRETRAIN, ROOT, run, start
 from pretrain.launch import main
 
 QUICK = ("--recipe", "paper-debug", "--logging-steps", 1)
-TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--no-python", sys.executable,
-            *PRETRAIN)  # fmt: skip
+TORCHRUN = (
+    "-m",
+    "torch.distributed.run",
+    "--nproc-per-node",
+    "2",
+    "--no-python",
+    sys.executable,
+    *PRETRAIN,
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +37,18 @@ def launch(demo, cache):
     """Starts the launcher on the demo corpus, from the project's folder, into a folder."""
 
     def started(output, *flags, program=PRETRAIN, corpus=demo[0] / "corpus"):
-        return start("--corpus", corpus, "--output", output, *QUICK, *flags, cwd=ROOT,
-                     environment=cache, program=program, start_new_session=True)  # fmt: skip
+        return start(
+            "--corpus",
+            corpus,
+            "--output",
+            output,
+            *QUICK,
+            *flags,
+            cwd=ROOT,
+            environment=cache,
+            program=program,
+            start_new_session=True,
+        )
 
     return started
 
@@ -89,8 +106,13 @@ def test_checkpoint_is_an_ordinary_one(trained, demo):
         "print(json.dumps([model.config.id2label, [word['entity'] for word in found],\n"
         "                  [name for name in sys.modules if name.split('.')[0] == 'pretrain']]))"
     )
-    result = subprocess.run([sys.executable, "-c", code, str(trained[0])], capture_output=True,
-                            text=True, check=True, cwd=trained[0].parent)  # fmt: skip
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(trained[0])],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=trained[0].parent,
+    )
     names, entities, ours = json.loads(result.stdout)
     tags = json.loads((demo[0] / "corpus" / "labels.json").read_text())["tags"]
     assert list(names.values()) == tags
@@ -115,7 +137,7 @@ def test_a_killed_run_goes_on_exactly(trained, launch, tmp_path):
     half.mkdir()
     (half / "trainer_state.json").write_text('{"epoch": 1')
     _, err = finished(launch(output, *flags))
-    assert f"going on from {output / 'checkpoint-'}" in err
+    assert f"continuing from {output / 'checkpoint-'}" in err
     assert losses(output) == losses(straight)
     weights = [path / "model.safetensors" for path in (output, straight)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
@@ -136,7 +158,8 @@ def test_two_devices_take_the_same_steps(trained, launch, tmp_path):
     [
         (["--learning-rate", "1e-9"], "was trained with learning_rate 0.001, not 1e-09"),
         (["--categories", "coarse4"], "was trained with categories 'corpus', not 'coarse4'"),
-        (["--lerning-rate", "1"], "unknown flag --lerning-rate; did you mean 'learning_rate'?"),
+        (["--lerning-rate", "1"], "--lerning-rate: unknown flag; did you mean --learning-rate?"),
+        (["--categoris", "1"], "--categoris: unknown flag; did you mean --categories?"),
         (["--learning-rate", "fast"], "invalid float value: 'fast'"),
         (["--max-subwords", "0"], "--max-subwords 0: give 8 or more"),
         (["--categories", "none"], "unknown category set 'none'"),
@@ -155,29 +178,46 @@ def test_bad_settings_are_one_line(trained, demo, capsys, flags, message):
 def test_other_corpora_and_checkpoints_are_refused(trained, launch, capsys, tmp_path):
     output, _, _, flags = trained
     corpus = simple_corpus(tmp_path / "corpus")
-    write_part(corpus / "train" / "part-00002.parquet", [
-        example(70, "a b"), {**example(71, "a b"), "ner_tags": [0, 2]}, example(72, "a b"),
-    ])  # fmt: skip
+    write_part(
+        corpus / "train" / "part-00002.parquet",
+        [example(70, "a b"), {**example(71, "a b"), "ner_tags": [0, 2]}, example(72, "a b")],
+    )
     cases = [
         (output, corpus, [], "was trained on another corpus; give another --output"),
-        (tmp_path / "new", corpus, ["--resume-from-checkpoint", output / "checkpoint-60"],
-         "its tags are not those of the corpus"),
+        (
+            tmp_path / "new",
+            corpus,
+            ["--resume-from-checkpoint", output / "checkpoint-60"],
+            "its tags are not those of the corpus",
+        ),
         (tmp_path / "new", corpus, [], "train: example 1:71:0: label id 2 of token 1"),
         (tmp_path / "new", corpus, ["--base-model", tmp_path / "none"], "none: no such folder"),
         (ROOT, corpus, [], "holds something else; give an empty --output"),
         (tmp_path / "new", tmp_path, [], "no corpus (labels.json is missing)"),
-    ]  # fmt: skip
+    ]
     for folder, source, more, message in cases:
-        arguments = ["--corpus", source, "--output", folder, "--cache-dir", tmp_path / "cache",
-                     *QUICK, *flags, *more]  # fmt: skip
+        arguments = [
+            "--corpus",
+            source,
+            "--output",
+            folder,
+            "--cache-dir",
+            tmp_path / "cache",
+            *QUICK,
+            *flags,
+            *more,
+        ]
         assert main([str(argument) for argument in arguments]) == 2
         err = capsys.readouterr().err
         assert message in err
         assert len(err.splitlines()) == 1
     # What failed before its first step leaves nothing in the way.
     write_part(corpus / "train" / "part-00002.parquet", [example(70, "a b")])
-    finished(launch(tmp_path / "new", "--max-steps", 1, "--eval-steps", 1, "--save-steps", 1,
-                    corpus=corpus))  # fmt: skip
+    finished(
+        launch(
+            tmp_path / "new", "--max-steps", 1, "--eval-steps", 1, "--save-steps", 1, corpus=corpus
+        )
+    )
 
 
 def test_ctrl_c_is_one_line(launch, tmp_path):
@@ -193,7 +233,10 @@ def test_ctrl_c_is_one_line(launch, tmp_path):
             break
     assert process.returncode == 130
     # A loader's worker may have something to say after it.
-    assert f"Stopped; the same command goes on from {tmp_path / 'stopped'}." in err.splitlines()
+    assert (
+        f"Stopped. Run the same command again to continue {tmp_path / 'stopped'}."
+        in err.splitlines()
+    )
 
 
 def test_a_loss_that_is_no_number_names_step_and_examples(launch, tmp_path):
@@ -217,17 +260,20 @@ def test_help_is_quick_and_complete():
     assert code == 0
     assert "torchrun --nproc-per-node 8" in out
     loaded = "import sys, pretrain.launch; print('torch' in sys.modules)"
-    result = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True,
-                            check=True, cwd=ROOT)  # fmt: skip
+    result = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     assert result.stdout == "False\n"
 
 
 def test_pretrain_loads_no_beam():
     code = (
-        "import sys, pretrain.run; print([m for m in sys.modules if m.startswith('apache_beam')])"
+        "import sys, pretrain.tagging.run, pretrain.mlm.run, finetune.evaluation.execution\n"
+        "print([name for name in sys.modules if name.startswith('apache_beam')])"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                            check=True, cwd=ROOT)  # fmt: skip
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     assert result.stdout == "[]\n"
 
 
@@ -235,9 +281,13 @@ def test_transformers_example_trains_on_the_corpus_folder(demo, tmp_path, cache)
     """Column names and label names as run_ner.py expects them; none of our code."""
     code = Path(__file__).with_name("plain_trainer.py")
     result = subprocess.run(
-        [sys.executable, str(code), str(demo[0] / "corpus"), str(tmp_path)], capture_output=True,
-        text=True, check=False, cwd=tmp_path, env={**os.environ, **cache},
-    )  # fmt: skip
+        [sys.executable, str(code), str(demo[0] / "corpus"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, **cache},
+    )
     assert result.returncode == 0, result.stderr
     first, last, tags, ours = json.loads(result.stdout.splitlines()[-1])
     assert last < 0.7 * first

@@ -1,0 +1,1 @@
+"""The experiments of CrossNER (Liu et al. 2021)."""

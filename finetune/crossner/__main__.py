@@ -1,0 +1,36 @@
+r"""Runs the experiments of CrossNER: domain-adaptive pre-training, then fine-tuning.
+
+    nerbert crossner --base-model bert-base-cased --dapt bert-music --domain music --output out
+    nerbert crossner --base-model bert-base-cased --corpus music-corpus --domain music \
+        --masking token span --level domain entity task integrated --output out
+
+--dapt takes checkpoints of nerbert dapt; --corpus makes such checkpoints in the output folder. All
+results are kept there. If the command is stopped, run it again: it does the missing runs.
+`python -m finetune.crossner` is the same command.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from finetune.crossner.settings import RECIPES, CrossnerOptions
+from finetune.settings import FitSettings
+from nerbert.command import Command
+
+COMMAND = Command(__doc__, CrossnerOptions, FitSettings, recipes=RECIPES, hidden=("seed",))
+
+
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
+    """Runs the command line and returns its exit code."""
+    return COMMAND.main(_work, argv, prog)
+
+
+def _work(options: CrossnerOptions, settings: FitSettings) -> None:
+    from finetune.crossner.grid import fill_grid  # loads numpy and matplotlib
+
+    print(fill_grid(options, settings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

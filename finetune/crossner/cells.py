@@ -1,0 +1,68 @@
+"""Cells of the grid: each is one run of an encoder on a domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from finetune.evaluation.runs import Run
+from nerbert import files
+from nerbert.errors import UserError
+
+RECORD = "pretrain.json"
+"""File with the record of a checkpoint."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """An encoder of the grid.
+
+    Attributes:
+        model: name or folder.
+        domain: domain of its domain-adaptive pre-training; None for the base model, which is used
+            for all domains.
+        masking: masking of this pre-training.
+        level: level of the domain corpus.
+        fraction: share of the domain corpus.
+    """
+
+    model: str
+    domain: str | None = None
+    masking: str = ""
+    level: str = ""
+    fraction: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """Its name in the published tables, such as "none" or "span integrated"."""
+        share = "" if self.fraction == 1 else f" {self.fraction:g}"
+        return f"{self.masking} {self.level}{share}" if self.domain else "none"
+
+    @classmethod
+    def of(cls, folder: str) -> Encoder:
+        """Reads the record of a checkpoint of `nerbert dapt`.
+
+        Raises:
+            UserError: the folder is not such a checkpoint, or its training is not finished.
+        """
+        path = Path(folder) / RECORD
+        record = files.read_json(str(path)) if path.is_file() else {}
+        settings = record.get("settings", {})
+        if "masking" not in settings:
+            raise UserError(
+                f"not a checkpoint of nerbert dapt (no {RECORD} with masking); make one", folder
+            )
+        if "results" not in record:
+            raise UserError("not finished; run the command that makes it again", folder)
+        return cls(
+            folder, record["domain"], settings["masking"], settings["level"], settings["fraction"]
+        )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of the grid, with its encoder and domain."""
+
+    encoder: Encoder
+    domain: str
+    run: Run

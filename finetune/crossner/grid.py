@@ -1,0 +1,133 @@
+"""The grid of CrossNER's experiments: encoders, domains, regimes and numbers of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from finetune.crossner.cells import RECORD, Cell, Encoder
+from finetune.crossner.report import GridReport
+from finetune.crossner.settings import DAPT_RECIPES, CrossnerOptions
+from finetune.data.sets import DataSets
+from finetune.evaluation.evaluate import execute_run
+from finetune.evaluation.runs import ResultStore, Run
+from finetune.settings import FitSettings, seeds, shots_of
+from nerbert import files
+from nerbert.errors import UserError
+from nerbert.options import Given, build
+from pretrain.settings import DaptSettings
+
+
+def fill_grid(options: CrossnerOptions, settings: FitSettings) -> str:
+    """Does the missing runs and writes the report; returns the paper's table 2.
+
+    Raises:
+        UserError: a value is out of range, or a checkpoint, a corpus or data is missing.
+    """
+    sets = DataSets(options.data_root)
+    # Data and options are checked before pre-training, which takes hours.
+    planned(options, settings, [Encoder(options.base_model)], sets)
+    plan = planned(options, settings, encoders(options, settings), sets)
+    output = Path(options.output)
+    store = ResultStore(output / "runs", sets)
+    results = [
+        store.result(
+            cell.run,
+            lambda run: execute_run(run, sets),
+            f"{number} of {len(plan)}: {cell.run.regime}, {cell.encoder.name}: ",
+        )
+        for number, cell in enumerate(plan, start=1)
+    ]
+    report = GridReport(plan, results)
+    report.write(output)
+    return report.table_2()
+
+
+def encoders(options: CrossnerOptions, settings: FitSettings) -> list[Encoder]:
+    """The encoders; missing checkpoints of --corpus are made.
+
+    Raises:
+        UserError: a checkpoint or corpus is unsuitable, or of a domain that --domain lacks.
+    """
+    found = [Encoder(options.base_model), *map(Encoder.of, options.dapt)]
+    for corpus in options.corpus:
+        for masking in options.masking:
+            for level in options.level:
+                for fraction in options.fraction:
+                    dapt = _dapt_settings(options, corpus, masking, level, fraction)
+                    found.append(_adapted(dapt, settings.bf16))
+    for encoder in found[1:]:
+        if encoder.domain not in options.domain:
+            raise UserError(f"is of the domain {encoder.domain}; add it to --domain", encoder.model)
+    return found
+
+
+def _dapt_settings(
+    options: CrossnerOptions, corpus: str, masking: str, level: str, fraction: float
+) -> DaptSettings:
+    """Settings of a pre-training, with a checkpoint in the output folder."""
+    name = f"{Path(corpus).name}-{masking}-{level}-{fraction:g}"
+    chosen = {
+        "corpus": corpus,
+        "output": str(Path(options.output) / "dapt" / name),
+        "base_model": options.base_model,
+        "level": level,
+        "masking": masking,
+        "fraction": (fraction,),
+        "new_head": options.new_head,
+    }
+    recipe = DAPT_RECIPES.read(options.dapt_recipe or "crossner-paper", [DaptSettings])
+    given = {key: Given(value, f"--{key.replace('_', '-')}") for key, value in chosen.items()}
+    return build(DaptSettings, {**recipe, **given})
+
+
+def _adapted(settings: DaptSettings, bf16: bool) -> Encoder:
+    """The encoder of a checkpoint, which is made or continued if it is not finished."""
+    path = Path(settings.output) / RECORD
+    if not path.is_file() or "results" not in files.read_json(str(path)):
+        # These load torch, which is not needed if all checkpoints are finished.
+        import torch
+
+        from pretrain.mlm.run import run
+
+        on_cpu = [] if torch.cuda.is_available() else ["--use-cpu", "true"]
+        print(run(settings, ["--bf16", "true", *on_cpu] if bf16 else []))
+    return Encoder.of(settings.output)
+
+
+def planned(
+    options: CrossnerOptions, settings: FitSettings, found: Sequence[Encoder], sets: DataSets
+) -> list[Cell]:
+    """All runs, in order. Their data is read once, so that errors are found before the first run.
+
+    Raises:
+        UserError: a value is out of range, or data is missing.
+    """
+    for text in options.shots:
+        shots_of(text, 1)
+    for domain in options.domain:
+        for split in ("train", "test"):
+            sets.raw_sentences(f"crossner/{domain}", split)
+    if set(options.regime) != {"target"}:
+        sets.raw_sentences(options.source, "train")
+    return [
+        Cell(
+            encoder,
+            domain,
+            Run(
+                encoder.model,
+                f"crossner/{domain}",
+                replace(settings, seed=seed),
+                regime,
+                () if regime == "target" else (options.source,),
+                shots,
+            ),
+        )
+        for regime in options.regime
+        for encoder in found
+        for domain in options.domain
+        for shots in options.shots
+        for seed in seeds(options.seeds)
+        if encoder.domain in (None, domain)
+    ]

@@ -1,0 +1,243 @@
+"""Reports CrossNER's experiments as the paper's tables and figures, with the published scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from finetune.crossner.cells import Cell
+from finetune.crossner.settings import DOMAINS
+from finetune.evaluation import plots
+from finetune.evaluation.published import published
+from finetune.evaluation.tables import cent, markdown, spread
+from finetune.settings import ALL
+from nerbert import files
+
+Result = dict[str, Any]
+Pair = tuple[Cell, Result]
+
+SPECIAL_PERSON = {
+    "politics": "politician",
+    "science": "scientist",
+    "music": "musicalartist",
+    "literature": "writer",
+    "ai": "researcher",
+}
+"""Domain -> its type for special persons."""
+
+NOTES = """\
+The released data differ from the paper: music has 465 test sentences, not 456; the types
+`literarygenre` (literature), `programlang` and `conference` (AI) are in the data but not in the
+paper's table 1; errors of annotation were corrected after publication. These scores are on the
+released data, by seqeval in strict mode (IOB2)."""
+
+
+def published_f1(regime: str, name: str, domain: str) -> float | None:
+    """F1 in table 2, in per cent; None if it has no such row."""
+    scores = published()["crossner"].get(regime, {}).get(name)
+    return None if scores is None else float(scores[DOMAINS.index(domain)])
+
+
+def published_type(regime: str, name: str, domain: str, kind: str) -> float | None:
+    """F1 of a type in table 4, in per cent; None if it has no such entry."""
+    if domain != "music":
+        return None
+    table = published()["music"]
+    scores = table.get(regime, {}).get(name)
+    if scores is None or kind not in table["types"]:
+        return None
+    return float(scores[table["types"].index(kind)])
+
+
+def person_share(confusion: Mapping[str, Mapping[str, int]], domain: str) -> float | None:
+    """Share of the gold mentions `person` that are predicted as the domain's special persons.
+
+    Args:
+        confusion: gold type -> predicted type -> number of mentions.
+        domain: the domain.
+
+    Returns:
+        The share; None if there is no gold mention `person`.
+    """
+    row = confusion.get("person", {})
+    total = sum(row.values())
+    return row.get(SPECIAL_PERSON[domain], 0) / total if total else None
+
+
+class GridReport:
+    """The report of `nerbert crossner`."""
+
+    def __init__(self, plan: Sequence[Cell], results: Sequence[Result]) -> None:
+        """Takes the cells and their results, in the same order."""
+        self._pairs: list[Pair] = list(zip(plan, results, strict=True))
+        self._regimes = list(dict.fromkeys(cell.run.regime for cell in plan))
+        self._domains = [name for name in DOMAINS if any(c.domain == name for c in plan)]
+        self._shots = list(dict.fromkeys(cell.run.shots for cell in plan))
+        self._full = ALL if ALL in self._shots else self._shots[-1]
+        self._names = list(dict.fromkeys(cell.encoder.name for cell in plan))
+
+    def _of(self, regime: str, name: str, domain: str, shots: str | None = None) -> list[Result]:
+        """Results of all seeds."""
+        wanted = regime, name, domain, shots or self._full
+        return [
+            row
+            for cell, row in self._pairs
+            if (cell.run.regime, cell.encoder.name, cell.domain, cell.run.shots) == wanted
+        ]
+
+    def table_2(self) -> str:
+        """F1 by regime, pre-training and domain, with the published scores in brackets."""
+        lines = ["F1 (seqeval strict, IOB2) in per cent; published scores in brackets.", ""]
+        for regime in self._regimes:
+            rows = [[regime, *self._domains, *(["average"] if len(self._domains) > 1 else [])]]
+            rows += [self._row_2(regime, name) for name in self._names]
+            lines += [*markdown(rows), ""]
+        return "\n".join(lines)
+
+    def _row_2(self, regime: str, name: str) -> list[str]:
+        cells, ours, theirs = [], [], []
+        for domain in self._domains:
+            found = [row["strict"]["f1"] for row in self._of(regime, name, domain)]
+            stated = published_f1(regime, name, domain)
+            cells.append(_beside(spread(found), stated))
+            ours += [mean(found)] if found else []
+            theirs += [stated] if stated is not None else []
+        if len(self._domains) == 1:
+            return [name, *cells]
+        whole = len(ours) == len(self._domains)
+        average = _beside(cent(mean(ours)), mean(theirs) if theirs else None) if whole else "-"
+        return [name, *cells, average]
+
+    def table_4(self, domain: str) -> list[str]:
+        """F1 of each type."""
+        lines = []
+        for regime in self._regimes:
+            names = [name for name in self._names if self._of(regime, name, domain)]
+            kinds = sorted(
+                {
+                    kind
+                    for name in names
+                    for row in self._of(regime, name, domain)
+                    for kind in row["per_type"]
+                }
+            )
+            rows = [[regime, *kinds]]
+            for name in names:
+                found = self._of(regime, name, domain)
+                cells = [
+                    _beside(
+                        spread([row["per_type"].get(kind, {}).get("f1", 0.0) for row in found]),
+                        published_type(regime, name, domain, kind),
+                    )
+                    for kind in kinds
+                ]
+                rows.append([name, *cells])
+            lines += [*markdown(rows), ""]
+        return lines
+
+    def persons(self) -> list[str]:
+        """Shares of gold mentions `person` that are predicted as special persons."""
+        rows = [["regime", "pre-training", *self._domains]]
+        for regime in self._regimes:
+            for name in self._names:
+                cells = []
+                for domain in self._domains:
+                    shares = [
+                        person_share(row["confusion"], domain)
+                        for row in self._of(regime, name, domain)
+                    ]
+                    cells.append(spread([share for share in shares if share is not None]))
+                rows.append([regime, name, *cells])
+        return markdown(rows)
+
+    def write(self, output: Path) -> None:
+        """Writes `report.json`, `report.md` and the figures."""
+        lines = [
+            "# CrossNER",
+            "",
+            NOTES,
+            "",
+            "## By regime and pre-training (table 2)",
+            "",
+            self.table_2(),
+        ]
+        for domain in self._domains:
+            lines += [f"## {domain}: by type (table 4)", "", *self.table_4(domain)]
+        lines += [
+            "## Persons predicted as special persons",
+            "",
+            "Share of gold mentions `person` that are predicted as politician, scientist, "
+            "musicalartist, writer or researcher, in per cent. The paper states 84.81 for its best "
+            "model on music.",
+            "",
+            *self.persons(),
+            "",
+        ]
+        (output / "report.md").write_text("\n".join(lines), encoding="utf-8")
+        files.write_json(
+            str(output / "report.json"),
+            {
+                "notes": NOTES,
+                "published": published(),
+                "cells": [
+                    {
+                        "domain": cell.domain,
+                        "pre-training": cell.encoder.name,
+                        "fraction": cell.encoder.fraction,
+                        **row,
+                    }
+                    for cell, row in self._pairs
+                ],
+            },
+        )
+        for domain in self._domains:
+            for number, name, picture in (
+                (2, "corpus-size", self._sizes(domain)),
+                (3, "shots", self._few(domain)),
+            ):
+                if picture is not None:
+                    path = output / f"figure-{number}-{name}-{domain}.png"
+                    path.write_bytes(picture)
+
+    def _sizes(self, domain: str) -> bytes | None:
+        """Figure 2: F1 by share of the corpus; None if there are fewer than two shares."""
+
+        def place(cell: Cell) -> tuple[str, float] | None:
+            encoder = cell.encoder
+            if encoder.domain is None or cell.run.shots != self._full:
+                return None
+            return f"{encoder.masking} {encoder.level}", 100 * encoder.fraction
+
+        return self._curves(domain, "share of the corpus, %", place)
+
+    def _few(self, domain: str) -> bytes | None:
+        """Figure 3: F1 by number of train sentences; None if there are fewer than two numbers."""
+        rows = {id(cell): row["train_sentences"] for cell, row in self._pairs}
+        return self._curves(
+            domain, "train sentences", lambda cell: (cell.encoder.name, rows[id(cell)])
+        )
+
+    def _curves(
+        self, domain: str, label: str, place: Callable[[Cell], tuple[str, float] | None]
+    ) -> bytes | None:
+        points: dict[str, dict[float, list[float]]] = {}
+        for cell, row in self._pairs:
+            if cell.domain == domain and (found := place(cell)) is not None:
+                line = points.setdefault(f"{cell.run.regime}, {found[0]}", {})
+                line.setdefault(found[1], []).append(100 * row["strict"]["f1"])
+        if len({x for line in points.values() for x in line}) < 2:
+            return None
+        lines = {
+            name: [
+                (x, mean(scores), stdev(scores) if len(scores) > 1 else 0.0)
+                for x, scores in sorted(line.items())
+            ]
+            for name, line in points.items()
+        }
+        return plots.curves(lines, domain, label, "F1 (seqeval strict), %")
+
+
+def _beside(ours: str, stated: float | None) -> str:
+    return ours if stated is None or ours == "-" else f"{ours} ({stated:.2f})"

@@ -1,0 +1,75 @@
+"""The options of CrossNER's experiments."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic.dataclasses import dataclass
+
+from finetune.settings import ALL, DATA_ROOT, SEEDS, SHOTS
+from nerbert.levels import LEVELS, Level
+from nerbert.options import CHECKED, Numbers, Recipes, Text, Texts, option
+
+RECIPES = Recipes("finetune", "crossner-paper")
+"""Recipes of the fine-tuning."""
+
+DAPT_RECIPES = Recipes("pretrain.mlm", flag="--dapt-recipe")
+"""Recipes of the domain-adaptive pre-training."""
+
+DomainName = Literal["politics", "science", "music", "literature", "ai"]
+DOMAINS: tuple[str, ...] = get_args(DomainName)
+
+GridRegime = Literal["target", "source-target", "joint"]
+Masking = Literal["token", "span"]
+
+_DAPT = "pre-training, with --corpus"
+
+
+@dataclass(frozen=True, config=CHECKED)
+class CrossnerOptions:
+    """The options of `nerbert crossner`."""
+
+    base_model: Text = option(
+        help="encoder without domain-adaptive pre-training: name, or folder", metavar="MODEL"
+    )
+    domain: tuple[DomainName, ...] = option(help=f"domains: {', '.join(DOMAINS)}", metavar="NAME")
+    dapt: Texts = option(
+        (), "checkpoints of nerbert dapt; they record domain, masking and level", metavar="DIR"
+    )
+    regime: tuple[GridRegime, ...] = option(
+        get_args(GridRegime), f"{', '.join(get_args(GridRegime))} (default: all)", metavar="NAME"
+    )
+    source: Text = option("conll2003-crossner", "source set", metavar="SET")
+    shots: Texts = option((ALL,), SHOTS, metavar="N")
+    seeds: int = option(3, "number of repetitions with different seeds", ge=1, le=len(SEEDS))
+    data_root: Text | None = option(None, DATA_ROOT, metavar="DIR")
+    output: Text = option("crossner", "folder of the report", metavar="DIR", recipe=False)
+    corpus: Texts = option(
+        (),
+        "folders of domain corpora, from which missing checkpoints are made",
+        metavar="DIR",
+        group=_DAPT,
+    )
+    masking: tuple[Masking, ...] = option(
+        get_args(Masking),
+        f"{', '.join(get_args(Masking))} (default: all)",
+        metavar="NAME",
+        group=_DAPT,
+    )
+    level: tuple[Level, ...] = option(
+        tuple(LEVELS), f"{', '.join(LEVELS)} (default: all)", metavar="NAME", group=_DAPT
+    )
+    fraction: Numbers = option(
+        (1.0,), "shares of the corpus (default: 1)", metavar="F", group=_DAPT
+    )
+    dapt_recipe: Text | None = option(
+        None,
+        f"{', '.join(DAPT_RECIPES.names)}, or a TOML file (default: crossner-paper)",
+        metavar="NAME",
+        group=_DAPT,
+    )
+    new_head: bool = option(
+        False,
+        "start the language-model head from random weights if the base model has none",
+        group=_DAPT,
+    )

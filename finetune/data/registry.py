@@ -1,0 +1,82 @@
+"""The registry of named data sets: their files below the data root, and facts about them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+
+from nerbert.errors import UserError
+
+
+@dataclass(frozen=True)
+class NamedSet:
+    """A named data set.
+
+    Attributes:
+        name: name of the set.
+        files: path of each split's file, below the data root.
+        source: where to get the files.
+        citation: paper to cite.
+        licence: terms of use.
+        domain: subject of the texts.
+        counts: numbers of sentences, tokens and mentions of each split, if measured.
+        sha256: SHA-256 of each split's decompressed file, if measured.
+    """
+
+    name: str
+    files: dict[str, str]
+    source: str
+    citation: str
+    licence: str
+    domain: str
+    counts: dict[str, list[int]] = field(default_factory=dict)
+    sha256: dict[str, str] = field(default_factory=dict)
+
+
+@cache
+def _entries() -> dict[str, NamedSet]:
+    """All entries of `sets.toml`, including patterns such as `wikiann/*`."""
+    text = (files("finetune.data") / "sets.toml").read_text(encoding="utf-8")
+    return {name: NamedSet(name=name, **entry) for name, entry in tomllib.loads(text).items()}
+
+
+def registry() -> dict[str, NamedSet]:
+    """The sets with a fixed name."""
+    return {name: entry for name, entry in _entries().items() if "*" not in name}
+
+
+def known_names() -> str:
+    """The names and patterns, for messages."""
+    return ", ".join(sorted(_entries()))
+
+
+def known_set(name: str) -> NamedSet | None:
+    """The set with this name, also if it matches a pattern such as `wikiann/*`; None if unknown."""
+    if name in registry():
+        return registry()[name]
+    for pattern, entry in _entries().items():
+        start, star, end = pattern.partition("*")
+        if star and name.startswith(start) and name.endswith(end) and not set(name) & set("*?["):
+            part = name[len(start) : len(name) - len(end)]
+            paths = {split: path.replace("*", part) for split, path in entry.files.items()}
+            return replace(entry, name=name, files=paths)
+    return None
+
+
+def expand(names: Sequence[str]) -> list[str]:
+    """Replaces patterns such as `crossner/*` by the names of matching sets; keeps other names.
+
+    Raises:
+        UserError: a pattern matches no set.
+    """
+    found: list[str] = []
+    for name in names:
+        fitting = [known for known in sorted(registry()) if fnmatchcase(known, name)]
+        if not fitting and set(name) & set("*?["):
+            raise UserError(f"no set has such a name; use {known_names()}", name)
+        found += fitting or [name]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,184 @@
+"""Maps names of entity types, and changes the sentences of a set accordingly."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from nerbert.errors import UserError
+from nerbert.text.columns import Sentence
+from ontology.categories import ENTITY
+from ontology.classes import ClassTree
+
+UNIFIED = "unified"
+"""Name of the shipped label map."""
+
+NONE = "none"
+"""Name of the label map that changes nothing."""
+
+OUTSIDE = "O"
+"""New name of a type whose mentions are dropped."""
+
+
+def _key(name: str) -> str:
+    return name.casefold().replace("_", "-")
+
+
+class LabelMap:
+    """New names of entity types. Other types keep their names."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        """Takes old name -> new name; case, and `-` or `_`, are ignored in old names."""
+        self._names = {_key(old): new for old, new in names.items()}
+
+    @classmethod
+    def load(cls, name: str) -> LabelMap:
+        """Loads `none`, `unified`, or a TOML file with lines `new = ["old", ...]`.
+
+        The new name "O" drops the mentions of a type.
+
+        Raises:
+            UserError: the file cannot be read, has other values, or gives a type two new names.
+        """
+        if name == NONE:
+            return cls({})
+        try:
+            path = files("finetune.data") / "labels.toml" if name == UNIFIED else Path(name)
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise UserError(
+                f"--label-map {name}: {error}; use none, unified, or a TOML file with lines "
+                'new = ["old", ...]'
+            ) from error
+        names: dict[str, str] = {}
+        for new, olds in table.items():
+            if not isinstance(olds, list) or not all(isinstance(old, str) for old in olds):
+                raise UserError(f'--label-map {name}, {new}: write {new} = ["old", ...]')
+            for old in map(_key, olds):
+                if names.setdefault(old, new) != new:
+                    raise UserError(f"--label-map {name}: {old} is both {names[old]} and {new}")
+        return cls(names)
+
+    def type(self, name: str) -> str:
+        """New name of a type."""
+        return self._names.get(_key(name), name)
+
+    def tags(self, tags: Sequence[str]) -> list[str]:
+        """IOB2 tags with the new names of their types."""
+        return renamed(tags, self.type)
+
+
+def renamed(tags: Sequence[str], new_name: Callable[[str], str]) -> list[str]:
+    """IOB2 tags with new names of their types; mentions whose new name is "O" are dropped."""
+    result = []
+    for tag in tags:
+        prefix, _, name = tag.partition("-")
+        new = new_name(name) if name else OUTSIDE
+        result.append(OUTSIDE if new == OUTSIDE else f"{prefix}-{new}")
+    return result
+
+
+@dataclass(frozen=True)
+class View:
+    """How the sentences of sets are changed.
+
+    Attributes:
+        label_map: name or file of a `LabelMap`.
+        lowercase: whether words are converted to lower case.
+    """
+
+    label_map: str = NONE
+    lowercase: bool = False
+
+    @classmethod
+    def chosen(cls, label_map: str | None, lowercase: bool, several: bool) -> View:
+        """The view by the options of a command.
+
+        Args:
+            label_map: value of --label-map; None if it is not given.
+            lowercase: value of --lowercase.
+            several: whether sets with different names of types are used together.
+
+        Raises:
+            UserError: the label map cannot be read.
+        """
+        label_map = label_map or (UNIFIED if several else NONE)
+        LabelMap.load(label_map)
+        return cls(label_map, lowercase)
+
+    @property
+    def text(self) -> str:
+        """Content of a user's label map; of a shipped one, its name."""
+        path = Path(self.label_map)
+        return path.read_text(encoding="utf-8") if path.is_file() else self.label_map
+
+    def of(self, sentences: Iterable[Sentence]) -> list[Sentence]:
+        """Changes sentences."""
+        names = LabelMap.load(self.label_map)
+        return [
+            Sentence(
+                [word.lower() for word in row.tokens] if self.lowercase else row.tokens,
+                names.tags(row.tags),
+            )
+            for row in sentences
+        ]
+
+
+def same_name(name: str, types: Sequence[str]) -> list[str]:
+    """The type with exactly this name, if there is one."""
+    return [name] if name in types else []
+
+
+def nearest(name: str, types: Sequence[str]) -> list[str]:
+    """Types of a pre-trained head that are nearest to a type of a data set.
+
+    The type with this name, in any case; else its nearest ancestor in the DBpedia ontology; else
+    all classes below it; else ENTITY; else none.
+
+    >>> nearest("politician", ["Person", "City", "Mountain"])
+    ['Person']
+    >>> nearest("location", ["Person", "City", "Mountain"])
+    ['City', 'Mountain']
+    """
+    unified, tree = LabelMap.load(UNIFIED), ClassTree.shipped()
+    by_key = {_key(unified.type(kind)): kind for kind in types}
+    same = tree.known_name(name) or next(
+        (kind for kind in tree.names if unified.type(kind) == unified.type(name)), None
+    )
+    above = tree.ancestors(same) if same else []
+    for candidate in (name, *above):
+        if (found := by_key.get(_key(unified.type(candidate)))) is not None:
+            return [found]
+    below = [kind for kind in types if same and kind in tree and same in tree.ancestors(kind)]
+    return below or [kind for kind in types if kind == ENTITY]
+
+
+def map_to_target_types(types: Iterable[str], names: LabelMap) -> Callable[[str], str]:
+    """Maps predicted types to types of a target set, for the regime zero-shot.
+
+    A type is mapped to itself, by its new name; else, if it is a class of the DBpedia ontology, to
+    its nearest ancestor among the target types (a Politician is a person if there is no type
+    politician); else to "O".
+
+    Args:
+        types: types of the target set, by their new names.
+        names: new names of predicted types.
+
+    Returns:
+        A function from a predicted type to a target type.
+    """
+    wanted = {_key(name): name for name in types}
+    tree = ClassTree.shipped()
+
+    def find(name: str) -> str:
+        above = tree.ancestors(name) if name in tree else []
+        for candidate in (name, *above):
+            for spelling in (_key(names.type(candidate)), _key(candidate)):
+                if spelling in wanted:
+                    return wanted[spelling]
+        return OUTSIDE
+
+    return find

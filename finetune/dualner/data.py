@@ -1,0 +1,177 @@
+"""The data of DualNER: a labelled source, text in the target languages, dev and test sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from finetune.data.sets import DataSets, draw
+from finetune.dualner.settings import DualSettings
+from nerbert import parts
+from nerbert.errors import UserError
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import LabelSet
+from nerbert.text.words import words_of
+
+_DRAWN_FROM = 100_000
+"""Number of sentences at the start of a text from which sentences are drawn."""
+
+
+@dataclass(frozen=True)
+class DualData:
+    """Sentences of all languages.
+
+    Attributes:
+        languages: names of the sets; the source comes first.
+        labelled: labelled sentences of the source.
+        unlabelled: pairs of the number of a language and a sentence without labels; those of the
+            source are sentences whose labels are not used.
+        dev: dev sentences of each language.
+        test: test sentences of each language.
+    """
+
+    languages: tuple[str, ...]
+    labelled: Sequence[Sentence]
+    unlabelled: Sequence[tuple[int, Sequence[str]]]
+    dev: Mapping[str, Sequence[Sentence]]
+    test: Mapping[str, Sequence[Sentence]]
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels of the source."""
+        types = sorted({tag[2:] for row in self.labelled for tag in row.tags if tag != "O"})
+        return LabelSet(tuple(types))
+
+
+@dataclass(frozen=True)
+class Names:
+    """The sets and texts of an experiment.
+
+    Attributes:
+        source: labelled set.
+        targets: sets of other languages.
+        texts: texts of target languages, `SET=PATH`, or only a path if there is one target. For
+            other targets, the words of the train split are used.
+    """
+
+    source: str
+    targets: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+
+    def paths(self) -> dict[str, str]:
+        """Target -> path of its text.
+
+        Raises:
+            UserError: a text has another form, or names another set.
+        """
+        paths: dict[str, str] = {}
+        for text in self.texts:
+            name, equals, path = text.partition("=")
+            if not equals and len(self.targets) == 1:
+                name, path = self.targets[0], text
+            if name not in self.targets or not path:
+                raise UserError(f"--target-text {text}: write SET=PATH with a set of --targets")
+            paths[name] = path
+        return paths
+
+
+def read(
+    names: Names, settings: DualSettings, sets: DataSets, share: float = 1.0, seed: int = 0
+) -> DualData:
+    """Reads the data of a run.
+
+    Args:
+        names: sets and texts.
+        settings: numbers of sentences.
+        sets: the data sets.
+        share: share of the source's train sentences whose labels are used.
+        seed: seed of the draws.
+
+    Raises:
+        UserError: a set or text is missing or unsuitable.
+    """
+    languages = (names.source, *names.targets)
+    if len(set(languages)) < len(languages):
+        raise UserError(f"--targets: {' '.join(languages)} name a set twice")
+    train = _some(sets.sentences(names.source, "train"), settings.source_sentences, 0)
+    count = max(1, round(share * len(train)))
+    order = np.random.default_rng(seed).permutation(len(train))
+    labelled = [train[index] for index in sorted(order[:count].tolist())]
+    rest = [(0, train[index].tokens) for index in sorted(order[count:].tolist())]
+    dev = {
+        name: _some(sets.sentences(name, "dev"), settings.dev_sentences, 2) for name in languages
+    }
+    test = {name: sets.sentences(name, "test") for name in languages}
+    unlabelled = [*rest, *_target_text(names, settings.target_sentences, sets)]
+    data = DualData(languages, labelled, unlabelled, dev, test)
+    _check_types(data)
+    return data
+
+
+def _target_text(names: Names, size: int, sets: DataSets) -> Iterator[tuple[int, Sequence[str]]]:
+    """Sentences without labels in the target languages, with the numbers of the languages."""
+    paths = names.paths()
+    for number, target in enumerate(names.targets, start=1):
+        if target in paths:
+            found = [Sentence(words, []) for words in islice(_text(paths[target]), _DRAWN_FROM)]
+        else:
+            found = sets.sentences(target, "train")
+        yield from ((number, row.tokens) for row in _some(found, size, 1))
+
+
+def _check_types(data: DualData) -> None:
+    """Checks that each target shares a type with the source.
+
+    Raises:
+        UserError: one shares none.
+    """
+    known = set(data.labels.categories)
+    for name in data.languages[1:]:
+        other = {tag[2:] for row in data.dev[name] for tag in row.tags if tag != "O"}
+        if other and not other & known:
+            raise UserError(
+                f"{name}: its types ({', '.join(sorted(other))}) are none of the source's; give a "
+                "--label-map"
+            )
+
+
+def fingerprint(names: Names, sets: DataSets) -> list[object]:
+    """Facts that change if the data changes: digests of the sets; names and sizes of the texts."""
+    sizes = [
+        (str(file.name), file.stat().st_size)
+        for path in names.paths().values()
+        for file in (sorted(Path(path).glob("part-*.parquet")) or [Path(path)])
+        if file.is_file()
+    ]
+    return [{name: sets.fingerprint(name) for name in (names.source, *names.targets)}, sizes]
+
+
+def _some(rows: list[Sentence], size: int, seed: int) -> list[Sentence]:
+    """Draws `size` of the sentences; 0 for all."""
+    return draw(rows, size or len(rows), seed)
+
+
+def _text(path: str) -> Iterator[list[str]]:
+    """Reads the words of each sentence of a text file (one per line) or a folder of documents."""
+    folder = Path(path)
+    inner = folder / "documents"
+    found = sorted((inner if inner.is_dir() else folder).glob("part-*.parquet"))
+    if folder.is_file():
+        with folder.open(encoding="utf-8") as file:
+            lines = (line.strip() for line in file)
+            yield from (words_of(line) for line in lines if line)
+    elif not found:
+        raise UserError(
+            f"--target-text {path}: neither a text file nor a folder of documents; give a file "
+            "with one sentence per line, or the output of nerbert corpus"
+        )
+    for part in found:
+        columns = ["text", "sentence_starts", "sentence_ends"]
+        for batch in parts.read_batches(str(part), columns, rows=256):
+            for row in batch.to_pylist():
+                spans = zip(row["sentence_starts"] or (), row["sentence_ends"] or (), strict=True)
+                yield from (words_of(row["text"][start:end]) for start, end in spans)

@@ -1,0 +1,102 @@
+"""Reports DualNER's results as the paper's tables: by language, ablation and share of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from finetune.dualner.settings import METHODS
+from finetune.evaluation import plots
+from finetune.evaluation.published import published
+from finetune.evaluation.tables import markdown, spread
+from nerbert import files
+
+Result = dict[str, Any]
+
+_MAIN = ("sequence", "span", "multitask", "dual")
+_ABLATIONS = ("multitask", "dual", "no-regularisation", "self-teaching", "no-target")
+
+
+def write_report(results: Sequence[Result], output: Path) -> str:
+    """Writes `report.json`, `report.md` and the curve over shares; returns the tables.
+
+    Args:
+        results: results of `Experiment.result`.
+        output: output folder.
+    """
+    text = "\n".join([*_by_language(results), *_ablations(results), *_shares(results)])
+    (output / "report.md").write_text(text, encoding="utf-8")
+    files.write_json(str(output / "report.json"), {"results": list(results)})
+    if len({row["share"] for row in results}) > 1:
+        (output / "shares.png").write_bytes(_curve(results))
+    return text
+
+
+def _of(results: Sequence[Result], method: str, share: float = 1.0) -> list[Result]:
+    return [row for row in results if row["variant"] == method and row["share"] == share]
+
+
+def _largest(results: Sequence[Result]) -> float:
+    return max(float(row["share"]) for row in results)
+
+
+def _by_language(results: Sequence[Result]) -> list[str]:
+    """Table 1: methods by language."""
+    languages, share = results[0]["languages"], _largest(results)
+    rows = [["method", *languages, "mean"]]
+    for method in _MAIN:
+        if found := _of(results, method, share):
+            cells = [spread([row["test"][name]["f1"] for row in found]) for name in languages]
+            rows.append([method, *cells, spread([row["mean_f1"] for row in found])])
+    codes = [name.rpartition("/")[2] for name in languages]
+    for method, scores in published()["dualner"]["xlm-roberta-base"].items():
+        known = dict(zip(published()["dualner"]["languages"], scores, strict=True))
+        if all(code in known for code in codes):
+            cells = [f"{known[code]:.1f}" for code in codes]
+            average = mean(known[code] for code in codes)
+            rows.append([f"published, XLM-R base: {method}", *cells, f"{average:.1f}"])
+    return [
+        "F1 (seqeval strict, IOB2) in per cent, by language; the first one is the source.",
+        "",
+        *markdown(rows),
+        "",
+    ]
+
+
+def _ablations(results: Sequence[Result]) -> list[str]:
+    """Table 2: mean over languages."""
+    share = _largest(results)
+    stated = published()["dualner"]["ablations"]
+    rows = [["method", "mean F1 of all languages", "published, XLM-R base, 40 languages"]]
+    for method in _ABLATIONS:
+        if found := _of(results, method, share):
+            name = METHODS[method].published
+            rows.append([method, spread([row["mean_f1"] for row in found]), stated[name]])
+    return [*markdown(rows), ""] if len(rows) > 1 else []
+
+
+def _shares(results: Sequence[Result]) -> list[str]:
+    """Figure 3 as a table."""
+    shares = sorted({float(row["share"]) for row in results})
+    if len(shares) < 2:
+        return []
+    rows = [["labels of the source", *(f"{share:.0%}" for share in shares)]]
+    for method in dict.fromkeys(row["variant"] for row in results):
+        cells = [
+            spread([row["mean_f1"] for row in _of(results, method, share)]) for share in shares
+        ]
+        rows.append([method, *cells])
+    return [*markdown(rows), ""]
+
+
+def _curve(results: Sequence[Result]) -> bytes:
+    lines: dict[str, list[plots.Point]] = {}
+    for method in dict.fromkeys(row["variant"] for row in results):
+        for share in sorted({float(row["share"]) for row in results}):
+            scores = [100 * row["mean_f1"] for row in _of(results, method, share)]
+            if scores:
+                deviation = stdev(scores) if len(scores) > 1 else 0.0
+                lines.setdefault(method, []).append((100 * share, mean(scores), deviation))
+    return plots.curves(lines, "DualNER", "labels of the source, %", "mean F1 (strict), %")

@@ -1,0 +1,194 @@
+"""The models of a DualNER experiment. Each is made once; a stopped training is continued."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import time
+from dataclasses import astuple
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from transformers import PreTrainedModel, set_seed
+
+from finetune.data.sets import DataSets
+from finetune.data.views import View
+from finetune.dualner import data as dual_data
+from finetune.dualner.data import DualData, Names
+from finetune.dualner.report import write_report
+from finetune.dualner.settings import METHODS, DualOptions, DualSettings
+from finetune.dualner.stages import run_stage
+from finetune.dualner.training import Best, scores_by_language
+from finetune.evaluation.runs import model_fingerprint
+from finetune.models.heads import load_head
+from finetune.models.span_head import add_heads
+from finetune.settings import seeds
+from nerbert import files
+from nerbert.errors import UserError
+from nerbert.reports import TRAINING, versions
+from pretrain import tiny
+from pretrain.logs import quiet_libraries
+from pretrain.models import load_model, load_tagger, load_tokenizer
+
+RESULT = "result.json"
+_LOGGER = logging.getLogger("nerbert")
+
+Result = dict[str, Any]
+
+
+class Experiment:
+    """The models of one experiment, and their folders."""
+
+    def __init__(self, output: Path, names: Names, settings: DualSettings, sets: DataSets) -> None:
+        """Reads the data once, so that errors are found before training.
+
+        Args:
+            output: folder of the models.
+            names: sets and texts.
+            settings: settings of the training.
+            sets: the data sets.
+
+        Raises:
+            UserError: data is missing or unsuitable.
+        """
+        quiet_libraries()
+        self._output, self._settings, self._sets = output, settings, sets
+        self._names = names
+        self._read: dict[tuple[float, int], DualData] = {}
+        self._data(1.0, 0)
+
+    def _data(self, share: float, seed: int) -> DualData:
+        key = (share, seed if share < 1 else 0)
+        if key not in self._read:
+            self._read[key] = dual_data.read(self._names, self._settings, self._sets, *key)
+        return self._read[key]
+
+    @cached_property
+    def _key(self) -> str:
+        """Digest of everything that decides the results, except method, share and seed."""
+        content = [
+            self._settings.to_json(),
+            model_fingerprint(self._settings.base_model),
+            astuple(self._names),
+            self._sets.view.text,
+            self._sets.view.lowercase,
+            dual_data.fingerprint(self._names, self._sets),
+        ]
+        return blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
+
+    def folder(self, method: str, share: float, seed: int) -> Path:
+        """Folder of a model."""
+        part = "" if share == 1 else f"-{share:g}"
+        return self._output / f"seed-{seed}{part}" / method
+
+    def result(self, method: str, share: float, seed: int) -> Result:
+        """The scores of a model, which is made or continued if there are none yet.
+
+        Raises:
+            UserError: the folder holds a model with other settings or data.
+        """
+        folder = self.folder(method, share, seed)
+        begun, done = folder / "begun.json", folder / RESULT
+        if begun.is_file() and json.loads(begun.read_text(encoding="utf-8"))["key"] != self._key:
+            raise UserError(f"{folder}: made with other settings or data; give another --output")
+        if not done.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            files.write_json(str(begun), {"key": self._key, "settings": self._settings.to_json()})
+            start = time.monotonic()
+            found = self._make(method, share, seed, folder)
+            seconds = round(time.monotonic() - start, 1)
+            files.write_json(
+                str(done),
+                {
+                    "variant": method,
+                    "share": share,
+                    "seed": seed,
+                    **found,
+                    "seconds": seconds,
+                    "versions": versions(*TRAINING, "numpy"),
+                },
+            )
+            for path in folder.glob("checkpoint-*"):
+                shutil.rmtree(path)
+            _LOGGER.info(
+                "%s",
+                f"{method}, {share:.0%} of the labels, seed {seed}: mean F1 "
+                f"{found['mean_f1']:.4f} in {seconds:.0f} s",
+            )
+        result: Result = json.loads(done.read_text(encoding="utf-8"))
+        return result
+
+    def _make(self, name: str, share: float, seed: int, folder: Path) -> Result:
+        method, data, settings = METHODS[name], self._data(share, seed), self._settings
+        best = None
+        if method.pseudo:
+            if not method.target:
+                data = _without_target(data)
+            first = self.result("multitask", share, seed)
+            teacher = str(self.folder("multitask", share, seed))
+            model, tokenizer = load_tagger(teacher), load_tokenizer(teacher)
+            load_head(model, teacher)
+            best = Best.of(model, first["dev"]["mean_f1"])
+        else:
+            model, tokenizer = self._fresh(data, seed, spans="span" in method.gold)
+        best, history = run_stage(folder, model, tokenizer, method, data, settings, seed, best)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        scores = scores_by_language(model, tokenizer, data.test, settings.max_subwords)
+        f1 = [score.f1 for score in scores.values()]
+        return {
+            "languages": list(data.languages),
+            "labelled": len(data.labelled),
+            "unlabelled": len(data.unlabelled) if method.pseudo else 0,
+            "mean_f1": sum(f1) / len(f1),
+            "test": {language: score.to_json() for language, score in scores.items()},
+            "dev": {"mean_f1": best.f1, "best_after": best.steps, "history": history},
+        }
+
+    def _fresh(self, data: DualData, seed: int, spans: bool) -> tuple[PreTrainedModel, Any]:
+        """Loads the base model, with new heads."""
+        set_seed(0)
+        base = tiny.base_model(self._settings.base_model, self._output / "base", self._words)
+        set_seed(seed)
+        model = load_model(base, data.labels, self._settings.max_subwords)
+        if spans:
+            add_heads(model)
+        return model, load_tokenizer(base)
+
+    def _words(self) -> Dataset:
+        """The words of all sentences, for the vocabulary of a tiny model."""
+        whole = self._data(1.0, 0)
+        words = [row.tokens for row in whole.labelled]
+        words += [list(row) for _, row in whole.unlabelled]
+        return Dataset.from_dict({"tokens": words})
+
+
+def run_all(options: DualOptions, settings: DualSettings) -> str:
+    """Trains the missing models and writes the report; returns its tables.
+
+    Raises:
+        UserError: data is missing or unsuitable, or the output folder has another experiment.
+    """
+    view = View.chosen(options.label_map, options.lowercase, several=False)
+    experiment = Experiment(
+        Path(options.output),
+        Names(options.source, options.targets, options.target_text),
+        settings,
+        DataSets(options.data_root, view),
+    )
+    results = [
+        experiment.result(method, share, seed)
+        for share in options.source_share
+        for seed in seeds(options.seeds)
+        for method in options.methods
+    ]
+    return write_report(results, Path(options.output))
+
+
+def _without_target(data: DualData) -> DualData:
+    unlabelled = [row for row in data.unlabelled if row[0] == 0]
+    return DualData(data.languages, data.labelled, unlabelled, data.dev, data.test)

@@ -1,0 +1,111 @@
+"""Runs the two stages of DualNER; a stopped stage is continued."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel, TrainingArguments, set_seed
+
+from finetune.dualner.data import DualData
+from finetune.dualner.settings import DualSettings, Method
+from finetune.dualner.training import Best, DualTrainer
+from finetune.tagger import COMMON_ARGUMENTS, features
+from nerbert.text.columns import Sentence
+from pretrain.session import last_whole
+from pretrain.tagging.features import Collator, PieceFeatures
+
+
+def pieces_of(
+    data: DualData, tokenizer: Any, settings: DualSettings, second: bool
+) -> PieceFeatures:
+    """Makes the pieces of labelled sentences, and in the second stage of unlabelled ones (as O)."""
+    rows = list(data.labelled)
+    if second:
+        rows += [Sentence(list(words), ["O"] * len(words)) for _, words in data.unlabelled]
+    return features(rows, data.labels, tokenizer, settings.max_subwords, "train")
+
+
+def run_stage(
+    folder: Path,
+    model: PreTrainedModel,
+    tokenizer: Any,
+    method: Method,
+    data: DualData,
+    settings: DualSettings,
+    seed: int,
+    best: Best | None,
+) -> tuple[Best, list[dict[str, Any]]]:
+    """Trains a stage, or continues where it stopped.
+
+    Args:
+        folder: folder of its checkpoints.
+        model: the model, which has the best weights at the end.
+        tokenizer: tokenizer of the model.
+        method: the method.
+        data: sentences.
+        settings: settings of the training.
+        seed: seed of dropout and order.
+        best: weights and score of the model in the second stage; None in the first stage.
+
+    Returns:
+        The best weights, and the Trainer's log.
+    """
+    second = best is not None
+    pieces = pieces_of(data, tokenizer, settings, second)
+    args = _arguments(folder, settings, pieces, seed, second)
+    last = last_whole(folder)
+    start = Best.load(last) if last else best or Best.of(model)
+    set_seed(seed)
+    trainer = DualTrainer(
+        model,
+        method,
+        data,
+        start,
+        settings,
+        second,
+        args=args,
+        train_dataset=pieces,
+        eval_dataset=pieces,  # required by the Trainer; `evaluate` uses the dev sets instead
+        batch_size=settings.second_batch_size if second else settings.batch_size,
+        processing_class=tokenizer,
+        data_collator=Collator(int(tokenizer.pad_token_id or 0)),
+    )
+    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    history = [line for line in trainer.state.log_history if "eval_f1" in line]
+    if not history or history[-1]["step"] != trainer.state.global_step:
+        trainer.evaluate()
+        history = [line for line in trainer.state.log_history if "eval_f1" in line]
+    model.load_state_dict(trainer.best.state)
+    return trainer.best, history
+
+
+def _arguments(
+    folder: Path, settings: DualSettings, pieces: PieceFeatures, seed: int, second: bool
+) -> TrainingArguments:
+    size = settings.second_batch_size if second else settings.batch_size
+    steps = -(-len(pieces) // size) * settings.epochs
+    between = min(settings.eval_steps, steps)
+    device = min(settings.device_batch_size, size)
+    args = TrainingArguments(
+        output_dir=str(folder),
+        seed=seed,
+        learning_rate=settings.learning_rate,
+        max_steps=steps,
+        weight_decay=0.0,
+        warmup_steps=min(settings.warmup_steps, steps // 10),
+        lr_scheduler_type="linear",
+        per_device_train_batch_size=device,
+        eval_strategy="steps",
+        eval_steps=between,
+        save_strategy="steps",
+        save_steps=between,
+        save_total_limit=2,
+        bf16=settings.bf16,
+        use_cpu=settings.bf16 and not torch.cuda.is_available(),
+        **COMMON_ARGUMENTS,
+    )
+    share = -(-min(size, len(pieces)) // args.world_size)
+    args.gradient_accumulation_steps = -(-share // device)
+    return args

@@ -1,0 +1,236 @@
+"""The two stages of DualNER: multitask training on the source, then dual teaching."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from finetune.dualner.data import DualData
+from finetune.dualner.loss import entities, gold_loss, pseudo_loss, regularisation, self_loss
+from finetune.dualner.settings import DualSettings, Method
+from finetune.evaluation import metrics
+from finetune.models.heads import head_of, packed
+from finetune.models.span_head import labels_of
+from finetune.windows import WordTagger
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import Scores
+from pretrain.models import tag_names
+from pretrain.tagging.features import PIECES, UNLINKED, PieceFeatures
+from pretrain.trainer import TaggingTrainer
+
+_BEST = "best.safetensors"
+_STATE = "best.json"
+_TEACHER_BATCH = 64
+
+State = dict[str, Tensor]
+
+
+@dataclass
+class Best:
+    """The best weights so far, by mean dev F1 of all languages. They are the teacher.
+
+    Attributes:
+        f1: their score; below 0 before the first evaluation.
+        state: the weights.
+        steps: steps after which they were replaced by better ones.
+    """
+
+    f1: float
+    state: State
+    steps: list[int]
+
+    @classmethod
+    def of(cls, model: PreTrainedModel, f1: float = -1.0) -> Best:
+        """The current weights of a model."""
+        state = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+        return cls(f1, state, [])
+
+    def save(self, folder: Path) -> None:
+        """Writes weights, score and steps to the folder of a checkpoint."""
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(self.state, folder / _BEST)
+        (folder / _STATE).write_text(json.dumps({"f1": self.f1, "steps": self.steps}))
+
+    @classmethod
+    def load(cls, folder: Path) -> Best:
+        """Reads what `save` wrote."""
+        facts = json.loads((folder / _STATE).read_text())
+        return cls(facts["f1"], load_file(folder / _BEST), facts["steps"])
+
+
+class DualTrainer(TaggingTrainer):
+    """Trains three heads on gold labels and pseudo-labels of a teacher.
+
+    The teacher is replaced by every better student.
+
+    Source: Zeng et al. 2022 (DualNER), section 2.2.
+    """
+
+    train_dataset: PieceFeatures
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        method: Method,
+        data: DualData,
+        best: Best,
+        settings: DualSettings,
+        second: bool,
+        **kwargs: Any,
+    ) -> None:
+        """Takes the arguments of `TaggingTrainer`, by name, and some of its own.
+
+        Args:
+            model: the student.
+            method: the method.
+            data: sentences; the rows of the train pieces are its labelled ones, then its unlabelled
+                ones.
+            best: best weights so far.
+            settings: settings of the training.
+            second: whether this is the second stage, with a teacher.
+            kwargs: other arguments of `TaggingTrainer`.
+        """
+        super().__init__(model=model, **kwargs)
+        self.best, self._method, self._data, self._settings = best, method, data, settings
+        self._pseudo: list[Tensor] = []
+        rows = torch.from_numpy(self.train_dataset.rows.astype(np.int64))
+        numbers = [0] * len(data.labelled) + [number for number, _ in data.unlabelled]
+        self._languages = torch.tensor(numbers)[rows]
+        self._labelled = rows < len(data.labelled)
+        self._teacher = copy.deepcopy(model) if second else None
+        self._weight = settings.regularisation if second and method.regularised else 0.0
+        if second:
+            self._renew()
+
+    def _renew(self) -> None:
+        """Makes the best weights the teacher, and predicts all pieces with them."""
+        assert self._teacher is not None
+        self._teacher.load_state_dict(self.best.state)
+        self._pseudo = list(self._teacher_outputs(self._teacher.to(self.args.device)))  # type: ignore[arg-type]
+
+    @torch.inference_mode()
+    def _teacher_outputs(self, teacher: PreTrainedModel) -> Iterator[Tensor]:
+        """Tags, starts and ends of each piece (3, words), or scores (words, width), in order."""
+        teacher.eval()  # type: ignore[no-untyped-call]
+        order = np.argsort(self.train_dataset.lengths, kind="stable")
+        found: dict[int, Tensor] = {}
+        tags = len(tag_names(teacher))
+        for first in range(0, len(order), _TEACHER_BATCH):
+            numbers = order[first : first + _TEACHER_BATCH].tolist()
+            collate: Any = self.data_collator
+            batch = collate([self.train_dataset[number] for number in numbers])
+            batch = {name: value.to(teacher.device) for name, value in batch.items()}
+            inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
+            scores, _, mask = packed(teacher(**inputs).logits.float(), batch["labels"])
+            labels = torch.stack(labels_of(_mask_scores(scores, mask), tags), dim=1)
+            for row, number in enumerate(numbers):
+                words = int(mask[row].sum())
+                kept = (
+                    scores[row, :words]
+                    if self._method.pseudo == "self"
+                    else (labels[row, :, :words].to(torch.int16))
+                )
+                found[number] = kept.cpu().clone()
+        yield from (found[number] for number in range(len(order)))
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The loss of the method, divided by the words of the optimiser step."""
+        numbers = inputs[PIECES].cpu()
+        labels = inputs["labels"]
+        outputs = model(
+            **{
+                name: value
+                for name, value in inputs.items()
+                if name not in (PIECES, UNLINKED, "labels")
+            }
+        )
+        scores, tags, mask = packed(outputs.logits.float(), labels)
+        gold = mask & self._labelled[numbers].to(mask.device).unsqueeze(1)
+        total = gold_loss(scores, tags.where(gold, 0), gold, self._method.gold)
+        if self._pseudo:
+            total = total + self._pseudo_label_loss(scores, mask, numbers)
+        items = mask.sum() if num_items_in_batch is None else num_items_in_batch
+        loss = total / torch.as_tensor(items, device=total.device).clamp(min=1)
+        if self._weight:
+            hidden, _, _ = packed(_last_hidden(model), labels)
+            found = entities(scores, hidden.float(), mask, self._languages[numbers].to(mask.device))
+            loss = loss + self._weight * regularisation(*found) / (
+                self.args.gradient_accumulation_steps
+            )
+        return (loss, outputs) if return_outputs else loss
+
+    def _pseudo_label_loss(self, scores: Tensor, mask: Tensor, numbers: Tensor) -> Tensor:
+        """Loss of the teacher's pseudo-labels of some pieces."""
+        labels = [self._pseudo[number] for number in numbers.tolist()]
+        if self._method.pseudo == "self":
+            teacher = torch.nn.utils.rnn.pad_sequence(labels, batch_first=True)
+            return self_loss(scores, teacher.to(scores.device), mask)
+        rows = torch.nn.utils.rnn.pad_sequence([row.T for row in labels], batch_first=True)
+        tags, starts, ends = rows.long().to(scores.device).unbind(-1)
+        return pseudo_loss(scores, (tags, starts, ends), mask)
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """Strict F1 on the dev set of each language, and their mean; the best weights are kept."""
+        found = scores_by_language(
+            self.model, self.processing_class, self._data.dev, self._settings.max_subwords
+        )
+        scores = {f"eval_f1_{name}": score.f1 for name, score in found.items()}
+        scores["eval_f1"] = mean(scores.values())
+        self.log(dict(scores))
+        self.control = self.callback_handler.on_evaluate(
+            self.args, self.state, self.control, scores
+        )
+        if scores["eval_f1"] > self.best.f1:
+            steps = [*self.best.steps, self.state.global_step]
+            assert isinstance(self.model, PreTrainedModel)
+            self.best = Best.of(self.model, scores["eval_f1"])
+            self.best.steps = steps
+            if self._teacher is not None:
+                self._renew()
+        self.throughput.start()
+        return scores
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Writes the teacher, then the checkpoint, which is complete with the Trainer's state."""
+        step = self.state.global_step
+        self.best.save(Path(str(self.args.output_dir)) / f"checkpoint-{step}")
+        super()._save_checkpoint(model, trial)
+
+
+def _mask_scores(scores: Tensor, mask: Tensor) -> Tensor:
+    """The scores, set to 0 at padding, so that the first class of each head wins there."""
+    return scores * mask.unsqueeze(-1)
+
+
+def _last_hidden(model: Any) -> Tensor:
+    """The last hidden states before the heads."""
+    hidden = getattr(model, "module", model).classifier.last_hidden
+    assert hidden is not None
+    return hidden  # type: ignore[no-any-return]
+
+
+def scores_by_language(
+    model: Any, tokenizer: Any, sets: Mapping[str, Sequence[Sentence]], max_subwords: int
+) -> dict[str, Scores]:
+    """Strict scores on the sentences of each language."""
+    words, head = WordTagger(model, tokenizer, max_subwords), head_of(model)
+    names = tag_names(model)
+    found = {}
+    for language, rows in sets.items():
+        logits = words.logits([row.tokens for row in rows])
+        tags = [[names[index] for index in head.decode(scores)[0]] for scores in logits]
+        found[language] = metrics.strict_scores([row.tags for row in rows], tags)
+    return found

@@ -1,0 +1,1 @@
+"""Runs of fine-tuning, their scores, and their reports."""

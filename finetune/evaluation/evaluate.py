@@ -1,0 +1,78 @@
+"""Plans the runs of an evaluation, does the missing ones, and reports all results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from finetune.data.registry import expand
+from finetune.data.sets import DataSets
+from finetune.data.views import View
+from finetune.evaluation.report import Report
+from finetune.evaluation.runs import Predictions, ResultStore, Run
+from finetune.settings import ALL, EvaluateOptions, FitSettings, seeds, shots_of
+from nerbert.errors import UserError
+
+
+def evaluate(options: EvaluateOptions, settings: FitSettings) -> str:
+    """Does the missing runs and writes the report; returns its first table.
+
+    Raises:
+        UserError: options contradict each other, or a model or data is missing.
+    """
+    several = options.regime != "target"
+    view = View.chosen(options.label_map, options.lowercase, several)
+    sets = DataSets(options.data_root, view)
+    runs = planned(options, settings, sets)
+    output = Path(options.output)
+    store = ResultStore(output / "runs", sets)
+    results = [
+        store.result(run, lambda run: execute_run(run, sets), f"{number} of {len(runs)}: ")
+        for number, run in enumerate(runs, start=1)
+    ]
+    report = Report(results, store, options.check_contamination)
+    report.write(output)
+    return report.table()
+
+
+def planned(options: EvaluateOptions, settings: FitSettings, sets: DataSets) -> list[Run]:
+    """All runs, in order. Their data is read once, so that errors are found before the first run.
+
+    Raises:
+        UserError: options contradict each other, or data is missing.
+    """
+    data, source = expand(options.data), tuple(expand(options.source))
+    if options.regime in ("source-target", "joint") and not source:
+        raise UserError(f"--regime {options.regime}: name the --source")
+    if options.regime == "target":
+        source = ()
+    drawn: Sequence[int] = seeds(options.seeds)
+    if options.regime == "zero-shot":
+        if options.shots != (ALL,):
+            raise UserError("--shots: zero-shot uses no target sentences for training")
+        if not source:
+            drawn = drawn[:1]  # nothing is trained, so all seeds give the same result
+    for name in data:
+        if options.regime != "zero-shot":
+            sets.check_splits(name)
+        sets.raw_sentences(name, "test")
+    for name in source:
+        sets.raw_sentences(name, "train")
+    for text in options.shots:
+        shots_of(text, 1)
+    return [
+        Run(model, name, replace(settings, seed=seed), options.regime, source, text, sets.view)
+        for name in data
+        for text in options.shots
+        for model in options.models
+        for seed in drawn
+    ]
+
+
+def execute_run(run: Run, sets: DataSets) -> tuple[dict[str, Any], Predictions]:
+    """Does a run; returns its scores and predictions."""
+    from finetune.evaluation.execution import execute  # loads torch; not needed if all is done
+
+    return execute(run, sets)

@@ -1,0 +1,157 @@
+"""Does a run: reads the data, fine-tunes in a regime, predicts and scores the test split."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from finetune.data.sets import DataSets, draw
+from finetune.data.views import LabelMap, map_to_target_types, renamed, same_name
+from finetune.evaluation import metrics
+from finetune.evaluation.runs import Predictions, Run
+from finetune.settings import FitSettings, Regime, shots_of
+from finetune.tagger import Tagger
+from nerbert.reports import TRAINING, versions
+from nerbert.text.columns import Sentence
+from pretrain.logs import quiet_libraries
+
+
+def execute(run: Run, sets: DataSets) -> tuple[dict[str, Any], Predictions]:
+    """Does a run.
+
+    Returns:
+        Scores, with the time and the versions of the run; predictions.
+    """
+    start = time.monotonic()
+    tagger, learnt = fit_run(run, sets)
+    history = [
+        {"step": line["step"], "dev_f1": line["eval_f1"]}
+        for line in tagger.history
+        if "eval_f1" in line
+    ]
+    scores, predictions = score_run(tagger, run, sets)
+    seconds = round(time.monotonic() - start, 1)
+    return {
+        **scores,
+        "train_sentences": learnt,
+        "history": history,
+        "seconds": seconds,
+    }, predictions
+
+
+def fit_run(run: Run, sets: DataSets) -> tuple[Tagger, int]:
+    """Fine-tunes the tagger of a run; also returns its number of target train sentences."""
+    quiet_libraries()
+    source = sets.sentences(run.source, "train") if run.source else []
+    if run.regime == "zero-shot":
+        dev = sets.sentences(run.source, "dev", needed=False) if run.source else []
+        return fit_in_regime(run.model, run.regime, [], dev, source, run.settings), 0
+    train = sets.sentences(run.data, "train")
+    train = draw(train, shots_of(run.shots, len(train)), run.settings.seed)
+    dev = sets.sentences(run.data, "dev", needed=False)
+    return fit_in_regime(run.model, run.regime, train, dev, source, run.settings), len(train)
+
+
+def fit_in_regime(
+    base: str,
+    regime: Regime,
+    target: Sequence[Sentence],
+    dev: Sequence[Sentence],
+    source: Sequence[Sentence],
+    settings: FitSettings,
+) -> Tagger:
+    """Fine-tunes a tagger in one of the regimes.
+
+    In `source-target` the encoder is trained on the source first, for `source_epochs`, and then on
+    the target. The second head starts with the rows of the types that both have; with
+    `carry_optimizer`, one head and one optimiser are used for both. In `zero-shot` it is trained
+    only on the source; without a source, the base must be a tagger and is not trained.
+
+    Args:
+        base: encoder.
+        regime: how source and target are combined.
+        target: train sentences of the target; not used in `zero-shot`.
+        dev: dev sentences of the target; in `zero-shot`, of the source.
+        source: train sentences of the source; not used in `target`.
+        settings: settings of the fine-tuning.
+    """
+    if regime == "target":
+        return Tagger(base, settings).fit(target, dev)
+    if regime == "joint":
+        return Tagger(base, settings).fit(joined(source, target, settings.source_times), dev)
+    if regime == "zero-shot":
+        return Tagger(base, settings).fit(source, dev) if source else Tagger.load(base, settings)
+    if settings.carry_optimizer:
+        return Tagger(base, settings).fit(target, dev, before=source)
+    with tempfile.TemporaryDirectory() as folder:
+        first = replace(settings, epochs=settings.source_epochs, least_steps=0)
+        Tagger(base, first).fit(source).save(folder)
+        return Tagger(folder, settings, head_init_map=same_name).fit(target, dev)
+
+
+def joined(
+    source: Sequence[Sentence], target: Sequence[Sentence], times: int = 0
+) -> list[Sentence]:
+    """The sentences of the source and the repeated sentences of the target.
+
+    Source: Liu et al. 2021 (CrossNER), arXiv:2012.04373, section 4.
+
+    Args:
+        source: source sentences.
+        target: target sentences, at least one.
+        times: number of repetitions of the target; 0 for |source| / |target|, rounded.
+    """
+    times = times or max(1, round(len(source) / len(target)))
+    return [*source, *(row for _ in range(times) for row in target)]
+
+
+def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any], Predictions]:
+    """Scores and predictions of a tagger on the test split of a run's set."""
+    start = time.monotonic()
+    predictions, raw = predict_run(tagger, run, sets)
+    found = all_scores(predictions.gold, predictions.predicted, raw)
+    seconds = round(time.monotonic() - start, 1)
+    return {**found, "seconds": seconds, "versions": versions(*TRAINING, "numpy")}, predictions
+
+
+def predict_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[Predictions, metrics.TagLists]:
+    """The predictions of a tagger on the test split, and its tags with its own types.
+
+    In zero-shot its types are mapped to those of the set by `map_to_target_types`.
+    """
+    test = sets.sentences(run.data, "test")
+    tokens, gold = [row.tokens for row in test], [row.tags for row in test]
+    raw = tagger.tag(tokens)
+    if run.regime != "zero-shot":
+        return Predictions(tokens, gold, raw), raw
+    names = LabelMap.load(run.view.label_map)
+    types = {tag[2:] for tags in gold for tag in tags if tag != "O"}
+    new_name = map_to_target_types(types, names)
+    found = [renamed(tags, new_name) for tags in raw]
+    return Predictions(tokens, gold, found), [names.tags(tags) for tags in raw]
+
+
+def all_scores(
+    gold: metrics.TagLists, found: metrics.TagLists, raw: metrics.TagLists
+) -> dict[str, Any]:
+    """All scores of a test set; `strict` is the main one.
+
+    Args:
+        gold: tags.
+        found: predicted tags, with types of the set.
+        raw: predicted tags with the tagger's own types, for scores that ignore types.
+    """
+    return {
+        "strict": metrics.strict_scores(gold, found).to_json(),
+        "interval_95": metrics.bootstrap_interval(gold, found),
+        "conlleval": metrics.conlleval_scores(gold, found).to_json(),
+        "macro_f1": metrics.macro_f1(gold, found),
+        "span_f1": metrics.span_f1(gold, raw),
+        "shared_label_span_f1": metrics.shared_label_span_f1(gold, raw),
+        "per_type": {k: v.to_json() for k, v in metrics.per_type(gold, found).items()},
+        "errors": asdict(metrics.error_split(gold, found)),
+        "confusion": metrics.type_confusion(gold, found),
+    }

@@ -1,0 +1,162 @@
+"""Cross-domain matrices: fine-tunes a tagger on each set, and scores each tagger on all sets."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from finetune.data.registry import expand
+from finetune.data.sets import DataSets
+from finetune.data.views import View
+from finetune.evaluation import plots
+from finetune.evaluation.report import file_name
+from finetune.evaluation.runs import Predictions, ResultStore, Run
+from finetune.evaluation.tables import markdown, spread
+from finetune.settings import FitSettings, MatrixOptions, seeds
+from nerbert import files
+from nerbert.errors import UserError
+
+if TYPE_CHECKING:
+    from finetune.tagger import Tagger
+
+SCORES: dict[str, tuple[str, Callable[[dict[str, Any]], float]]] = {
+    "strict": ("F1 (seqeval strict, IOB2)", lambda row: row["strict"]["f1"]),
+    "span": ("F1 of spans, types ignored", lambda row: row["span_f1"]),
+    "shared-label-span": (
+        "F1 of spans of types that both sides have, types ignored",
+        lambda row: row["shared_label_span_f1"],
+    ),
+}
+"""Name of a score -> its title, and the function that gets it from a result."""
+
+
+class Rows:
+    """The taggers of the rows. Each is fine-tuned once, and loaded for its missing cells."""
+
+    def __init__(self, folder: Path, keep: bool, store: ResultStore) -> None:
+        self._folder, self._keep, self._store = folder, keep, store
+        self._loaded: tuple[Path, Tagger] | None = None
+
+    def _path(self, run: Run) -> Path:
+        row = replace(run, data=run.source[0])
+        return self._folder / blake2b(self._store.key(row).encode(), digest_size=8).hexdigest()
+
+    def score(self, run: Run) -> tuple[dict[str, Any], Predictions]:
+        """Scores and predictions of the row's tagger on a test set."""
+        # These load torch, which is not needed if all cells are there.
+        from finetune.evaluation.execution import fit_run, score_run
+        from finetune.tagger import Tagger
+
+        path = self._path(run)
+        if not path.is_dir():
+            half = path.with_name(path.name + ".tmp")
+            fit_run(run, self._store.sets)[0].save(str(half))
+            half.rename(path)
+        if self._loaded is None or self._loaded[0] != path:
+            self._loaded = path, Tagger.load(str(path), run.settings)
+        return score_run(self._loaded[1], run, self._store.sets)
+
+    def done(self, run: Run) -> None:
+        """Removes the checkpoint of a row, unless it is to be kept."""
+        if not self._keep:
+            shutil.rmtree(self._path(run), ignore_errors=True)
+
+
+def fill_matrix(options: MatrixOptions, settings: FitSettings) -> str:
+    """Fills the missing cells and writes the matrices; returns those of strict F1.
+
+    Raises:
+        UserError: a model or data is missing.
+    """
+    view = View.chosen(options.label_map, options.lowercase, several=True)
+    sets = DataSets(options.data_root, view)
+    output = Path(options.output)
+    store = ResultStore(output / "cells", sets)
+    rows = Rows(output / "rows", options.keep_models, store)
+    plan = planned(options, settings, store)
+    results = []
+    for number, row in enumerate(plan, start=1):
+        where = f"row {number} of {len(plan)}: {row[0].source[0]} -> "
+        results += [store.result(run, rows.score, where) for run in row]
+        rows.done(row[0])
+    return written(results, output)
+
+
+def planned(options: MatrixOptions, settings: FitSettings, store: ResultStore) -> list[list[Run]]:
+    """The cells, row by row. Their data is read once, so that errors are found before training.
+
+    Raises:
+        UserError: data is missing.
+    """
+    sets, test = store.sets, expand(options.data)
+    for name in test:
+        sets.raw_sentences(name, "test")
+    train = expand(options.train)
+    train = train or [name for name in test if "train" in store.set_fingerprint(name)]
+    for name in train:
+        sets.check_splits(name)
+    if not train:
+        raise UserError("--data: none of these sets has a train split; name one with --train")
+    return [
+        [
+            Run(model, name, replace(settings, seed=seed), "zero-shot", (source,), view=sets.view)
+            for name in test
+        ]
+        for model in options.models
+        for source in train
+        for seed in seeds(options.seeds)
+    ]
+
+
+def written(results: Sequence[dict[str, Any]], output: Path) -> str:
+    """Writes `matrix.json`, `matrix.md` and heat maps; returns the tables of strict F1."""
+    train = list(dict.fromkeys(row["source"][0] for row in results))
+    test = list(dict.fromkeys(row["data"] for row in results))
+    texts = []
+    matrices: dict[str, dict[str, Any]] = {}
+    for number, model in enumerate(dict.fromkeys(row["model"] for row in results), start=1):
+        for name, (what, value) in SCORES.items():
+            found = [
+                [_values(results, value, model, source, data) for data in test] for source in train
+            ]
+            table = [
+                [source, *map(spread, cells)] for source, cells in zip(train, found, strict=True)
+            ]
+            texts.append(
+                "\n".join(
+                    [
+                        f"{model}: {what}, in per cent; rows train, columns test.",
+                        "",
+                        *markdown([["train", *test], *table]),
+                    ]
+                )
+            )
+            means = [[100 * mean(cell) for cell in cells] for cells in found]
+            matrices.setdefault(model, {})[name] = means
+            picture = plots.heat_map(np.array(means), train, test, f"{plots.short(model)}: {what}")
+            (output / f"matrix-{file_name(name)}-{number}.png").write_bytes(picture)
+    files.write_json(
+        str(output / "matrix.json"),
+        {"train": train, "test": test, "per_cent": matrices, "cells": list(results)},
+    )
+    (output / "matrix.md").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+    return "\n\n".join(texts[:: len(SCORES)]) + "\n"
+
+
+def _values(
+    results: Sequence[dict[str, Any]],
+    value: Callable[[dict[str, Any]], float],
+    model: str,
+    source: str,
+    data: str,
+) -> list[float]:
+    """The scores of a cell, one for each seed."""
+    place = (model, source, data)
+    return [value(row) for row in results if (row["model"], row["source"][0], row["data"]) == place]

@@ -1,0 +1,185 @@
+"""Scores of predicted tags. Every function takes gold and predicted tags, a list per sentence.
+
+The main score is seqeval's with `mode="strict", scheme=IOB2`: an I- tag that continues no mention
+is outside. In conlleval's score, which is also reported, such a tag begins a mention.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nerbert.text.tags import Scores, TypedSpan, tags_to_spans, to_iob2
+
+TagLists = Sequence[Sequence[str]]
+Spans = list[set[TypedSpan]]
+
+UNTYPED = "entity"
+"""Type of all mentions if types are ignored."""
+
+
+def _checked(gold: TagLists, predicted: TagLists) -> None:
+    if len(gold) != len(predicted):
+        raise ValueError(f"{len(gold)} gold sentences, but {len(predicted)} predicted")
+    for number, (one, other) in enumerate(zip(gold, predicted, strict=True)):
+        if len(one) != len(other):
+            raise ValueError(f"sentence {number}: {len(one)} gold tags, but {len(other)} predicted")
+
+
+def _spans(sentences: TagLists) -> Spans:
+    return [set(tags_to_spans(tags)) for tags in sentences]
+
+
+def _untyped(spans: Spans) -> Spans:
+    return [{(start, end, UNTYPED) for start, end, _ in found} for found in spans]
+
+
+def _count(gold: Iterable[set[TypedSpan]], predicted: Iterable[set[TypedSpan]]) -> Scores:
+    pairs = list(zip(gold, predicted, strict=True))
+    right = sum(len(one & other) for one, other in pairs)
+    return Scores(sum(len(one) for one, _ in pairs), sum(len(other) for _, other in pairs), right)
+
+
+def strict_scores(gold: TagLists, predicted: TagLists) -> Scores:
+    """Micro scores over mentions, equal to seqeval's in strict mode with IOB2.
+
+    Raises:
+        ValueError: the lists have different lengths. All functions here check this.
+    """
+    _checked(gold, predicted)
+    return _count(_spans(gold), _spans(predicted))
+
+
+def conlleval_scores(gold: TagLists, predicted: TagLists) -> Scores:
+    """Micro scores over mentions, equal to conlleval.pl's: a stray I- begins a mention."""
+    return strict_scores([to_iob2(tags) for tags in gold], [to_iob2(tags) for tags in predicted])
+
+
+def per_type(gold: TagLists, predicted: TagLists) -> dict[str, Scores]:
+    """Strict scores of each type in the gold or predicted tags, by name."""
+    _checked(gold, predicted)
+    ones, others = _spans(gold), _spans(predicted)
+    names = sorted({name for spans in (*ones, *others) for _, _, name in spans})
+
+    def only(spans: Spans, name: str) -> Spans:
+        return [{span for span in found if span[2] == name} for found in spans]
+
+    return {name: _count(only(ones, name), only(others, name)) for name in names}
+
+
+def macro_f1(gold: TagLists, predicted: TagLists) -> float:
+    """Mean strict F1 of the types, equal to seqeval's `average="macro"`; 0 without types."""
+    scores = per_type(gold, predicted).values()
+    return sum(score.f1 for score in scores) / len(scores) if scores else 0.0
+
+
+def span_f1(gold: TagLists, predicted: TagLists) -> float:
+    """Strict F1 if all types are ignored."""
+    _checked(gold, predicted)
+    return _count(_untyped(_spans(gold)), _untyped(_spans(predicted))).f1
+
+
+def shared_label_span_f1(gold: TagLists, predicted: TagLists) -> float:
+    """Strict F1 of spans, after mentions of types that the other side lacks are dropped.
+
+    Sets without a common type have the score 0. Source: this rule gives the published cross-domain
+    matrices of Ushio and Camacho-Collados 2021 (T-NER).
+    """
+    _checked(gold, predicted)
+    sides = [_spans(gold), _spans(predicted)]
+    types = [{name for found in spans for _, _, name in found} for spans in sides]
+    shared = types[0] & types[1]
+    kept = [[{span for span in found if span[2] in shared} for found in spans] for spans in sides]
+    return _count(_untyped(kept[0]), _untyped(kept[1])).f1
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Numbers of mentions by kind of error; each mention is counted once.
+
+    Attributes:
+        right: mentions with the right boundaries and type.
+        type: mentions with the right boundaries and the wrong type.
+        boundary: gold mentions that overlap a predicted one of their type with other boundaries.
+        type_and_boundary: gold mentions that only overlap predicted ones of other types and
+            boundaries.
+        missed: gold mentions that overlap no predicted one.
+        spurious: predicted mentions that overlap no gold one.
+    """
+
+    right: int
+    type: int
+    boundary: int
+    type_and_boundary: int
+    missed: int
+    spurious: int
+
+
+def error_split(gold: TagLists, predicted: TagLists) -> Errors:
+    """Counts the kinds of errors of predictions."""
+    _checked(gold, predicted)
+    counts: Counter[str] = Counter()
+    for ones, others in zip(_spans(gold), _spans(predicted), strict=True):
+        at = {(start, end): name for start, end, name in others}
+        for start, end, name in ones:
+            if (found := at.get((start, end))) is not None:
+                counts["right" if found == name else "type"] += 1
+                continue
+            touching = {kind for left, right, kind in others if left < end and start < right}
+            overlap = "boundary" if name in touching else "type_and_boundary"
+            counts[overlap if touching else "missed"] += 1
+        counts["spurious"] += sum(
+            not any(left < end and start < right for left, right, _ in ones)
+            for start, end, _ in others
+        )
+    return Errors(**{name: counts[name] for name in Errors.__dataclass_fields__})
+
+
+def type_confusion(gold: TagLists, predicted: TagLists) -> dict[str, dict[str, int]]:
+    """Gold type -> predicted type -> number of mentions with equal boundaries; "O" for none."""
+    _checked(gold, predicted)
+    table: dict[str, Counter[str]] = {}
+    for ones, others in zip(_spans(gold), _spans(predicted), strict=True):
+        gold_at = {(start, end): name for start, end, name in ones}
+        found_at = {(start, end): name for start, end, name in others}
+        for place in gold_at.keys() | found_at.keys():
+            row = table.setdefault(gold_at.get(place, "O"), Counter())
+            row[found_at.get(place, "O")] += 1
+    return {name: dict(sorted(row.items())) for name, row in sorted(table.items())}
+
+
+def bootstrap_interval(
+    gold: TagLists,
+    predicted: TagLists,
+    draws: int = 1000,
+    seed: int = 0,
+    spans_of: Callable[[Sequence[str]], list[TypedSpan]] = tags_to_spans,
+) -> tuple[float, float]:
+    """95 % interval of the strict F1, by percentiles of sets of sentences drawn with replacement.
+
+    Source: Efron and Tibshirani 1993, chapter 13.
+
+    Args:
+        gold: gold tags.
+        predicted: predicted tags.
+        draws: number of sets.
+        seed: seed of the draws.
+        spans_of: decodes the tags of a sentence.
+    """
+    _checked(gold, predicted)
+    if not len(gold):
+        return 0.0, 0.0
+    pairs = [
+        (set(spans_of(one)), set(spans_of(other)))
+        for one, other in zip(gold, predicted, strict=True)
+    ]
+    counts = np.array([(len(a & b), len(a) + len(b)) for a, b in pairs], float)
+    draw = np.random.default_rng(seed)
+    picks = draw.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=draws)
+    right, total = (picks @ counts).T
+    scores = 2 * right / np.maximum(total, 1)
+    low, high = np.quantile(scores, (0.025, 0.975))
+    return float(low), float(high)

@@ -1,0 +1,118 @@
+"""Plots of results as PNG files; equal numbers give equal bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+
+from nerbert.reports import png
+
+_LONGEST = 30  # largest number of characters of a name on a plot
+
+Point = tuple[float, float, float]
+"""x, y, and the deviation of y."""
+
+
+def curves(lines: Mapping[str, Sequence[Point]], title: str, x_label: str, y_label: str) -> bytes:
+    """Plots lines with bands of the deviation; x has a logarithmic scale.
+
+    Source: Liu et al. 2021 (NER-BERT), figure 2.
+    """
+    figure = Figure(figsize=(6, 4), dpi=110, layout="constrained")
+    axes = figure.add_subplot()
+    for name, points in lines.items():
+        x, y, spread = np.array(points).T
+        (line,) = axes.plot(x, y, "o-", label=short(name), markersize=4)
+        axes.fill_between(
+            x, y - spread, y + spread, color=line.get_color(), alpha=0.15, linewidth=0
+        )
+    axes.set_xscale("log")
+    places = sorted({x for points in lines.values() for x, *_ in points})
+    axes.set_xticks(places, [f"{place:g}" for place in places])
+    axes.minorticks_off()
+    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    return png(figure)
+
+
+def heat_map(
+    values: npt.NDArray[np.float64],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    x_label: str = "test",
+    y_label: str = "train",
+    digits: int = 1,
+) -> bytes:
+    """Plots a matrix with its numbers, rounded to `digits`; NaN is left empty."""
+    size = (2.5 + (0.45 + 0.2 * digits) * len(columns), 2 + 0.4 * len(rows))
+    figure = Figure(figsize=size, dpi=110, layout="constrained")
+    axes = figure.add_subplot()
+    high = max(float(np.nanmax(values)), 1e-9) if not np.isnan(values).all() else 1.0
+    axes.imshow(values, cmap="viridis", vmin=0, vmax=high, aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            color = "black" if value > 0.6 * high else "white"
+            axes.text(
+                column,
+                row,
+                f"{value:.{digits}f}",
+                ha="center",
+                va="center",
+                color=color,
+                fontsize=8,
+            )
+    axes.set_xticks(range(len(columns)), map(short, columns), rotation=45, ha="right", fontsize=8)
+    axes.set_yticks(range(len(rows)), map(short, rows), fontsize=8)
+    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    return png(figure)
+
+
+def confusion(table: Mapping[str, Mapping[str, int]], title: str) -> bytes:
+    """Plots the shares of predicted types, in per cent of the mentions of each gold type.
+
+    Args:
+        table: result of `finetune.evaluation.metrics.type_confusion`.
+        title: title of the plot.
+    """
+    names = sorted({*table, *(name for row in table.values() for name in row)} - {"O"})
+    names.append("O")
+    counts = np.array([[table.get(a, {}).get(b, 0) for b in names] for a in names], float)
+    total = counts.sum(1, keepdims=True)
+    shares = np.divide(100 * counts, total, where=total > 0, out=np.full_like(counts, np.nan))
+    return heat_map(shares, names, names, title, "predicted", "gold", digits=0)
+
+
+def scatter(panels: Mapping[str, tuple[npt.NDArray[np.float64], Sequence[str]]]) -> bytes:
+    """Plots points, coloured by type; one panel for each model.
+
+    Source: Liu et al. 2021 (NER-BERT), figures 3 to 7.
+
+    Args:
+        panels: title -> coordinates (points, 2), and the type of each point.
+    """
+    types = sorted({name for _, names in panels.values() for name in names})
+    figure = Figure(figsize=(4 * len(panels) + 2, 4), dpi=110, layout="constrained")
+    colors = colormaps["tab20"](np.linspace(0, 1, max(len(types), 2)))
+    for axes, (title, (places, names)) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    ):
+        for name, color in zip(types, colors, strict=False):
+            picked = places[[other == name for other in names]]
+            axes.plot(*picked.T, "o", color=color, markersize=3, label=name, alpha=0.7)
+        axes.set(title=short(title), xticks=[], yticks=[])
+    figure.legend(
+        *axes.get_legend_handles_labels(), loc="outside right upper", fontsize=7, frameon=False
+    )
+    return png(figure)
+
+
+def short(name: str) -> str:
+    """A name that fits a plot: a long one is shortened to the last part of its path, or its end."""
+    last = name if len(name) <= _LONGEST else name.rstrip("/").rsplit("/", 1)[-1]
+    return last if len(last) <= _LONGEST else f"…{last[1 - _LONGEST :]}"

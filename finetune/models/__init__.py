@@ -1,0 +1,1 @@
+"""Tagging heads and models."""

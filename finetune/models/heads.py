@@ -1,0 +1,149 @@
+"""Decoding heads: the best tag of each word, the best path of a CRF, or spans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+from transformers import PreTrainedModel
+from transformers.utils.hub import cached_file
+
+from finetune.models import span_head
+from finetune.models.crf import CRF
+from pretrain.models import tag_names
+from pretrain.tagging.features import IGNORED
+from pretrain.tagging.scores import best_label
+from pretrain.trainer import token_loss
+
+_FORBIDDEN = -1e4
+_PREFIX = "crf."
+
+Floats = npt.NDArray[np.float32]
+
+
+class LinearHead:
+    """Tags each word by itself."""
+
+    loss = staticmethod(token_loss)
+    best = staticmethod(best_label)
+
+    def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
+        """Best tag of each word, and its probability.
+
+        Args:
+            logits: shape (words, tags).
+        """
+        rows = torch.from_numpy(logits).softmax(-1)
+        scores, tags = rows.max(-1)
+        return tags.tolist(), scores.tolist()
+
+
+class CrfHead:
+    """Tags the words of a text together, by a CRF over the scores of their first sub-words.
+
+    The CRF is a part of the model, `model.crf`, and is trained and saved with it. transformers
+    itself loads the checkpoint without the CRF.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        """Takes a model that has a CRF."""
+        crf: Any = model.get_submodule("crf")
+        self._crf: CRF = crf
+
+    @classmethod
+    def add(cls, model: PreTrainedModel) -> CrfHead:
+        """Adds a CRF to a model; it forbids an I- tag without a B- or I- of its type before it."""
+        names = tag_names(model)
+        crf = CRF(len(names))
+        with torch.no_grad():
+            for place, name in enumerate(names):
+                if name.startswith("I-"):
+                    crf.start_transitions[place] = _FORBIDDEN
+                    allowed = [names.index(f"B-{name[2:]}"), place]
+                    stray = [row for row in range(len(names)) if row not in allowed]
+                    crf.transitions[stray, place] = _FORBIDDEN
+        model.add_module("crf", crf)
+        model.config.tag_head = "crf"
+        return cls(model)
+
+    def loss(self, outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
+        """Negative log likelihood, divided by labelled sub-words of the step as in `token_loss`."""
+        emissions, tags, mask = packed(outputs.logits.float(), labels)
+        total = -self._crf(emissions, tags, mask).sum()
+        items = mask.sum() if num_items_in_batch is None else num_items_in_batch
+        loss: Tensor = total / torch.as_tensor(items, device=total.device).clamp(min=1)
+        return loss
+
+    def best(self, logits: Tensor, labels: Any) -> Tensor:
+        """Label ids at first sub-words (batch, length), by the best path."""
+        gold = labels[0] if isinstance(labels, tuple | list) else labels
+        emissions, _, mask = packed(logits.float(), gold)
+        found = torch.zeros_like(gold)
+        paths = [tag for path in self._crf.decode(emissions, mask) for tag in path]
+        found[gold.ne(IGNORED)] = torch.tensor(paths, device=gold.device, dtype=gold.dtype)
+        return found
+
+    def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
+        """Tags of the best path, and the marginal probability of each.
+
+        Args:
+            logits: shape (words, tags).
+        """
+        if not len(logits):
+            return [], []
+        emissions = torch.from_numpy(logits).unsqueeze(0).to(self._crf.transitions.device)
+        (path,) = self._crf.decode(emissions)
+        marginals = self._crf.marginals(emissions)[0]
+        return path, marginals[range(len(path)), path].tolist()
+
+
+def packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Moves first sub-words together; rows without one are left out.
+
+    Args:
+        logits: scores (batch, length, tags).
+        labels: label ids (batch, length), `IGNORED` except at first sub-words.
+
+    Returns:
+        Emissions (rows, words, tags), tags and mask (rows, words).
+    """
+    first = labels.ne(IGNORED)
+    full = first.any(1)
+    logits, labels, first = logits[full], labels[full], first[full]
+    order = (~first).to(torch.uint8).argsort(dim=1, stable=True)[:, : int(first.sum(1).max())]
+    mask = first.gather(1, order)
+    emissions = logits.gather(1, order.unsqueeze(2).expand(-1, -1, logits.shape[2]))
+    return emissions, labels.gather(1, order), mask
+
+
+def head_of(model: PreTrainedModel) -> LinearHead | CrfHead | span_head.SpanHead:
+    """The decoder for the head of a model."""
+    if span_head.has_three_heads(model):
+        return span_head.SpanHead(model)
+    return CrfHead(model) if hasattr(model, "crf") else LinearHead()
+
+
+def load_head(model: PreTrainedModel, folder: str) -> None:
+    """Loads the CRF, or the span heads, of a checkpoint, which transformers does not load."""
+    kind = getattr(model.config, "tag_head", "linear")
+    if kind == "crf":
+        CrfHead.add(model)
+        module, prefix = model.get_submodule("crf"), _PREFIX
+    elif kind == span_head.NAME:
+        span_head.add_heads(model)
+        module, prefix = model.get_submodule("classifier"), "classifier."
+    else:
+        return
+    file = cached_file(folder, "model.safetensors")
+    assert file is not None
+    weights = load_file(file)
+    state = {
+        name.removeprefix(prefix): value
+        for name, value in weights.items()
+        if name.startswith(prefix)
+    }
+    module.load_state_dict(state)

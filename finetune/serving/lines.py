@@ -1,0 +1,78 @@
+"""Prints predictions as JSON lines, CoNLL columns or HTML."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finetune.serving import html
+from finetune.settings import PredictOptions
+from nerbert.errors import UserError
+from nerbert.text.words import words_of
+
+if TYPE_CHECKING:
+    from finetune.tagger import Tagger
+
+_LOGGER = logging.getLogger("nerbert")
+_BATCH = 256  # number of texts that are tagged together
+
+
+def print_predictions(options: PredictOptions) -> None:
+    """Tags the texts and prints their entities.
+
+    Raises:
+        UserError: there is no text, a file cannot be read, or the model is not a tagger.
+    """
+    texts = [*options.texts, *(_lines(options.input) if options.input else [])]
+    if not texts:
+        raise UserError("no text: give texts, or --input FILE")
+    # These load torch, which takes seconds; errors in the input are reported before.
+    from finetune.tagger import Tagger
+    from pretrain.logs import quiet_libraries
+
+    quiet_libraries()
+    tagger = Tagger.load(options.model)
+    start = time.monotonic()
+    write = {"jsonl": _jsonl, "conll": _conll, "html": _html}[options.format]
+    if options.format == "html":
+        print(html.page_start(f"Entities, {options.model}"))
+    for first in range(0, len(texts), _BATCH):
+        for line in write(tagger, texts[first : first + _BATCH]):
+            print(line)
+    if options.format == "html":
+        print(html.PAGE_END)
+    elapsed_s = time.monotonic() - start
+    _LOGGER.info("%d texts, %.1f a second", len(texts), len(texts) / elapsed_s)
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{error}; give a UTF-8 text file", path) from error
+    return [line for line in text.split("\n") if line.strip()]
+
+
+def _jsonl(tagger: Tagger, texts: Sequence[str]) -> Iterator[str]:
+    for text, entities in zip(texts, tagger.predict(texts), strict=True):
+        rows = [{**asdict(entity), "score": round(entity.score, 4)} for entity in entities]
+        row = {"text": text, "entities": rows}
+        yield json.dumps(row, ensure_ascii=False)
+
+
+def _html(tagger: Tagger, texts: Sequence[str]) -> Iterator[str]:
+    for text, entities in zip(texts, tagger.predict(texts), strict=True):
+        yield html.paragraph(text, entities)
+
+
+def _conll(tagger: Tagger, texts: Sequence[str]) -> Iterator[str]:
+    words = [words_of(text) for text in texts]
+    for found, tags in zip(words, tagger.tag(words), strict=True):
+        yield from (f"{word}\t{tag}" for word, tag in zip(found, tags, strict=True))
+        yield ""

@@ -1,0 +1,8 @@
+"""`python -m nerbert`: the same as the command `nerbert`."""
+
+import sys
+
+from nerbert.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

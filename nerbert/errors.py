@@ -1,0 +1,49 @@
+"""Errors by consequence: errors that the user can correct, and errors that end a run."""
+
+from __future__ import annotations
+
+
+class UserError(Exception):
+    """Wrong input that the user can correct. Commands print it as one line and return 2.
+
+    Attributes:
+        about: the wrong value, such as a path or the name of a model. Commands print the flag of
+            this value in front of the message; code below a command does not know the flags.
+    """
+
+    def __init__(self, message: str, about: str | None = None) -> None:
+        super().__init__(message if about is None else f"{about}: {message}")
+        self.about = about
+
+
+class RunError(Exception):
+    """A run cannot continue; the message says why. Commands print it as one line and return 1."""
+
+
+class BadLossError(RunError):
+    """The loss is NaN or infinite."""
+
+
+class WorkerDiedError(RunError):
+    """A worker process of a local run ended before its work was done."""
+
+
+_EXTRAS = {
+    "train": "accelerate datasets safetensors seqeval sklearn tokenizers torch transformers",
+    "demo": "fastapi jinja2 markupsafe starlette uvicorn",
+    "gcp": "google",
+}
+"""Extra -> packages that it installs."""
+
+
+def missing_extra(error: ModuleNotFoundError) -> str:
+    """One line that names the extra which installs a missing package.
+
+    Raises:
+        ModuleNotFoundError: no extra installs the package.
+    """
+    package = (error.name or "").partition(".")[0]
+    for extra, packages in _EXTRAS.items():
+        if package in packages.split():
+            return f"{package} is not installed: pip install 'nerbert[{extra}]'"
+    raise error

@@ -1,0 +1,208 @@
+"""Finding, reading, writing and replacing files, local or remote (`gs://`)."""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import gzip
+import json
+import lzma
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any
+
+from nerbert.errors import UserError
+
+_END_BYTES = 1 << 20
+_LOCK = ".lock"
+
+
+def _remote() -> Any:
+    """Beam's file systems."""
+    from apache_beam.io.filesystems import FileSystems  # takes a second; local paths need none
+
+    return FileSystems
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is not on the local disk, such as `gs://bucket/name`."""
+    return "://" in path
+
+
+def join(folder: str, *names: str) -> str:
+    """Joins a folder, local or remote, and names."""
+    return (
+        "/".join((folder.rstrip("/") or "/", *names))
+        if is_remote(folder)
+        else os.path.join(folder, *names)
+    )
+
+
+def absolute(path: str) -> str:
+    """The absolute path, which names the same file from every working directory."""
+    return path if is_remote(path) else os.path.abspath(path)
+
+
+def name(path: str) -> str:
+    """Last part of a path, local or remote."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def identity(path: str) -> tuple[int, str]:
+    """Size of a file, and a digest of its first and last MiB: the same wherever the file is."""
+    length = size(path)
+    with open_read(path) as file:
+        head = file.read(_END_BYTES)
+        file.seek(max(0, length - _END_BYTES))
+        return length, blake2b(head + file.read(_END_BYTES), digest_size=16).hexdigest()
+
+
+def find(pattern: str) -> list[str]:
+    """Sorted paths of the files that a path, a glob or a directory names; possibly none."""
+    if is_remote(pattern):
+        tree = pattern.rstrip("/") + "/*"
+        matches = _remote().match([pattern])[0].metadata_list
+        return sorted(m.path for m in matches or _remote().match([tree])[0].metadata_list)
+    path = Path(pattern)
+    if path.is_dir():
+        return sorted(str(p) for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
+    return (
+        [pattern] if path.is_file() else sorted(p for p in glob.glob(pattern) if Path(p).is_file())
+    )
+
+
+def is_used_folder(path: str) -> bool:
+    """Whether `path` is a file, or a folder that holds more than our lock file."""
+    if is_remote(path):
+        return bool(_remote().match([path.rstrip("/") + "/*"])[0].metadata_list)
+    return os.path.isfile(path) or (os.path.isdir(path) and bool(set(os.listdir(path)) - {_LOCK}))
+
+
+def exists(path: str) -> bool:
+    """Whether the file exists."""
+    return _remote().exists(path) if is_remote(path) else os.path.exists(path)
+
+
+def size(path: str) -> int:
+    """Length in bytes."""
+    if is_remote(path):
+        return int(_remote().match([path])[0].metadata_list[0].size_in_bytes)
+    return os.path.getsize(path)
+
+
+def open_read(path: str) -> IO[bytes]:
+    """Opens a file for reading its bytes, without decompression; it can seek."""
+    if is_remote(path):
+        stream: IO[bytes] = _remote().open(path, compression_type="uncompressed")
+        return stream
+    return open(path, "rb")
+
+
+def open_decompressed(path: str) -> IO[bytes]:
+    """Opens a local file for reading; it is decompressed if its name ends in .bz2, .gz or .xz."""
+    if path.endswith(".bz2"):
+        return bz2.open(path, "rb")
+    if path.endswith(".gz"):
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    return lzma.open(path, "rb") if path.endswith(".xz") else open(path, "rb")
+
+
+@contextmanager
+def local_copies(paths: Sequence[str]) -> Iterator[list[str]]:
+    """Local paths of files; remote files are copied, and the copies are deleted after the block."""
+    with tempfile.TemporaryDirectory() as folder:
+        local = []
+        for number, path in enumerate(paths):
+            local.append(path)
+            if is_remote(path):
+                local[-1] = os.path.join(folder, f"{number}-{name(path)}")
+                with open_read(path) as source, open(local[-1], "wb") as copy:
+                    shutil.copyfileobj(source, copy, _END_BYTES)
+        yield local
+
+
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """Locks a local folder until the block, or the process, ends. Remote folders are not locked.
+
+    Raises:
+        UserError: another run has locked it.
+    """
+    if is_remote(folder):
+        yield
+        return
+    import fcntl  # Windows lacks it, and `nerbert.command` says that it is not supported
+
+    os.makedirs(folder, exist_ok=True)
+    with open(join(folder, _LOCK), "ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"{folder}: another run is writing here; wait for its end, or choose another "
+                "--output"
+            ) from None
+        yield
+
+
+@contextmanager
+def atomic_write(path: str) -> Iterator[IO[bytes]]:
+    """Opens a file for writing. The complete file appears under `path` when the block ends."""
+    if is_remote(path):  # an object appears when it is closed, never in part
+        stream = _remote().create(path, compression_type="uncompressed")
+        yield stream
+        stream.close()
+        return
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Writes a file, atomically."""
+    with atomic_write(path) as file:
+        file.write(data)
+
+
+def write_json(path: str, value: Any) -> None:
+    """Writes indented JSON, atomically. Keys keep the order of `value`."""
+    write_bytes(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
+
+
+def read_bytes(path: str) -> bytes:
+    """Reads a file."""
+    with open_read(path) as file:
+        return file.read()
+
+
+def read_json(path: str) -> Any:
+    """Reads JSON."""
+    return json.loads(read_bytes(path))
+
+
+def remove_unfinished(folder: str) -> None:
+    """Removes the temporary files that killed processes left below a local folder."""
+    if not is_remote(folder):
+        for path in Path(folder).rglob(".*.tmp"):
+            path.unlink(missing_ok=True)
+
+
+def remove_tree(folder: str) -> None:
+    """Removes a folder and everything in it, if it exists."""
+    if not is_remote(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    found = _remote().match([folder.rstrip("/") + "/**"])[0].metadata_list
+    if found:
+        _remote().delete([m.path for m in found])

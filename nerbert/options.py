@@ -1,0 +1,300 @@
+"""Options: a field of a dataclass defines a flag, a key of recipes, a check and a help text.
+
+An options class is a `pydantic.dataclasses.dataclass(frozen=True, config=CHECKED)` whose fields are
+made by `option`. A recipe (a TOML file) overrides the defaults, and flags override the recipe.
+pydantic checks types and bounds. This module turns its errors into one line that names the flag, or
+the file and the key, that the user wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import PydanticUndefined
+
+from nerbert.errors import UserError
+
+CHECKED = ConfigDict(strict=True, extra="forbid")
+"""Configuration of options classes: "8" is not accepted for 8, unknown names are errors."""
+
+T = TypeVar("T")
+
+
+def _plain(value: Any) -> Any:
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _plain_tuple(value: Any) -> Any:
+    if isinstance(value, str | os.PathLike):
+        value = (value,)
+    return tuple(map(_plain, value)) if isinstance(value, Iterable) else value
+
+
+Text = Annotated[str, BeforeValidator(_plain)]
+"""Type of a field: a string, or a path."""
+Texts = Annotated[tuple[str, ...], BeforeValidator(_plain_tuple)]
+"""Type of a field: several strings or paths. A single one is taken as a list of one."""
+Numbers = Annotated[tuple[float, ...], BeforeValidator(_plain_tuple)]
+"""Type of a field: several numbers."""
+
+
+def option(
+    default: Any = ...,
+    help: str = "",
+    *,
+    metavar: str = "",
+    also: str = "",
+    group: str = "",
+    flag: bool = True,
+    recipe: bool = True,
+    positional: bool = False,
+    **bounds: float,
+) -> Any:
+    """Defines a field of an options class.
+
+    Args:
+        default: value if neither a flag nor a recipe sets it. An option without a default is
+            required.
+        help: what the option decides, with its unit.
+        metavar: name of the value in `--help`.
+        also: second spelling of the flag.
+        group: heading of the option in `--help`.
+        flag: whether the option is a flag.
+        recipe: whether a recipe may set the option.
+        positional: whether the values are given without a flag.
+        bounds: `ge`, `gt`, `le`, `lt`, as in pydantic.
+    """
+    facts: dict[str, Any] = {
+        "metavar": metavar,
+        "also": also,
+        "group": group,
+        "flag": flag,
+        "recipe": recipe,
+        "positional": positional,
+    }
+    extra: dict[str, Any] = {"description": help, "json_schema_extra": facts, **bounds}
+    if isinstance(default, dict):
+        return Field(default_factory=lambda: dict(default), **extra)
+    return Field(default, **extra)
+
+
+_NO_FACTS = {
+    "metavar": "",
+    "also": "",
+    "group": "",
+    "flag": True,
+    "recipe": True,
+    "positional": False,
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One field of an options class.
+
+    Attributes:
+        name: name of the field.
+        kind: type of the value, or of each value if the field holds `several`.
+        several: whether the field holds several values.
+        default: default value.
+        help: help text.
+        facts: the other arguments of `option`.
+    """
+
+    name: str
+    kind: Any
+    several: bool
+    default: Any
+    help: str
+    facts: Mapping[str, Any]
+
+    @property
+    def flags(self) -> list[str]:
+        """Spellings of the flag; the main one comes first."""
+        main = "--" + self.name.replace("_", "-")
+        return [main, self.facts["also"]] if self.facts["also"] else [main]
+
+    def parsed(self, text: str) -> Any:
+        """Converts the text of a flag.
+
+        Raises:
+            ValidationError: the text is not a value of this type.
+        """
+        return TypeAdapter(self.kind).validate_strings(text) if self.kind is not str else text
+
+
+def options_of(*kinds: type) -> list[Option]:
+    """The options of several options classes. If two share a name, the first one is used."""
+    found: dict[str, Option] = {}
+    for kind in kinds:
+        for name, field in kind.__pydantic_fields__.items():  # type: ignore[attr-defined]
+            item, several = _item(field.annotation)
+            default = None if field.default is PydanticUndefined else field.default
+            facts = {**_NO_FACTS, **(field.json_schema_extra or {})}
+            help = field.description or ""
+            found.setdefault(name, Option(name, item, several, default, help, facts))
+    return list(found.values())
+
+
+def _item(annotation: Any) -> tuple[Any, bool]:
+    """Type of the values of a field, and whether the field holds several values."""
+    given = [kind for kind in get_args(annotation) if kind is not type(None)]
+    if len(given) == 1 and get_origin(annotation) is not Literal:  # X | None
+        annotation = given[0]
+    if get_origin(annotation) is tuple and get_args(annotation)[-1:] == (...,):
+        item = get_args(annotation)[0]
+        # A list of pairs is written as one text, which the field's own validator parses.
+        return (str, False) if get_origin(item) is tuple else (item, True)
+    return annotation, False
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value that a user gave.
+
+    Attributes:
+        value: the value.
+        where: its place, for errors: "--alpha", "FILE: alpha =".
+        typed: text of a flag's value; None for a value from a recipe or from Python.
+    """
+
+    value: Any
+    where: str
+    typed: str | None = None
+
+    def problem(self, details: Mapping[str, Any]) -> str:
+        """One line that explains an error of pydantic."""
+        shown = repr(details["input"]) if self.typed is None else self.typed
+        return f"{self.where} {shown}: {_reason(details)}"
+
+
+def build(kind: type[T], given: Mapping[str, Given], where: str = "") -> T:
+    """Makes an instance of an options class.
+
+    Args:
+        kind: options class.
+        given: the values that the user gave, by name.
+        where: file that the values come from; empty if they come from flags.
+
+    Raises:
+        UserError: a value is missing, of the wrong type or out of bounds, or two values contradict
+            each other.
+    """
+    try:
+        return kind(**{name: entry.value for name, entry in given.items()})
+    except ValidationError as error:
+        details: Any = error.errors()[0]
+        name = str(details["loc"][0]) if details["loc"] else ""
+        place = f"{where}: " if where else ""
+        if details["type"] == "missing":
+            missing = next(entry for entry in options_of(kind) if entry.name == name)
+            what = name if where else missing.flags[0]
+            hint = f": {missing.help}" if missing.help else ""
+            raise UserError(f"{place}{what} is missing{hint}") from None
+        if details["type"] == "unexpected_keyword_argument":
+            known = [entry.name for entry in options_of(kind)]
+            raise UserError(f"{place}unknown option {name!r}{near(name, known)}") from None
+        if name in given:
+            raise UserError(given[name].problem(details)) from None
+        raise UserError(_reason(details)) from None
+
+
+def build_from_python(kind: type[T], values: Mapping[str, Any]) -> T:
+    """Makes an instance of an options class from keyword arguments of a Python function."""
+    return build(kind, {name: Given(value, f"{name} =") for name, value in values.items()})
+
+
+def _reason(details: Mapping[str, Any]) -> str:
+    """What to give instead of the wrong value of an error of pydantic."""
+    kind, context = details["type"], details.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "literal_error":
+        return f"use {context['expected']}".replace("'", "")
+    bounds = {
+        "greater_than_equal": "give {ge} or more",
+        "greater_than": "give more than {gt}",
+        "less_than_equal": "give at most {le}",
+        "less_than": "give less than {lt}",
+    }
+    if kind in bounds:
+        return bounds[kind].format(**{name: f"{value:g}" for name, value in context.items()})
+    for part, wanted in (
+        ("int", "a whole number"),
+        ("float", "a number"),
+        ("bool", "true or false"),
+        ("string", "a text"),
+        ("tuple", "a list"),
+        ("mapping", "a table"),
+        ("dict", "a table"),
+    ):
+        if kind.startswith(part):
+            return f"give {wanted}"
+    return str(details["msg"])
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """The hint "; did you mean X?" with the most similar known name; empty if none is similar."""
+    found = get_close_matches(name, list(known), 1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+@dataclass(frozen=True)
+class Recipes:
+    """The shipped recipes of a command: TOML files in the folder `recipes` of a package.
+
+    Attributes:
+        package: name of the package; empty if no recipes are shipped.
+        default: recipe that is used if the flag is not given; empty for none.
+        flag: flag that names a recipe.
+    """
+
+    package: str = ""
+    default: str = ""
+    flag: str = "--recipe"
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the shipped recipes, sorted."""
+        if not self.package:
+            return []
+        folder = files(self.package) / "recipes"
+        return sorted(Path(entry.name).stem for entry in folder.iterdir())
+
+    def read(self, name: str, kinds: Sequence[type]) -> dict[str, Given]:
+        """Reads a shipped recipe, or a TOML file.
+
+        Args:
+            name: name of the recipe, or path of the file.
+            kinds: options classes whose fields the recipe may set.
+
+        Raises:
+            UserError: there is no such recipe, it is not valid TOML, or it has an unknown key.
+        """
+        shipped = name in self.names
+        path = (
+            Path(str(files(self.package) / "recipes" / f"{name}.toml")) if shipped else Path(name)
+        )
+        if not path.is_file():
+            others = (
+                f"use {', '.join(self.names)}, or a TOML file" if self.names else "give a TOML file"
+            )
+            raise UserError(f"{self.flag} {name}: no such recipe; {others}")
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UserError(f"{path}: not valid TOML: {error}") from error
+        known = sorted(entry.name for entry in options_of(*kinds) if entry.facts["recipe"])
+        for key in table:
+            if key not in known:
+                hint = near(key, known) or f"; a recipe may have {', '.join(known)}"
+                raise UserError(f"{path}: unknown key {key!r}{hint}")
+        return {key: Given(value, f"{path}: {key} =") for key, value in table.items()}

@@ -1,0 +1,122 @@
+"""Progress of a stage: a bar on a terminal or in a notebook, log lines otherwise."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tqdm.auto import tqdm
+
+_LOGGER = logging.getLogger(__name__)
+_LINE_S = 15.0
+_POLL_S = 0.5
+
+Add = Callable[[int], None]
+"""Called for each finished part with the number of pages that were read for it."""
+
+
+class _Bar:
+    """A progress bar over parts."""
+
+    def __init__(self, stage: str, parts: int) -> None:
+        self._bar: Any = tqdm(total=parts, desc=f"{stage:8}", unit="part")
+        self._start, self._pages = time.monotonic(), 0
+
+    def add(self, pages: int) -> None:
+        """Counts a part."""
+        self._pages += pages
+        if self._pages:
+            rate = self._pages / max(time.monotonic() - self._start, 1e-3)
+            self._bar.set_postfix_str(f"{rate:,.0f} pages/s", refresh=False)
+        self._bar.update()
+
+    def close(self) -> None:
+        """Ends the bar; it stays visible."""
+        self._bar.close()
+
+
+class _Lines:
+    """A log line every 15 seconds, and one at the end."""
+
+    def __init__(self, stage: str, parts: int) -> None:
+        self._stage, self._parts = stage, parts
+        self._start, self._told = time.monotonic(), 0.0
+        self._done = self._pages = 0
+
+    def add(self, pages: int) -> None:
+        """Counts a part."""
+        self._done += 1
+        self._pages += pages
+        if self._elapsed_s() - self._told >= _LINE_S:
+            self._tell()
+
+    def close(self) -> None:
+        """Logs the last line."""
+        self._tell()
+
+    def _elapsed_s(self) -> float:
+        return time.monotonic() - self._start
+
+    def _tell(self) -> None:
+        elapsed_s = self._told = self._elapsed_s()
+        rate = f", {self._pages / max(elapsed_s, 1e-3):,.0f} pages/s" if self._pages else ""
+        left = ""
+        if 0 < self._done < self._parts:
+            left = f", {elapsed_s * (self._parts - self._done) / self._done:.0f} s left"
+        _LOGGER.info(
+            "%s: %d of %d parts in %.0f s%s%s",
+            self._stage,
+            self._done,
+            self._parts,
+            elapsed_s,
+            rate,
+            left,
+        )
+
+
+@contextmanager
+def shown(stage: str, parts: int) -> Iterator[Add]:
+    """Shows the progress of a stage; the block calls the given function for each finished part."""
+    in_notebook = "ipykernel" in sys.modules
+    display = (_Bar if in_notebook or sys.stderr.isatty() else _Lines)(stage, parts)
+    try:
+        yield display.add
+    finally:
+        display.close()
+
+
+@contextmanager
+def polled(stage: str, parts: int, count: Callable[[], int]) -> Iterator[None]:
+    """Shows the progress of a stage that runs outside this process.
+
+    Args:
+        stage: name of the stage.
+        parts: number of its parts.
+        count: returns the number of finished parts.
+    """
+    stop = threading.Event()
+
+    def watch(add: Add) -> None:
+        seen = 0
+        while True:
+            finished = stop.wait(_POLL_S)
+            found = count()
+            for _ in range(found - seen):
+                add(0)
+            seen = max(seen, found)
+            if finished:
+                return
+
+    with shown(stage, parts) as add:
+        thread = threading.Thread(target=watch, args=(add,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()

@@ -1,0 +1,40 @@
+"""What reports share: figures as PNG files, cards from templates, versions of libraries."""
+
+from __future__ import annotations
+
+import io
+from importlib.metadata import version
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+
+def png(figure: Figure) -> bytes:
+    """The bytes of a PNG file of the figure."""
+    buffer = io.BytesIO()
+    FigureCanvasAgg(figure)
+    # Without this matplotlib writes its version into the file.
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def filled(package: str, **values: Any) -> str:
+    """Text of `data/card.md` in a package, with its `$names` replaced.
+
+    Raises:
+        KeyError: a name in the template has no value.
+    """
+    text = (files(package) / "data" / "card.md").read_text(encoding="utf-8")
+    return Template(text).substitute(values)
+
+
+TRAINING = ("nerbert", "torch", "transformers", "tokenizers", "datasets")
+"""Libraries that trained weights depend on."""
+
+
+def versions(*libraries: str) -> dict[str, str]:
+    """Versions of installed libraries, by name."""
+    return {name: version(name) for name in libraries}

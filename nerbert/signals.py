@@ -1,0 +1,34 @@
+"""Ends commands on signals."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def signals_as_ctrl_c() -> Iterator[None]:
+    """Makes SIGTERM end a command as Ctrl-C does, with one line."""
+
+    def stop(number: int, frame: Any) -> None:
+        # Beam's threads would print tracebacks after that line.
+        logging.disable(logging.CRITICAL)
+        threading.excepthook = lambda args: None
+        raise KeyboardInterrupt
+
+    hook = threading.excepthook
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        threading.excepthook = hook
+        logging.disable(logging.NOTSET)

@@ -1,0 +1,1 @@
+"""Tags, column files, tokens, words, scores, and overlap between texts."""

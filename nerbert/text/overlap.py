@@ -1,0 +1,76 @@
+"""Finds sentences of evaluation sets in a text: equal ones, and ones that share a 13-gram."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import xxhash
+
+from nerbert.text.columns import read_columns
+from nerbert.text.tokens import UNSPACED
+
+NGRAM = 13
+"""Tokens of an n-gram that counts as contamination if it is shared.
+
+Source: Brown et al. 2020, appendix C.
+"""
+
+EQUAL, SHARED = "equal", "13-gram"
+"""Kinds of hits: the same words, or a shared 13-gram."""
+
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]")
+
+Place = tuple[int, int]
+"""Number of a set, and number of a sentence in it."""
+
+
+def normal_words(text: str) -> list[str]:
+    """Lower-case words and punctuation marks; the same for every tokenisation of a text."""
+    text = text.replace("``", '"').replace("''", '"').casefold()
+    return _WORD.findall(text)
+
+
+def _key(words: Sequence[str]) -> int:
+    return xxhash.xxh3_64_intdigest(" ".join(words).encode("utf-8", "surrogatepass"))
+
+
+class SentenceIndex:
+    """An index of the sentences of some sets, by all their words and by their n-grams."""
+
+    def __init__(self, sets: Sequence[Iterator[Sequence[str]] | Sequence[Sequence[str]]]) -> None:
+        """Indexes sets of sentences, each a list of tokens."""
+        self._whole: dict[int, tuple[Place, ...]] = {}
+        self._ngrams: dict[int, tuple[Place, ...]] = {}
+        for number, sentences in enumerate(sets):
+            for row, tokens in enumerate(sentences):
+                words, place = normal_words(" ".join(tokens)), (number, row)
+                key = _key(words)
+                self._whole[key] = (*self._whole.get(key, ()), place)
+                for key in _ngram_keys(words):
+                    self._ngrams[key] = (*self._ngrams.get(key, ()), place)
+
+    @classmethod
+    def of_files(cls, paths: Sequence[str]) -> SentenceIndex:
+        """Indexes the sentences of CoNLL column files.
+
+        Raises:
+            ValueError: a file has no such columns.
+            OSError: a file cannot be read.
+        """
+        return cls([(sentence.tokens for sentence in read_columns(path)) for path in paths])
+
+    def hits(self, text: str) -> Iterator[tuple[str, int, int]]:
+        """Kind, set and sentence of each hit, equal sentences first. Hits may repeat."""
+        if not self._whole:
+            return
+        words = normal_words(text)
+        for place in self._whole.get(_key(words), ()):
+            yield EQUAL, *place
+        for key in _ngram_keys(words):
+            for place in self._ngrams.get(key, ()):
+                yield SHARED, *place
+
+
+def _ngram_keys(words: Sequence[str]) -> Iterator[int]:
+    return (_key(words[start : start + NGRAM]) for start in range(len(words) - NGRAM + 1))

@@ -1,0 +1,178 @@
+"""Tags: label sets, spans, tagging schemes, and scores of mentions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+OUTSIDE = "O"
+
+TypedSpan = tuple[int, int, str]
+"""(start, end, type): a half-open range of tokens, and an entity type."""
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """The tags of a corpus: O, B-first, I-first, B-second, ... The label id is the position."""
+
+    categories: tuple[str, ...]
+
+    @cached_property
+    def tags(self) -> list[str]:
+        """All tags, by label id."""
+        pairs = (f"{prefix}-{category}" for category in self.categories for prefix in "BI")
+        return [OUTSIDE, *pairs]
+
+    def begin(self, category_index: int) -> int:
+        """Label id of the tag that begins a mention of a category."""
+        return 1 + 2 * category_index
+
+    def to_json(self) -> dict[str, list[str]]:
+        """Content of `labels.json`."""
+        return {"tags": self.tags, "categories": list(self.categories)}
+
+
+def spans_to_tags(spans: Iterable[TypedSpan], length: int) -> list[str]:
+    """Converts spans to the strict IOB2 tags of a sentence of `length` tokens.
+
+    Raises:
+        ValueError: a span is empty, outside the sentence, or overlaps another span.
+    """
+    tags = [OUTSIDE] * length
+    for start, end, category in spans:
+        if not 0 <= start < end <= length:
+            raise ValueError(f"span {start}:{end} is not within 0:{length}")
+        if any(tag != OUTSIDE for tag in tags[start:end]):
+            raise ValueError(f"span {start}:{end} overlaps another")
+        tags[start] = f"B-{category}"
+        tags[start + 1 : end] = [f"I-{category}"] * (end - start - 1)
+    return tags
+
+
+def tags_to_spans(tags: Sequence[str]) -> list[TypedSpan]:
+    """Converts strict IOB2 tags to spans. An I- tag that does not continue its type is outside.
+
+    Source: seqeval, scheme IOB2 in strict mode.
+    """
+    spans: list[TypedSpan] = []
+    start, category = 0, ""
+    for index, tag in enumerate([*tags, OUTSIDE]):
+        prefix, _, name = tag.partition("-")
+        if category and not (prefix == "I" and name == category):
+            spans.append((start, index, category))
+            category = ""
+        if prefix == "B":
+            start, category = index, name
+    return spans
+
+
+_BEGIN = {"S": "B", "U": "B", "E": "I", "L": "I"}
+"""Prefixes of IOBES and BILOU -> prefixes of IOB2."""
+
+_LAST = "ESLU"
+
+
+def to_iob2(tags: Sequence[str]) -> list[str]:
+    """Converts tags of any scheme to strict IOB2, with the mentions that conlleval finds.
+
+    A tag that does not continue a mention of its type begins one. This converts IOB1, and IOB2 with
+    stray I- tags. Prefixes of IOBES and BILOU are translated; E-, S-, L- and U- end a mention.
+
+    Source: conlleval.pl (Tjong Kim Sang and Buchholz 2000), start and end of a chunk.
+
+    >>> to_iob2(["I-LOC", "I-LOC", "B-LOC", "O", "S-PER"])
+    ['B-LOC', 'I-LOC', 'B-LOC', 'O', 'B-PER']
+    """
+    result: list[str] = []
+    open_type = ""
+    for tag in tags:
+        prefix, _, name = tag.partition("-")
+        if not name:
+            result.append("O")
+        else:
+            continues = _BEGIN.get(prefix, prefix) == "I" and name == open_type
+            result.append(f"{'I' if continues else 'B'}-{name}")
+        open_type = "" if prefix in _LAST else name
+    return result
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """The tagging scheme of a file.
+
+    Attributes:
+        name: IOB1, IOB2 or IOBES.
+        opened: number of mentions that begin with I-, which is the rule in IOB1 and an error in
+            IOB2; in IOBES, number of those that do not begin with B- or S-.
+    """
+
+    name: str
+    opened: int
+
+    @property
+    def strict(self) -> bool:
+        """Whether the tags are already strict IOB2."""
+        return self.name == "IOB2" and not self.opened
+
+
+def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
+    """Recognises the scheme of tagged sentences.
+
+    In IOB1, B- only separates two adjacent mentions of one type. A file with other B- tags is IOB2.
+    """
+    opened = elsewhere = 0
+    ends = False
+    for tags in sentences:
+        before = "O"
+        for tag, found in zip(tags, to_iob2(tags), strict=True):
+            prefix, _, name = tag.partition("-")
+            ends |= bool(name) and prefix in _LAST
+            opened += found[0] == "B" and prefix in "IEL"
+            elsewhere += prefix == "B" and before.partition("-")[2] != name
+            before = tag
+    if ends:
+        return Scheme("IOBES", opened)
+    return Scheme("IOB1" if opened and not elsewhere else "IOB2", opened)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of mentions. A score whose denominator is 0 is 0.
+
+    Attributes:
+        gold: number of mentions in the gold tags.
+        predicted: number of mentions in the predicted tags.
+        right: number of mentions in both.
+    """
+
+    gold: int
+    predicted: int
+    right: int
+
+    @property
+    def precision(self) -> float:
+        """Share of the predicted mentions that are right."""
+        return self.right / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the gold mentions that are predicted."""
+        return self.right / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        total = self.gold + self.predicted
+        return 2 * self.right / total if total else 0.0
+
+    def to_json(self) -> dict[str, float]:
+        """JSON-ready values."""
+        return {
+            "precision": self.precision,
+            "recall": self.recall,
+            "f1": self.f1,
+            "gold": self.gold,
+            "predicted": self.predicted,
+            "right": self.right,
+        }

@@ -1,0 +1,115 @@
+r"""Makes the tables in `ontology/data` from DBpedia's files and the paper's list of categories.
+
+    python -m ontology.make_tables --ontology ontology.owl.xz --mapping Mapping_en.xml.xz \
+        --names nerbert315.txt
+
+Sources: the DBpedia ontology and mappings wiki (CC BY-SA 3.0); Liu et al. 2021 (arXiv:2112.00405),
+appendix B for the 315 names. The paper does not list its sets of 212 and 4 categories; the
+functions `merge_to` and `coarse` have the rules that make ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ontology.categories import ENTITY
+from ontology.classes import ClassTree
+from ontology.infobox import InfoboxMapping
+
+ALIASES = {
+    "Place": "location",
+    "DartsPlayer": "dartplayer",
+    "GridironFootballPlayer": "footballplayer",
+    "AmericanFootballPlayer": "footballplayer",
+    "AmericanFootballTeam": "footballteam",
+}
+"""Classes whose name in the paper's list is not their own name in lower case."""
+
+TOURNAMENTS = ("golftournament", "soccertournament", "tennistournament")
+"""Merged into `sportstournament`, as in the paper's example (section 4.4)."""
+
+COARSE = {"Person": "person", "Place": "location", "Organisation": "organization"}
+
+
+def nerbert315(tree: ClassTree, names: Iterable[str]) -> dict[str, str]:
+    """Class -> its name in the paper's list, for the classes in the list."""
+    listed = set(names) - {ENTITY}
+    return {cls: name for cls in tree.names if (name := ALIASES.get(cls, cls.lower())) in listed}
+
+
+def coarse(tree: ClassTree, classes: dict[str, str]) -> dict[str, str]:
+    """Each of the 315 names -> person, location, organization or ENTITY, by its ancestors."""
+    merged: dict[str, str] = {ENTITY: ENTITY}
+    for cls, name in sorted(classes.items()):
+        line = [cls, *tree.ancestors(cls)]
+        merged.setdefault(name, next((COARSE[c] for c in line if c in COARSE), ENTITY))
+    return merged
+
+
+def merge_to(size: int, tree: ClassTree, classes: dict[str, str]) -> dict[str, str]:
+    """Each of the 315 names -> one of `size` names. The most fine-grained names are merged first.
+
+    The three tournaments are merged first. Then leaf classes with siblings take the name of their
+    parent, deepest classes first and then alphabetically, until `size` names are left.
+    """
+    merged = {name: name for name in (ENTITY, *classes.values())}
+    merged.update(dict.fromkeys(TOURNAMENTS, "sportstournament"))
+    by_name = {name: cls for cls, name in sorted(classes.items(), reverse=True)}
+    inner = {parent for cls in classes for parent in tree.ancestors(cls)}
+    leaves = [n for n in by_name if by_name[n] not in inner and n not in TOURNAMENTS]
+    leaves.sort(key=lambda n: (-tree.depth(by_name[n]), tree.parents(by_name[n]), n))
+    for name in leaves:
+        if len(set(merged.values())) == size:
+            break
+        parents = tree.parents(by_name[name])
+        siblings = [n for n in leaves if tree.parents(by_name[n]) == parents]
+        if parents and len(siblings) > 1:
+            merged[name] = classes.get(parents[0], parents[0].lower())
+    return merged
+
+
+def _write(path: Path, head: str, rows: Iterable[Sequence[str]]) -> None:
+    lines = [f"# {head}", *("\t".join(row) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Writes the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    for name in ("--ontology", "--mapping", "--names"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "data")
+    options = parser.parse_args(argv)
+    tree = ClassTree.from_owl(options.ontology)
+    names = Path(options.names).read_text(encoding="utf-8").split()
+    classes = nerbert315(tree, names)
+    source = "Source: DBpedia ontology, CC BY-SA 3.0."
+    _write(
+        options.output / "classes.tsv",
+        f"class, its parents. {source}",
+        ([name, " ".join(tree.parents(name))] for name in tree.names),
+    )
+    _write(
+        options.output / "nerbert315.tsv",
+        "class, its name in Liu et al. 2021 (appendix B). Others take their nearest ancestor's.",
+        sorted(classes.items()),
+    )
+    merges = {"nerbert212": merge_to(212, tree, classes), "coarse4": coarse(tree, classes)}
+    for file, table in merges.items():
+        head = "name of the 315, the name it becomes"
+        _write(options.output / f"{file}.tsv", head, sorted(table.items()))
+    mapping = InfoboxMapping.from_xml(options.mapping)
+    _write(
+        options.output / "infobox_en.tsv",
+        "template, parameter, operator, value, class. Source: DBpedia mappings, CC BY-SA 3.0.",
+        (
+            [name, case.parameter, case.operator, case.value, case.class_name]
+            for name, case in mapping.rows()
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Domain corpora: the sentences of the pages in some wiki categories."""

@@ -1,0 +1,127 @@
+"""Definitions of domains: wiki categories, entity types and their classes, special types."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic.dataclasses import dataclass
+
+from nerbert.errors import UserError
+from nerbert.options import CHECKED, Given, Texts, build, near, option
+from ontology.categories import CategorySet
+from ontology.classes import ClassTree
+
+MISC = "misc"
+"""Type of a mention whose class belongs to none of the domain's types."""
+
+
+@dataclass(frozen=True, config=CHECKED)
+class Domain:
+    """The definition of a domain.
+
+    Attributes:
+        name: short name, for files.
+        title: name for users.
+        roots: wiki categories from which the walk starts.
+        depth: largest number of steps below the roots.
+        skip: patterns of wiki categories that are not entered (`*` and `?` as in file names).
+        special: entity types that only this domain has.
+        types: pairs of a class and the entity type of this class and the classes below it.
+    """
+
+    name: str
+    title: str
+    roots: Texts
+    depth: int = option(4, ge=0)
+    skip: Texts = ()
+    special: Texts = ()
+    types: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def categories(self) -> CategorySet:
+        """Class -> type; a class without type has the type of its nearest ancestor."""
+        return CategorySet(self.name, dict(self.types))
+
+    def check(self, tree: ClassTree) -> None:
+        """Checks that the ontology has the classes.
+
+        Raises:
+            UserError: a class is unknown.
+        """
+        for name, _ in self.types:
+            if name not in tree:
+                hint = near(name, tree.names)
+                raise UserError(f"domain {self.name}: the ontology has no class {name}{hint}")
+
+    def changed(
+        self, roots: Sequence[str], depth: int | None, skip: Sequence[str], special: Sequence[str]
+    ) -> Domain:
+        """The domain, changed by flags.
+
+        Args:
+            roots: other roots; empty for the domain's own.
+            depth: other depth; None for the domain's own.
+            skip: additional patterns.
+            special: other special types: types of the domain, or classes, which become types; empty
+                for the domain's own.
+        """
+        known = {kind for _, kind in self.types}
+        new = [name for name in special if name not in known]
+        return replace(
+            self,
+            roots=tuple(roots) or self.roots,
+            depth=self.depth if depth is None else depth,
+            skip=(*self.skip, *skip),
+            types=(*self.types, *((name, name.lower()) for name in new)),
+            special=tuple(n if n in known else n.lower() for n in special) or self.special,
+        )
+
+
+def names() -> list[str]:
+    """The shipped domains."""
+    folder = files("pipeline.domain") / "data"
+    return sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if ".toml" in p.name)
+
+
+def load(name: str) -> Domain:
+    """Loads a shipped domain by name, or a user's TOML file by path.
+
+    Raises:
+        UserError: there is no such domain, or the file does not describe one.
+    """
+    if name in names():
+        path = Path(str(files("pipeline.domain") / "data" / f"{name}.toml"))
+    else:
+        path = Path(name)
+    if not path.is_file():
+        found = get_close_matches(name.lower(), names(), 1, cutoff=0.4)
+        hint = f"did you mean {found[0]}? " if found else ""
+        raise UserError(
+            f"--domain {name}: no such domain; {hint}There are {', '.join(names())}; "
+            "or give a TOML file like those, or --roots"
+        )
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not valid TOML: {error}") from error
+    return _parsed(path, table)
+
+
+def _parsed(path: Path, table: dict[str, Any]) -> Domain:
+    types = table.pop("types", {})
+    if not isinstance(types, dict) or not all(isinstance(names, list) for names in types.values()):
+        raise UserError(f'{path}: types: write type = ["Class", ...] below [types]')
+    pairs = tuple((cls, kind) for kind, classes in types.items() for cls in classes)
+    values = {"name": path.stem, "title": path.stem, **table, "types": pairs}
+    given = {key: Given(value, f"{path}: {key} =") for key, value in values.items()}
+    domain = build(Domain, given, str(path))
+    for special in domain.special:
+        if special not in types:
+            raise UserError(f"{path}: special type {special!r} has no classes in [types]")
+    return domain

@@ -1,0 +1,117 @@
+"""The plan of a domain corpus: checked inputs, and the folders of its stages."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nerbert import files
+from nerbert.errors import UserError
+from nerbert.parts import Folder
+from nerbert.text.columns import read_columns
+from ontology.classes import ClassTree
+from pipeline.domain.definition import Domain
+from pipeline.domain.settings import DomainSettings
+from pipeline.plan import MANIFEST, checked
+
+VERSION = 1
+"""Raised if a change of the code changes the rows."""
+
+RECORD = "domain.json"
+"""File with the settings; it marks the folder of a domain corpus."""
+
+
+@dataclass(frozen=True)
+class DomainPlan:
+    """A checked run: all inputs were checked, nothing has been written.
+
+    Attributes:
+        settings: options of the corpus.
+        domain: definition of the domain.
+        parts: paths of the parts of documents.
+        entities: folder of the entity table.
+        tree: classes of the ontology.
+        language: code of the wiki's language.
+        categories: folder of the graph of wiki categories.
+        sentences: folder of the domain's sentences.
+    """
+
+    settings: DomainSettings
+    domain: Domain
+    parts: tuple[str, ...]
+    entities: str
+    tree: ClassTree
+    language: str
+    categories: Folder
+    sentences: Folder
+
+    @property
+    def walked(self) -> str:
+        """Path of the file with the domain's wiki categories."""
+        return files.join(self.settings.output, "wiki_categories.parquet")
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The settings that decide the corpus, as written to `RECORD`."""
+        settings = self.settings
+        return {
+            "documents": settings.documents,
+            "output": settings.output,
+            "domain": asdict(self.domain),
+            "entity_mentions": settings.entity_mentions,
+            "task_mentions": settings.task_mentions,
+            "exclude": settings.exclude,
+        }
+
+
+def make_domain_plan(settings: DomainSettings) -> DomainPlan:
+    """Checks settings and inputs.
+
+    Raises:
+        UserError: an input is missing or unreadable, or the output folder holds something else.
+            Nothing has been changed.
+    """
+    states = {}
+    for name in ("documents", "entities"):
+        states[name] = Folder(files.join(settings.documents, name), {}).found()
+        if not states[name].get("complete"):
+            raise UserError(
+                f"{settings.documents}: has no finished {name}/; make them with nerbert corpus "
+                f"--dump ... --output {settings.documents} --stage resolve"
+            )
+    tree, domain = ClassTree.shipped(), settings.definition()
+    domain.check(tree)
+    for path in settings.exclude:
+        checked("--exclude", path, lambda name: next(read_columns(name)))
+    record = files.join(settings.output, RECORD)
+    if files.is_used_folder(settings.output) and not files.exists(record):
+        raise UserError(
+            f"{settings.output}: not empty, and holds no domain corpus; "
+            "choose another --output, or empty it"
+        )
+    manifest = files.read_json(files.join(settings.documents, MANIFEST))
+    # Without paths, which do not decide the rows.
+    decided = {
+        "documents": "",
+        "output": "",
+        "domain": asdict(domain),
+        "entity_mentions": settings.entity_mentions,
+        "task_mentions": settings.task_mentions,
+        "exclude": [files.identity(path) for path in settings.exclude],
+    }
+    return DomainPlan(
+        settings=settings,
+        domain=domain,
+        parts=tuple(files.find(files.join(settings.documents, "documents", "part-*.parquet"))),
+        entities=files.join(settings.documents, "entities"),
+        tree=tree,
+        language=manifest["inputs"][0]["language"],
+        categories=_folder(settings, "categories", {"from": states["documents"]["fingerprint"]}),
+        sentences=_folder(
+            settings, "sentences", {"from": states["entities"]["fingerprint"], **decided}
+        ),
+    )
+
+
+def _folder(settings: DomainSettings, name: str, made_from: dict[str, Any]) -> Folder:
+    return Folder.of(files.join(settings.output, name), name, {"version": VERSION, **made_from})

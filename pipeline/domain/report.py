@@ -1,0 +1,69 @@
+"""Report and dataset card of a domain corpus."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from nerbert import files
+from nerbert.reports import filled
+from pipeline.domain.counts import DomainReport, LevelSize, level_sizes
+from pipeline.domain.plan import DomainPlan
+
+PAPER = {"entity": "0.36-0.52", "task": "0.04-0.13", "integrated": "0.44-0.76"}
+"""Shares of the domain's tokens, smallest to largest of five domains. Source: CrossNER, table 3."""
+
+
+def present(plan: DomainPlan, counts: DomainReport) -> str:
+    """Writes report and card; returns a summary for users."""
+    settings, domain = plan.settings, plan.domain
+    levels = level_sizes(counts.levels)
+    report = counts.to_json()
+    del report["source"]
+    sizes = {level: asdict(size) for level, size in levels.items()}
+    more = {"domain": asdict(domain), "language": plan.language, "levels": sizes, "paper": PAPER}
+    files.write_json(files.join(settings.output, "report.json"), {**report, **more})
+    table = [
+        f"| {level} | {size.sentences:,} | {size.tokens:,} | {size.share:.3f} | "
+        f"{PAPER.get(level, '1')} |"
+        for level, size in levels.items()
+    ]
+    dropped = {reason: n for reason, n in counts.sentences.items() if reason != "taken"}
+    types = sorted(counts.types.items(), key=lambda row: (-row[1], row[0]))
+    text = filled(
+        "pipeline.domain",
+        language=plan.language,
+        title=domain.title,
+        roots=", ".join(domain.roots),
+        depth=domain.depth,
+        pages=f"{counts.pages['taken']:,}",
+        levels="\n".join(table),
+        entity_mentions=settings.entity_mentions,
+        task_mentions=settings.task_mentions,
+        special=", ".join(domain.special) or "none named",
+        dropped="".join(f"\n| {reason} | {n:,} |" for reason, n in dropped.items()),
+        types="".join(f"\n| {name} | {n:,} |" for name, n in types),
+    )
+    files.write_bytes(files.join(settings.output, "README.md"), text.encode())
+    return _summary(plan, counts, levels)
+
+
+def _summary(plan: DomainPlan, counts: DomainReport, levels: dict[str, LevelSize]) -> str:
+    pages = counts.pages
+    lines = [
+        f"pages      {pages['taken']:,} in the domain, {pages.get('outside', 0):,} outside, "
+        f"{pages.get('disambiguation', 0):,} disambiguation pages left out",
+        "sentences  " + ", ".join(f"{n:,} {name}" for name, n in counts.sentences.items()),
+    ]
+    for level, size in levels.items():
+        paper = f" (paper {PAPER[level]})" if level in PAPER else ""
+        lines.append(
+            f"{level:10} {size.sentences:,} sentences, {size.tokens:,} tokens, "
+            f"{size.share:.3f} of the domain's{paper}"
+        )
+    if empty := [level for level, size in levels.items() if not size.sentences]:
+        special = ", ".join(plan.domain.special) or "not named (--special)"
+        lines.append(
+            f"           nothing in {', '.join(empty)}: the domain's special types are {special}; "
+            "are the classes of the entities known (--types)?"
+        )
+    return "\n".join([*lines, f"corpus     {plan.settings.output}"])

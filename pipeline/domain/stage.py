@@ -1,0 +1,114 @@
+"""The stages of a domain corpus: the graph of wiki categories, then the sentences.
+
+categories   documents             -> categories/
+sentences    documents, entities   -> sentences/, annotation/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from nerbert import files, parts
+from nerbert.parts import Folder, Report
+from nerbert.text.overlap import SentenceIndex
+from pipeline.domain.category_graph import EDGES, WALKED, Graph, edges
+from pipeline.domain.counts import DomainCounts, DomainReport
+from pipeline.domain.plan import DomainPlan
+from pipeline.domain.sentences import COLUMNS, READ, DomainSelector
+from pipeline.stages.part_pass import Gather, PartPass, Stage
+from pipeline.stages.resolve import open_table
+
+
+class _DomainPass(PartPass):
+    """A pass over the parts of documents."""
+
+    def __init__(self, plan: DomainPlan, folder: Folder) -> None:
+        self._plan, self._folder = plan, folder
+
+    def elements(self) -> Sequence[str]:
+        return self._plan.parts
+
+    def part(self, element: str) -> str:
+        return files.join(self._folder.path, files.name(element))
+
+
+@dataclass(frozen=True)
+class _SourceReport(Report):
+    source: str
+
+
+class WriteEdges(_DomainPass):
+    """Writes the edges of the graph of wiki categories in each part."""
+
+    name, report = "wiki categories", _SourceReport
+
+    def make(self, element: str, part: str, known: None) -> _SourceReport:
+        with parts.writer(part, EDGES) as writer:
+            writer.write_batch(edges(element))
+        return _SourceReport(files.name(element))
+
+
+class WriteSentences(_DomainPass):
+    """Writes the sentences of the domain, and the annotation of those with mentions."""
+
+    name, report = "sentences", DomainReport
+
+    def open(self) -> None:
+        plan = self._plan
+        walked = parts.read_tables([plan.walked], WALKED)
+        with files.local_copies(plan.settings.exclude) as paths:
+            excluded = SentenceIndex.of_files(paths)
+        table = open_table(plan.entities)
+        self._selector = DomainSelector(
+            table, walked, plan.settings, plan.domain, plan.tree, excluded
+        )
+
+    def make(self, element: str, part: str, known: None) -> DomainReport:
+        counts = DomainCounts()
+        name = files.name(element).replace(".parquet", ".conll")
+        annotation = files.join(self._plan.settings.output, "annotation", name)
+        with parts.writer_if_rows(part, COLUMNS) as write, files.atomic_write(annotation) as conll:
+            for batch in parts.read_batches(element, READ, rows=1024):
+                rows, text = self._selector.select(batch, counts)
+                write(rows)
+                conll.write(text.encode("utf-8", "backslashreplace"))
+        return counts.report(files.name(element))
+
+
+def category_stage(plan: DomainPlan) -> Stage:
+    """`documents/` -> `categories/`."""
+    return [WriteEdges(plan, plan.categories), _finish(plan.categories)]
+
+
+def sentence_stage(plan: DomainPlan) -> Stage:
+    """`documents/` and `entities/` -> `sentences/` and `annotation/`."""
+    return [WriteSentences(plan, plan.sentences), _finish(plan.sentences)]
+
+
+def _finish(folder: Folder) -> Gather:
+    return Gather("end", lambda reports, _: folder.finish(parts=len(reports)))
+
+
+def walk(plan: DomainPlan) -> pa.Table:
+    """Finds the wiki categories of the domain, and writes them.
+
+    Raises:
+        UserError: a root is unknown, or the dump has no category pages.
+    """
+    found = [files.join(plan.categories.path, files.name(part)) for part in plan.parts]
+    domain = plan.domain
+    graph = Graph(parts.read_tables(found, EDGES))
+    walked = graph.walk(domain.roots, domain.depth, domain.skip)
+    with parts.writer(plan.walked, WALKED) as writer:
+        writer.write_table(walked)
+    return walked
+
+
+def total(plan: DomainPlan) -> DomainReport:
+    """Sums of the counts of all finished parts."""
+    step = WriteSentences(plan, plan.sentences)
+    found = (parts.finished(step.part(source), DomainReport) for source in plan.parts)
+    return DomainCounts.sum([report for report in found if report is not None])

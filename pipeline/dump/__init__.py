@@ -1,0 +1,1 @@
+"""Reads dumps: files, units of work, pages, and facts about the wiki."""

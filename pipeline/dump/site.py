@@ -1,0 +1,215 @@
+"""The wiki of a dump: its language and namespaces, which decide how wikitext is read."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+
+from lxml import etree
+
+from ontology.titles import normal_title
+
+DEFAULT_LINK_TRAIL = "a-z"
+"""MediaWiki's link trail for a language without one of its own (MessagesEn.php)."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """A row of `data/languages.toml`; the comment at the top of that file describes the fields."""
+
+    code: str
+    link_trail: str = DEFAULT_LINK_TRAIL
+    file: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    template: tuple[str, ...] = ()
+    user: tuple[str, ...] = ()
+    redirect: tuple[str, ...] = ()
+    disambiguation: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    punkt: str | None = None
+
+
+@cache
+def _rows() -> dict[str, dict[str, str | list[str]]]:
+    text = (files("pipeline.dump") / "data" / "languages.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def language(code: str) -> Language:
+    """Facts about the language with this code, such as "en"; MediaWiki's defaults if unknown."""
+    row = _rows().get(code, {})
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    return Language(code=code, **fields)  # type: ignore[arg-type]
+
+
+@cache
+def interwiki_prefixes() -> dict[str, str]:
+    """Lower-case prefixes of links that leave a Wikipedia -> "languages" or "projects"."""
+    text = (files("pipeline.dump") / "data" / "interwiki.toml").read_text(encoding="utf-8")
+    groups = tomllib.loads(text)
+    return {prefix: group for group, words in groups.items() for prefix in words.split()}
+
+
+CANONICAL_NAMESPACES = {
+    "media": -2,
+    "special": -1,
+    "talk": 1,
+    "user": 2,
+    "user talk": 3,
+    "project": 4,
+    "project talk": 5,
+    "file": 6,
+    "image": 6,
+    "file talk": 7,
+    "image talk": 7,
+    "mediawiki": 8,
+    "mediawiki talk": 9,
+    "template": 10,
+    "template talk": 11,
+    "help": 12,
+    "help talk": 13,
+    "category": 14,
+    "category talk": 15,
+}
+"""Names that work on every wiki. Source: MediaWiki, NamespaceInfo::CANONICAL_NAMES."""
+
+WIKIPEDIA_NAMESPACES = {
+    "wikipedia": 4,
+    "wikipedia talk": 5,
+    "wp": 4,
+    "portal": 100,
+    "portal talk": 101,
+    "book": 108,
+    "draft": 118,
+    "timedtext": 710,
+    "module": 828,
+    "module talk": 829,
+}
+"""Names that Wikipedias add; used only for dumps without siteinfo."""
+
+ARTICLE, TEMPLATE, CATEGORY, FILE = 0, 10, 14, 6
+
+
+@dataclass(frozen=True)
+class Site:
+    """The wiki of a dump: facts that decide how its wikitext is read.
+
+    Attributes:
+        language: code such as "en".
+        namespaces: pairs of a lower-case name or alias of a namespace, and its number.
+        names: pairs of the number of a namespace, and its name in titles.
+        first_letter: whether the first letter of every title is in upper case.
+    """
+
+    language: str
+    namespaces: tuple[tuple[str, int], ...]
+    names: tuple[tuple[int, str], ...]
+    first_letter: bool = True
+
+    @cached_property
+    def namespace_numbers(self) -> dict[str, int]:
+        """Lower-case name or alias of a namespace -> its number."""
+        return dict(self.namespaces)
+
+    @cached_property
+    def namespace_names(self) -> dict[int, str]:
+        """Number of a namespace -> its name in titles."""
+        return dict(self.names)
+
+    @classmethod
+    def for_language(cls, code: str) -> Site:
+        """The Wikipedia in a language, from the shipped tables."""
+        facts = language(code)
+        numbers = {**CANONICAL_NAMESPACES, **WIKIPEDIA_NAMESPACES}
+        names = {4: "Wikipedia", 6: "File", 10: "Template", 14: "Category", 2: "User"}
+        own = ((6, facts.file), (14, facts.category), (10, facts.template), (2, facts.user))
+        for number, aliases in own:
+            numbers.update((alias.lower(), number) for alias in aliases)
+            names[number] = aliases[0] if aliases else names[number]
+        names.update(
+            (number, name.capitalize()) for name, number in numbers.items() if number not in names
+        )
+        return cls(code, tuple(sorted(numbers.items())), tuple(sorted(names.items())))
+
+    @classmethod
+    def from_siteinfo(
+        cls, siteinfo: str | bytes | etree._Element, language: str | None = None
+    ) -> Site:
+        """Reads the facts from the `<siteinfo>` element of a dump.
+
+        Args:
+            siteinfo: the element, or XML text that contains it.
+            language: code that overrides the one in the dump, which is sometimes wrong.
+
+        Raises:
+            ValueError: there is no complete siteinfo element, or it is not well-formed.
+        """
+        if isinstance(siteinfo, str):
+            siteinfo = siteinfo.encode()
+        data = siteinfo if isinstance(siteinfo, bytes) else etree.tostring(siteinfo)
+        match = re.search(rb"<(?:\w+:)?siteinfo\b.*?</(?:\w+:)?siteinfo\s*>", data, re.DOTALL)
+        if match is None:
+            raise ValueError("no <siteinfo> element")
+        try:
+            root = etree.fromstring(match[0], xml_parser())
+        except etree.XMLSyntaxError as error:
+            raise ValueError(f"broken <siteinfo>: {error}") from None
+        code = language or declared_language(data) or _database_language(root) or "en"
+        base = cls.for_language(code)
+        numbers, names = dict(base.namespaces), {}
+        for element in root.iter("{*}namespace"):
+            number, name = int(element.get("key", "0")), (element.text or "").replace("_", " ")
+            if number:
+                numbers[name.lower()] = number
+                names[number] = name
+        case = root.findtext("{*}case") or "first-letter"
+        merged = {**dict(base.names), **names} if 6 not in names else names
+        return cls(
+            code,
+            tuple(sorted(numbers.items())),
+            tuple(sorted(merged.items())),
+            case != "case-sensitive",
+        )
+
+    def split(self, title: str) -> tuple[int, str]:
+        """Number of a title's namespace, and the rest of the title: "Kategorie:X" -> (14, "X")."""
+        prefix, colon, rest = title.partition(":")
+        if colon:
+            number = self.namespace_numbers.get(prefix.replace("_", " ").strip().lower())
+            if number is not None:
+                return number, rest.strip(" _")
+        return ARTICLE, title
+
+    def title(self, text: str) -> str:
+        """Normal form of a title, with the namespace's name in titles."""
+        number, rest = self.split(text)
+        rest = normal_title(rest, first_letter=self.first_letter)
+        return rest if number == ARTICLE else f"{self.namespace_names.get(number, '')}:{rest}"
+
+    def interwiki(self, prefix: str) -> str | None:
+        """Group ("languages" or "projects") of a lower-case prefix whose links leave the wiki."""
+        return None if prefix in self.namespace_numbers else interwiki_prefixes().get(prefix)
+
+
+ENGLISH = Site.for_language("en")
+
+
+@cache
+def xml_parser() -> etree.XMLParser:
+    """A parser that resolves no entities and loads no other files."""
+    return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+
+
+def declared_language(head: bytes) -> str | None:
+    """The `xml:lang` of the start tag `<mediawiki>` of a dump; None if it has none."""
+    match = re.search(rb"<mediawiki\b[^>]*\bxml:lang\s*=\s*[\"']([\w-]+)", head)
+    return match[1].decode() if match else None
+
+
+def _database_language(root: etree._Element) -> str | None:
+    match = re.fullmatch(r"(\w+?)wiki", root.findtext("{*}dbname") or "")
+    return match[1].replace("_", "-") if match else None

@@ -1,0 +1,1 @@
+"""Labels the sentences of documents: mentions, filters, examples, balancing."""

@@ -1,0 +1,303 @@
+"""Examples: tagged sentences as rows of Arrow columns, made from documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nerbert.corpus import SPLITS
+from nerbert.digests import uniform
+from nerbert.text.overlap import SentenceIndex
+from nerbert.text.tags import LabelSet
+from nerbert.text.tokens import tokenize
+from ontology.entity_table import EntityTable
+from pipeline.labels import filters
+from pipeline.labels.balance import CategoryCounts, Weights, whole_copies
+from pipeline.labels.counts import Selection
+from pipeline.labels.mentions import COLUMNS as SENTENCE_COLUMNS
+from pipeline.labels.mentions import (
+    ENTITY_INDEX,
+    Bools,
+    Ints,
+    Labelling,
+    Names,
+    Sentences,
+    sentences_of,
+)
+from pipeline.settings import CorpusSettings
+
+COLUMNS = pa.schema(
+    [
+        ("id", pa.string()),  # page_id:sentence:copy
+        ("tokens", pa.list_(pa.string())),
+        ("ner_tags", pa.list_(pa.int32())),  # label ids of labels.json
+        ("targets", pa.list_(pa.string())),  # title that each mention links to
+        ("token_starts", pa.list_(pa.int32())),  # first character of a token, from `start` on
+        ("unlinked", pa.list_(pa.bool_())),  # tokens of names that are linked elsewhere only
+        ("page_id", pa.int64()),
+        ("title", pa.string()),
+        ("revision_id", pa.int64()),
+        ("sentence", pa.int32()),  # number of the sentence in its page
+        ("start", pa.int32()),  # characters of the document's text
+        ("end", pa.int32()),
+        ("copy", pa.int32()),  # number of the copy, from 0
+    ]
+)
+"""Columns of an example."""
+
+DOCUMENT_COLUMNS = (
+    "page_id",
+    "title",
+    "revision_id",
+    "is_disambiguation",
+    "text",
+    *SENTENCE_COLUMNS,
+)
+"""Columns of a document that examples are made from."""
+
+LONGEST_WORD = 100
+"""Characters. Sentences longer than `max_tokens` such words are dropped before tokenisation."""
+
+_LISTS = {"tokens", "ner_tags", "targets", "token_starts", "unlinked"}
+
+
+def schema(labels: LabelSet) -> pa.Schema:
+    """The columns, with metadata that tells Hugging Face `datasets` the names of the labels."""
+    features: dict[str, Any] = {}
+    for column in COLUMNS:
+        inner = column.type.value_type if column.name in _LISTS else column.type
+        value: dict[str, Any] = {"dtype": str(inner), "_type": "Value"}
+        if column.name == "ner_tags":
+            value = {"names": labels.tags, "_type": "ClassLabel"}
+        is_list = column.name in _LISTS
+        features[column.name] = {"feature": value, "_type": "Sequence"} if is_list else value
+    metadata = {"huggingface": json.dumps({"info": {"features": features}}, ensure_ascii=False)}
+    return COLUMNS.with_metadata(metadata)
+
+
+@dataclass
+class _Page:
+    """Facts that the sentences of a page share."""
+
+    text: str
+    names: Names
+    seen: set[str] = field(default_factory=set)
+
+
+class Selector:
+    """Labels anchors, drops sentences, splits by page, tokenises and tags."""
+
+    def __init__(
+        self,
+        entities: EntityTable,
+        labelling: Labelling,
+        frequent: Sequence[str],
+        settings: CorpusSettings,
+        excluded: SentenceIndex,
+    ) -> None:
+        self._entities = entities
+        self._labelling = labelling
+        self._frequent = np.isin(np.array(labelling.names), np.array(list(frequent), dtype=object))
+        self._settings = settings
+        self._excluded = excluded
+        self._labels = LabelSet(labelling.names)
+
+    def select(self, batch: pa.RecordBatch, selection: Selection) -> dict[str, pa.RecordBatch]:
+        """Makes the examples of a batch of documents, by split; adds counts to `selection`."""
+        sentences = sentences_of(batch, self._entities)
+        labels = self._labelling.label(sentences.entities)
+        kept = self.keep(batch, sentences, labels, selection)
+        rows: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
+        texts = batch.column("text").to_pylist()
+        titles = batch.column("title").to_pylist()
+        revisions = batch.column("revision_id").to_pylist()
+        page_ids = batch.column("page_id").to_pylist()
+        bounds = np.searchsorted(sentences.anchor_sentences, np.arange(len(sentences) + 1))
+        page = _Page("", Names("", ()))
+        current = -1
+        for index in np.flatnonzero(kept):
+            document = int(sentences.documents[index])
+            if document != current:
+                names = self._names(titles[document], texts[document], sentences, document, labels)
+                page, current = _Page(texts[document], names), document
+            anchors = slice(int(bounds[index]), int(bounds[index + 1]))
+            row = self._example(
+                page_ids[document], page, sentences, int(index), anchors, labels, selection
+            )
+            if row is not None:
+                row["title"], row["revision_id"] = titles[document], revisions[document]
+                rows[self.split_of(page_ids[document])].append(row)
+        return {split: self._batch(rows[split], split, selection) for split in SPLITS}
+
+    def split_of(self, page_id: int) -> str:
+        """The split of a page's sentences."""
+        share = self._settings.validation_share
+        drawn = uniform(self._settings.seed, "validation", page_id) < share
+        return "validation" if drawn else "train"
+
+    def keep(
+        self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints, selection: Selection
+    ) -> Bools:
+        """Whether each sentence passes the filters that need no tokens, shape (sentences,)."""
+        settings = self._settings
+        every = np.ones(len(labels), bool)
+        mentions = sentences.count(every)
+        selection.seen_sentences += len(sentences)
+        selection.seen_mentions += len(labels)
+        selection.outside += sentences.outside
+        page_ids = batch.column("page_id").to_numpy()[sentences.documents]
+        disambiguation = batch.column("is_disambiguation").to_numpy(zero_copy_only=False)
+        typed = filters.with_category(sentences, labels)
+        wanted = mentions > 0 if settings.keep_untyped else typed
+        kept = wanted.copy()
+        checks = (
+            ("no-category", lambda: ~wanted),
+            (
+                "frequent",
+                lambda: filters.frequent_drops(
+                    sentences,
+                    labels,
+                    kept,
+                    self._frequent,
+                    settings.drop_entity,
+                    settings.seed,
+                    page_ids,
+                ),
+            ),
+            ("disambiguation-page", lambda: disambiguation[sentences.documents].astype(bool)),
+            ("hole", lambda: sentences.holes),
+        )
+        for reason, check in checks:
+            dropped = check() & (kept if reason != "no-category" else True)
+            selection.drop(reason, dropped, mentions)
+            kept &= ~dropped
+        return kept
+
+    def _example(
+        self,
+        page_id: int,
+        page: _Page,
+        sentences: Sentences,
+        index: int,
+        anchors: slice,
+        labels: Ints,
+        selection: Selection,
+    ) -> dict[str, Any] | None:
+        """Makes the row of a sentence; None if it is dropped, for a reason that is counted."""
+        settings = self._settings
+        start, end = int(sentences.starts[index]), int(sentences.ends[index])
+        sentence = page.text[start:end]
+        n_mentions = anchors.stop - anchors.start
+        number = int(sentences.numbers[index])
+        if sentence in page.seen:
+            selection.drop_one("repeated", n_mentions)
+            return None
+        page.seen.add(sentence)
+        if len(sentence) > LONGEST_WORD * settings.max_tokens:
+            selection.drop_one("too-long", n_mentions)
+            return None
+        anchor_spans = [
+            (int(a) - start, int(b) - start)
+            for a, b in zip(
+                sentences.anchor_starts[anchors], sentences.anchor_ends[anchors], strict=True
+            )
+        ]
+        spans = tokenize(sentence, [edge for span in anchor_spans for edge in span])
+        if not settings.min_tokens <= len(spans) <= settings.max_tokens:
+            short = len(spans) < settings.min_tokens
+            selection.drop_one("too-short" if short else "too-long", n_mentions)
+            return None
+        example_id = f"{page_id}:{number}:0"
+        if (hit := next(self._excluded.hits(sentence), None)) is not None:
+            selection.drop_one("contaminated", n_mentions)
+            selection.contamination.append((example_id, *hit))
+            return None
+        tags = self._tags(spans, anchor_spans, labels[anchors])
+        return {
+            "id": example_id,
+            "tokens": [sentence[a:b] for a, b in spans],
+            "ner_tags": tags,
+            "targets": sentences.targets[anchors.start : anchors.stop].to_pylist(),
+            "token_starts": [a for a, _ in spans],
+            "unlinked": page.names.mark(sentence, spans, tags),
+            "page_id": page_id,
+            "sentence": number,
+            "start": start,
+            "end": end,
+            "copy": 0,
+        }
+
+    def _names(
+        self, title: str, text: str, sentences: Sentences, document: int, labels: Ints
+    ) -> Names:
+        """The names of a page, which may occur without a link."""
+        first, last = np.searchsorted(sentences.documents, (document, document + 1))
+        anchors = slice(*np.searchsorted(sentences.anchor_sentences, (first, last)))
+        typed = labels[anchors] != ENTITY_INDEX
+        starts = sentences.anchor_starts[anchors][typed].tolist()
+        ends = sentences.anchor_ends[anchors][typed].tolist()
+        return Names(title, (text[start:end] for start, end in zip(starts, ends, strict=True)))
+
+    def _tags(
+        self, spans: Sequence[tuple[int, int]], anchors: Sequence[tuple[int, int]], labels: Ints
+    ) -> list[int]:
+        """Label ids of the tokens. Every anchor begins and ends at the boundary of a token."""
+        tags = [0] * len(spans)
+        token = 0
+        for (start, end), label in zip(anchors, labels.tolist(), strict=True):
+            while spans[token][0] < start:
+                token += 1
+            tag = self._labels.begin(label)
+            while token < len(spans) and spans[token][0] < end:
+                tags[token] = tag
+                tag = self._labels.begin(label) + 1
+                token += 1
+        return tags
+
+    def _batch(
+        self, rows: list[dict[str, Any]], split: str, selection: Selection
+    ) -> pa.RecordBatch:
+        batch = pa.RecordBatch.from_pylist(rows, schema=schema(self._labels))
+        names = self._labelling.names
+        counts = CategoryCounts.of_tags(batch.column("ner_tags"), len(names))
+        mentions = np.bincount(counts.categories, counts.mentions, len(names)).astype(int)
+        holding = np.bincount(counts.categories, minlength=len(names))
+        selection.by_category[split].update(dict(zip(names, mentions.tolist(), strict=True)))
+        selection.with_category[split].update(dict(zip(names, holding.tolist(), strict=True)))
+        selection.sentences[split] += len(rows)
+        selection.tokens[split] += sum(len(row["tokens"]) for row in rows)
+        selection.mentions[split] += int(mentions.sum())
+        return batch
+
+
+def repeat(
+    batch: pa.RecordBatch, weights: Weights, n_categories: int, seed: int
+) -> tuple[pa.RecordBatch, CategoryCounts, Ints]:
+    """Repeats the examples of a batch.
+
+    Args:
+        batch: examples.
+        weights: expected copies of each example.
+        n_categories: number of categories.
+        seed: seed of the draws.
+
+    Returns:
+        The repeated examples; counts of categories, and numbers of copies, of the given ones.
+    """
+    counts = CategoryCounts.of_tags(batch.column("ner_tags"), n_categories)
+    ids = batch.column("id").to_pylist()
+    copies = whole_copies(weights.expected(counts), ids, seed)
+    indices = np.repeat(np.arange(len(batch)), copies)
+    number = np.arange(len(indices)) - np.repeat(np.cumsum(copies) - copies, copies)
+    repeated = batch.take(pa.array(indices))
+    stems = [ids[index].rpartition(":")[0] for index in indices]
+    columns = dict(zip(batch.schema.names, repeated.columns, strict=True))
+    columns["id"] = pa.array([f"{s}:{n}" for s, n in zip(stems, number, strict=True)], pa.string())
+    columns["copy"] = pa.array(number, pa.int32())
+    result = pa.RecordBatch.from_arrays(list(columns.values()), schema=batch.schema)
+    return result, counts, copies

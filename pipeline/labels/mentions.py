@@ -1,0 +1,239 @@
+"""Labels the anchors of documents with categories, and marks names without a link.
+
+Editors link a name only at its first occurrence, and never link a page to itself. The tags of other
+occurrences are wrong (outside). Marked tokens can be ignored in the loss.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nerbert.text.tokens import Span
+from ontology.categories import ENTITY, CategorySet
+from ontology.classes import ClassTree
+from ontology.entity_table import NO_CLASS, EntityTable
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+COLUMNS = ("sentence_starts", "sentence_ends", "sentence_holes", "anchors")
+"""Columns of a document that `sentences_of` reads."""
+
+ENTITY_INDEX = 0
+"""Index of ENTITY in every list of categories."""
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of a batch of documents, and the anchors in them.
+
+    Offsets count characters of the document's text.
+
+    Attributes:
+        documents: row of each sentence's document in the batch, shape (sentences,).
+        numbers: number of each sentence in its page, shape (sentences,).
+        starts: start of each sentence, shape (sentences,).
+        ends: end of each sentence, shape (sentences,).
+        holes: whether text is missing in each sentence, shape (sentences,).
+        anchor_sentences: index of each anchor's sentence, ascending, shape (anchors,).
+        anchor_starts: start of each anchor, shape (anchors,).
+        anchor_ends: end of each anchor, shape (anchors,).
+        targets: title that each anchor leads to, shape (anchors,).
+        entities: entity index of each anchor, -1 for none, shape (anchors,).
+        outside: number of anchors outside of sentences.
+    """
+
+    documents: Ints
+    numbers: Ints
+    starts: Ints
+    ends: Ints
+    holes: Bools
+    anchor_sentences: Ints
+    anchor_starts: Ints
+    anchor_ends: Ints
+    targets: pa.StringArray
+    entities: npt.NDArray[np.int32]
+    outside: int
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def count(self, anchors: Bools) -> Ints:
+        """Number of selected anchors in each sentence, shape (sentences,)."""
+        return np.bincount(self.anchor_sentences[anchors], minlength=len(self))
+
+
+def _numpy(column: pa.Array) -> Ints:
+    return column.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def sentences_of(batch: pa.RecordBatch, entities: EntityTable) -> Sentences:
+    """The sentences and anchors of a batch of documents."""
+    starts_column = batch.column("sentence_starts")
+    per_document = _numpy(pc.list_value_length(starts_column).fill_null(0))
+    documents = np.repeat(np.arange(len(batch)), per_document)
+    first = np.cumsum(per_document) - per_document
+    starts, ends = _numpy(starts_column.flatten()), _numpy(batch.column("sentence_ends").flatten())
+
+    anchors = batch.column("anchors")
+    per_document = _numpy(pc.list_value_length(anchors).fill_null(0))
+    anchor_documents = np.repeat(np.arange(len(batch)), per_document)
+    flat = anchors.flatten()
+    anchor_starts, anchor_ends = _numpy(flat.field("start")), _numpy(flat.field("end"))
+    # One coordinate for the whole batch: documents are placed one after the other.
+    reach = max(ends.max(initial=0), anchor_ends.max(initial=0)) + 1
+    base = np.arange(len(batch)) * reach
+    place = (
+        np.searchsorted(base[documents] + starts, base[anchor_documents] + anchor_starts, "right")
+        - 1
+    )
+    inside = place >= 0
+    inside[inside] = (documents[place] == anchor_documents)[inside] & (ends[place] >= anchor_ends)[
+        inside
+    ]
+    targets = flat.field("target").filter(pa.array(inside))
+    return Sentences(
+        documents=documents,
+        numbers=np.arange(len(starts)) - first[documents],
+        starts=starts,
+        ends=ends,
+        holes=batch.column("sentence_holes").flatten().to_numpy(zero_copy_only=False).astype(bool),
+        anchor_sentences=place[inside],
+        anchor_starts=anchor_starts[inside],
+        anchor_ends=anchor_ends[inside],
+        targets=targets,
+        entities=entities.lookup(targets),
+        outside=int((~inside).sum()),
+    )
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """The category of each entity.
+
+    Attributes:
+        names: the categories: ENTITY, then the others, sorted.
+        by_entity: category index of each entity, shape (entities + 1,). The last entry is for
+            index -1, which means an unknown entity.
+    """
+
+    names: tuple[str, ...]
+    by_entity: npt.NDArray[np.int16]
+
+    @classmethod
+    def of(cls, entities: EntityTable, categories: CategorySet, tree: ClassTree) -> Labelling:
+        """The labelling with all categories."""
+        labels = [categories.category(name, tree) for name in entities.class_names]
+        names = (ENTITY, *sorted(set(labels) - {ENTITY}))
+        position = {name: index for index, name in enumerate(names)}
+        by_class = np.array([position[label] for label in labels] + [ENTITY_INDEX], np.int16)
+        assert NO_CLASS == -1  # the last row of `by_class`
+        by_entity = by_class[np.append(entities.classes, NO_CLASS)]
+        return cls(names, by_entity)
+
+    def keep(self, kept: Sequence[str]) -> Labelling:
+        """The labelling with some categories only; entities of the others become ENTITY."""
+        names = (ENTITY, *sorted(set(kept) - {ENTITY}))
+        position = {name: index for index, name in enumerate(names)}
+        translation = np.array([position.get(name, ENTITY_INDEX) for name in self.names], np.int16)
+        return Labelling(names, translation[self.by_entity])
+
+    def label(self, entities: npt.NDArray[np.int32]) -> Ints:
+        """Category index of each anchor, by its entity index, shape (anchors,)."""
+        return self.by_entity[entities].astype(np.int64)
+
+
+def distinct_entities(
+    linked: npt.NDArray[np.int64], labelling: Labelling
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Number of distinct linked entities, and number of mentions, of each category.
+
+    Args:
+        linked: number of mentions of each entity, shape (entities,).
+        labelling: categories of the entities.
+    """
+    by_entity = labelling.by_entity[: len(linked)]
+    size = len(labelling.names)
+    distinct = np.bincount(by_entity[linked > 0], minlength=size)
+    mentions = np.bincount(by_entity, weights=linked, minlength=size).astype(int)
+    return (
+        dict(zip(labelling.names, distinct.tolist(), strict=True)),
+        dict(zip(labelling.names, mentions.tolist(), strict=True)),
+    )
+
+
+def kept_categories(distinct: dict[str, int], min_entities: int) -> list[str]:
+    """ENTITY, and the categories with at least `min_entities` distinct linked entities (or one).
+
+    Source: Liu et al. 2021, section 2 (categories with fewer than ten entities are discarded).
+    """
+    least = max(1, min_entities)
+    return [name for name, count in distinct.items() if name == ENTITY or count >= least]
+
+
+def frequent_categories(mentions: dict[str, int], size: int) -> list[str]:
+    """The `size` categories with the most mentions, ties by name; ENTITY may be one of them.
+
+    Source: Liu et al. 2021, section 2.
+    """
+    present = [name for name, count in mentions.items() if count]
+    return sorted(present, key=lambda name: (-mentions[name], name))[:size]
+
+
+_BRACKET = re.compile(r" \([^()]+\)$")
+_WORD = re.compile(r"\w+")
+_SHORTEST = 4  # characters of a word of the title that is a name by itself: "Lincoln", not "The"
+_KEY = 2  # first characters, by which names are looked up
+
+
+class Names:
+    """The names of a page: texts of its links with a category, its title, words of its title."""
+
+    def __init__(self, title: str, surfaces: Iterable[str]) -> None:
+        """Collects the names.
+
+        Args:
+            title: title of the page. A bracket at its end is not part of the name. Its capitalised
+                words ("Lincoln") are names, too.
+            surfaces: texts of the page's anchors with a category.
+        """
+        title = _BRACKET.sub("", title)
+        words = (word for word in _WORD.findall(title) if word[0].isupper())
+        names = {title, *(word for word in words if len(word) >= _SHORTEST), *surfaces}
+        self._by_key: dict[str, list[str]] = {}
+        for name in sorted(names, key=lambda name: (-len(name), name)):
+            if name.strip():
+                self._by_key.setdefault(name[:_KEY], []).append(name)
+
+    def mark(self, sentence: str, spans: Sequence[Span], tags: Sequence[int]) -> list[bool]:
+        """Whether each token belongs to a name without link, shape (tokens,).
+
+        A name matches if it begins and ends at boundaries of tokens and none of its tokens is
+        tagged. Of several names at one place the longest matches.
+
+        Args:
+            sentence: text of the sentence.
+            spans: spans of the tokens, in characters.
+            tags: label ids of the tokens, 0 for outside.
+        """
+        marked = [False] * len(spans)
+        token_after = {end: index + 1 for index, (_, end) in enumerate(spans)}
+        free = 0  # first token after the last name
+        for index, (start, _) in enumerate(spans):
+            names = self._by_key.get(sentence[start : start + _KEY])
+            if names is None or index < free:
+                continue
+            for name in names:
+                after = token_after.get(start + len(name))
+                if after and sentence.startswith(name, start) and not any(tags[index:after]):
+                    marked[index:after] = [True] * (after - index)
+                    free = after
+                    break
+        return marked

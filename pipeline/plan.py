@@ -1,0 +1,252 @@
+"""The plan of a run: checked inputs, units, and the folders of the stages.
+
+extract   dump files                 -> documents/
+resolve   documents, DBpedia's files -> entities/
+corpus    documents, entities        -> examples/, corpus/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nerbert import files
+from nerbert.digests import fingerprint
+from nerbert.errors import UserError
+from nerbert.parts import Folder
+from nerbert.text.columns import read_columns
+from ontology.categories import SHIPPED, CategorySet
+from ontology.classes import ClassTree
+from ontology.infobox import InfoboxMapping
+from ontology.instance_types import read_instance_types
+from pipeline.dump.units import InputFile, Unit, cut, inspect
+from pipeline.sentences.model import SentenceModel
+from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings
+
+VERSIONS = {"extract": 2, "resolve": 2, "examples": 2, "corpus": 2}
+"""Raised if a change of the code changes the rows of a stage; older outputs are made again."""
+
+MANIFEST = "manifest.json"
+"""File that records inputs, settings and versions of an output folder."""
+
+_INDEX = re.compile(r"index\d*\.txt")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A checked run: all inputs were checked, nothing has been written."""
+
+    settings: CorpusSettings
+    output: str
+    inputs: tuple[InputFile, ...]
+    units: tuple[Unit, ...]
+    tree: ClassTree
+    mapping: InfoboxMapping
+    categories: CategorySet
+    pretrained: SentenceModel | None
+    documents: Folder
+    entities: Folder
+    examples: Folder
+    corpus: Folder
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Paths of the parts of documents."""
+        return tuple(files.join(self.documents.path, unit.part) for unit in self.units)
+
+    @property
+    def language(self) -> str:
+        """Code of the wiki's language."""
+        return self.inputs[0].site.language
+
+    @property
+    def sentence_model(self) -> str:
+        """Source of the sentence model: "dump", or "nltk:" and the name of NLTK's model."""
+        return self.pretrained.source if self.pretrained else "dump"
+
+
+def make_plan(settings: CorpusSettings) -> Plan:
+    """Checks settings and inputs.
+
+    Args:
+        settings: settings with an output and at least one dump.
+
+    Raises:
+        UserError: an input is missing or unreadable, or the output folder holds something else.
+            Nothing has been changed.
+    """
+    assert settings.output
+    inputs = tuple(inspect(path, settings.language) for path in find_dumps(settings.dump))
+    languages = {source.site.language for source in inputs}
+    if len(languages) > 1:
+        raise UserError(
+            f"--dump: files of several languages ({', '.join(sorted(languages))}); "
+            "run one language at a time, or give --language"
+        )
+    tree = checked("--ontology", settings.ontology, ClassTree.from_owl) or ClassTree.shipped()
+    for path in settings.types:
+        checked("--types", path, check_types)
+    for path in settings.exclude:
+        checked("--exclude", path, lambda name: next(read_columns(name)))
+    mapping = _mapping(settings)
+    try:
+        categories = CategorySet.load(settings.categories)
+    except (ValueError, OSError) as error:
+        raise UserError(f"--categories: {error}") from None
+    pretrained = None
+    if settings.sentence_model == "nltk":
+        pretrained = SentenceModel.pretrained(inputs[0].site.language)
+    folders = _folders(settings, settings.output, inputs)
+    _check_output(settings.output, folders[0])
+    return Plan(
+        settings,
+        settings.output,
+        inputs,
+        tuple(cut(list(inputs))),
+        tree,
+        mapping,
+        categories,
+        pretrained,
+        *folders,
+    )
+
+
+def _mapping(settings: CorpusSettings) -> InfoboxMapping:
+    if not settings.infobox:
+        return InfoboxMapping.empty()
+    own = checked("--infobox-mapping", settings.infobox_mapping, InfoboxMapping.from_xml)
+    return own or InfoboxMapping.shipped()
+
+
+def _folders(
+    settings: CorpusSettings, output: str, inputs: Sequence[InputFile]
+) -> tuple[Folder, Folder, Folder, Folder]:
+    """The folders of a run. The fingerprint of each depends on that of the previous one."""
+
+    def folder(name: str, stage: str, made_from: dict[str, Any]) -> Folder:
+        return Folder.of(files.join(output, name), stage, {"version": VERSIONS[stage], **made_from})
+
+    documents = folder(
+        "documents",
+        "extract",
+        {
+            "dump": [list(source.identity) for source in inputs],
+            "dump_files": [files.name(source.path) for source in inputs],
+            "site": fingerprint(*(source.site for source in inputs)),
+            **settings.facts(DECIDE_DOCUMENTS),
+        },
+    )
+    mapping: Any = "shipped" if settings.infobox else "none"
+    if settings.infobox_mapping:
+        mapping = files.identity(settings.infobox_mapping)
+    entities = folder(
+        "entities",
+        "resolve",
+        {
+            "from": documents.fingerprint,
+            "types": [files.identity(path) for path in settings.types],
+            "types_files": [files.name(path) for path in settings.types],
+            "ontology": files.identity(settings.ontology) if settings.ontology else "shipped",
+            "infobox_mapping": mapping,
+        },
+    )
+    table = settings.categories
+    examples = folder(
+        "examples",
+        "examples",
+        {
+            "from": entities.fingerprint,
+            **settings.facts(DECIDE_EXAMPLES),
+            "categories": table if table in SHIPPED else files.identity(table),
+            "exclude": [files.identity(path) for path in settings.exclude],
+        },
+    )
+    corpus = folder(
+        "corpus", "corpus", {"from": examples.fingerprint, **settings.facts(DECIDE_BALANCE)}
+    )
+    return documents, entities, examples, corpus
+
+
+def _check_output(output: str, documents: Folder) -> None:
+    """Raises a UserError if the output folder holds other files, or documents of another dump."""
+    if found := documents.found():
+        made_from = found["made_from"]
+        if made_from["dump"] != documents.state["made_from"]["dump"]:
+            names = ", ".join(made_from["dump_files"])
+            raise UserError(
+                f"{output}: made from another dump ({names}); choose another --output, or remove it"
+            )
+    elif files.is_used_folder(output) and not files.exists(files.join(output, MANIFEST)):
+        raise UserError(
+            f"{output}: not empty, and no run made it; choose another --output, or empty it"
+        )
+
+
+def find_dumps(patterns: Sequence[str]) -> list[str]:
+    """Finds the dump files that paths, globs and directories name; numbers in names are compared.
+
+    Raises:
+        UserError: a path, glob or directory names no file.
+    """
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        try:
+            names = [name for name in files.find(pattern) if not _INDEX.search(name)]
+        except OSError as error:
+            raise UserError(f"--dump {pattern}: cannot be read ({error}); check the path") from None
+        if not names:
+            raise UserError(f"--dump {pattern}: no such file; give a path, a glob or a directory")
+        found.update(dict.fromkeys(names))
+    return sorted(found, key=_natural)
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    pieces = re.split(r"(\d+)", name)
+    return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in pieces]
+
+
+def checked(flag: str, path: str | None, read: Callable[[str], Any]) -> Any:
+    """Reads a file; errors are one line that names the flag and the file.
+
+    Args:
+        flag: flag that the file was given with.
+        path: path of the file.
+        read: reads the file at a local path.
+
+    Returns:
+        What `read` returns; None without a path.
+
+    Raises:
+        UserError: the file is missing, or cannot be read.
+    """
+    if path is None:
+        return None
+    try:
+        with files.local_copies([path]) as (local,):
+            return read(local)
+    except FileNotFoundError:
+        raise UserError(f"{flag} {path}: no such file; check the path") from None
+    except (OSError, EOFError) as error:
+        raise UserError(f"{flag} {path}: cannot be read ({error}); is it complete?") from None
+    except ValueError as error:
+        reason = " ".join(str(error).removeprefix(f"{local}: ").split())
+        raise UserError(f"{flag} {path}: {reason}; give another file") from None
+
+
+def check_types(path: str) -> None:
+    """Checks that there is a statement in the first 1,000 lines of an instance-types file.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for number, statement in enumerate(read_instance_types(path)):
+        if statement is not None:
+            return
+        if number == 1000:
+            break
+    raise ValueError(
+        "none of its first lines says '<http://dbpedia.org/resource/X> rdf:type "
+        "<http://dbpedia.org/ontology/C> .'"
+    )

@@ -1,0 +1,1 @@
+"""The report of a corpus: numbers, plots and dataset card."""

@@ -1,0 +1,80 @@
+"""The dataset card of a corpus: a README.md that Hugging Face's hub and `datasets` read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from nerbert.reports import filled
+from nerbert.text.tags import LabelSet
+from pipeline.labels.examples import COLUMNS
+from pipeline.report.corpus_report import CategoryRow, CorpusReport
+
+
+def dataset_card(report: CorpusReport, labels: LabelSet, types: Sequence[str]) -> str:
+    """Text of the card.
+
+    Args:
+        report: report of the corpus.
+        labels: labels of the corpus.
+        types: names of DBpedia's files of instance types; empty if none were used.
+    """
+    funnel, exponent = report.funnel, report.balance.exponent
+    balanced, out = funnel.train_after_balancing, funnel.sentences.out
+    table = sorted(report.categories.table.items(), key=lambda row: (-row[1].train, row[0]))
+    examples = {"train": balanced.examples, "validation": out["validation"]}
+    columns = [(field.name, _type_name(field.type)) for field in COLUMNS]
+    return filled(
+        "pipeline.report",
+        language=report.language,
+        data_files=_lines(_data_files(examples)),
+        features=_lines(line for name, kind in columns for line in _feature(name, kind, labels)),
+        dumps=", ".join(report.dumps),
+        types=", ".join(types) or "infoboxes of the dump",
+        sentence_model=report.sentence_model,
+        train_balanced=f"{balanced.examples:,}",
+        mentions_balanced=f"{balanced.mentions:,}",
+        train=f"{out['train']:,}",
+        mentions_train=f"{funnel.mentions.out['train']:,}",
+        validation=f"{out['validation']:,}",
+        mentions_validation=f"{funnel.mentions.out['validation']:,}",
+        mode=report.balance.mode,
+        alpha=f"{report.balance.alpha:g}",
+        exponent="not defined" if exponent is None else exponent,
+        n_tags=len(labels.tags),
+        dropped=_lines(f"| {r} | {n:,} |" for r, n in funnel.sentences.dropped.items()),
+        categories=_lines(_category_row(name, row) for name, row in table),
+    )
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"\n{line}" for line in lines)
+
+
+def _category_row(name: str, row: CategoryRow) -> str:
+    cells = (row.entities, row.train, row.train_balanced, row.validation)
+    return f"| {name} | " + " | ".join(f"{cell:,}" for cell in cells) + " |"
+
+
+def _data_files(examples: Mapping[str, int]) -> list[str]:
+    """Lines about the splits with examples; `datasets` fails on a split without files."""
+    found = [split for split, count in examples.items() if count]
+    return [
+        line
+        for split in found
+        for line in (f"  - split: {split}", f"    path: {split}/part-*.parquet")
+    ]
+
+
+def _feature(name: str, kind: str, labels: LabelSet) -> list[str]:
+    """Lines about a column. Without them `datasets` would not know the names of the labels."""
+    if name == "ner_tags":
+        tags = [f"          '{index}': {tag}" for index, tag in enumerate(labels.tags)]
+        return [f"  - name: {name}", "    sequence:", "      class_label:", "        names:", *tags]
+    inner = kind.removeprefix("list<").removesuffix(">")
+    return [f"  - name: {name}", f"    {'dtype' if inner == kind else 'sequence'}: {inner}"]
+
+
+def _type_name(kind: pa.DataType) -> str:
+    return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)

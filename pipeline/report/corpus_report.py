@@ -1,0 +1,277 @@
+"""The report of a corpus: funnel, coverage, categories, balancing, contamination."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from nerbert.text.overlap import EQUAL, SHARED
+from ontology.categories import ENTITY
+from pipeline.labels.balance import exponent, sampling_weights
+from pipeline.labels.counts import BalanceReport, Counts, SelectionReport, Statistics
+from pipeline.plan import Plan
+from pipeline.settings import DECIDE_BALANCE, DECIDE_EXAMPLES
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Numbers of items that came in, were dropped (by reason), and came out (by split)."""
+
+    in_: int
+    dropped: Counts
+    out: Counts
+
+
+@dataclass(frozen=True)
+class MentionFlow(Flow):
+    """The flow of mentions. Anchors outside of sentences are counted apart."""
+
+    outside_sentences: int
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """The train split after balancing."""
+
+    examples: int
+    tokens: int
+    mentions: int
+    examples_left_out: int
+    most_copies: int
+
+
+@dataclass(frozen=True)
+class Funnel:
+    """Numbers of pages, sentences and mentions after each step."""
+
+    pages: dict[str, Any]
+    sentences: Flow
+    mentions: MentionFlow
+    tokens_before_balancing: Counts
+    train_after_balancing: Balanced
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Numbers of anchors by kind of the page that they lead to, and the share with a class."""
+
+    anchors: Counts
+    typed_share: float | None
+    types_files: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class CategoryRow:
+    """Numbers of entities and mentions of one category after each step."""
+
+    entities: int
+    mentions: int
+    in_sentences_with_category: int
+    train: int
+    validation: int
+    train_balanced: int
+    target_share: float
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The categories that were kept, and those that had too few entities."""
+
+    kept: int
+    given_up: Counts
+    frequent: list[str]
+    table: dict[str, CategoryRow]
+
+
+@dataclass(frozen=True)
+class Balancing:
+    """How the train split was balanced, and the exponent that its mentions follow."""
+
+    mode: str
+    alpha: float
+    exponent: float | None
+
+
+@dataclass(frozen=True)
+class CorpusReport:
+    """What `report.json` holds; docs/data-format.md describes it."""
+
+    language: str
+    dumps: list[str]
+    sentence_model: str
+    settings: dict[str, Any]
+    funnel: Funnel
+    coverage: Coverage
+    categories: Categories
+    balance: Balancing
+    contamination: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        found: dict[str, Any] = _plain(self)
+        return found
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> CorpusReport:
+        """What `to_json` wrote."""
+        funnel, categories = value["funnel"], value["categories"]
+        table = {name: CategoryRow(**row) for name, row in categories["table"].items()}
+        return cls(
+            **{
+                **value,
+                "funnel": Funnel(
+                    **{
+                        **funnel,
+                        "sentences": Flow(*funnel["sentences"].values()),
+                        "mentions": MentionFlow(*funnel["mentions"].values()),
+                        "train_after_balancing": Balanced(**funnel["train_after_balancing"]),
+                    }
+                ),
+                "coverage": Coverage(**value["coverage"]),
+                "categories": Categories(**{**categories, "table": table}),
+                "balance": Balancing(**value["balance"]),
+            }
+        )
+
+    def __str__(self) -> str:
+        """The last lines that a run prints: what came in, what was dropped, what came out."""
+        pages, sentences = self.funnel.pages, self.funnel.sentences
+        aside, train = sum(pages["set_aside"].values()), self.funnel.train_after_balancing
+        reached = self.balance.exponent if self.balance.exponent is not None else "n/a"
+        lines = [
+            f"pages      {pages.get('read', 0):>12,} read: {pages.get('article', 0):,} articles, "
+            f"{pages.get('redirect', 0):,} redirects, {pages.get('category', 0):,} categories, "
+            f"{pages.get('other-namespace', 0):,} of other namespaces, {aside:,} set aside",
+            f"anchors    {sum(self.coverage.anchors.values()):>12,}, "
+            f"{100 * (self.coverage.typed_share or 0):.1f} % with a class",
+            f"sentences  {sentences.in_:>12,}",
+            *(f"  dropped  {count:>12,} {reason}" for reason, count in sentences.dropped.items()),
+            f"train      {sentences.out['train']:>12,} -> {train.examples:,} balanced "
+            f"({self.balance.mode}, alpha {self.balance.alpha:g}, achieved exponent {reached})",
+            f"validation {sentences.out['validation']:>12,}",
+            f"categories {self.categories.kept:>12,} and {ENTITY}",
+        ]
+        if not sentences.out["train"]:
+            lines.append(
+                "No train example: give --types or --infobox-mapping of this language, or a "
+                "lower --min-entities."
+            )
+        return "\n".join(lines)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        # The field `in_` is written as "in", which is a keyword of Python.
+        named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
+        return {name.removesuffix("_"): _plain(found) for name, found in named}
+    if isinstance(value, dict):
+        return {key: _plain(found) for key, found in value.items()}
+    return value
+
+
+def corpus_report(plan: Plan, statistics: Statistics, balanced: BalanceReport) -> CorpusReport:
+    """The report of a corpus, from the statistics of its passes."""
+    settings = plan.settings
+    select = settings.facts(DECIDE_EXAMPLES)
+    # Names instead of paths: the report must not depend on the folders of the files.
+    select["exclude"] = distinct_names(settings.exclude)
+    select["categories"] = distinct_names([settings.categories])[0]
+    train = statistics.selected.by_category["train"]
+    reached = exponent(train, balanced.mentions)
+    return CorpusReport(
+        language=plan.language,
+        dumps=list(plan.documents.state["made_from"]["dump_files"]),
+        sentence_model=plan.sentence_model,
+        settings={"select": select, "balance": settings.facts(DECIDE_BALANCE)},
+        funnel=_funnel(plan, statistics.selected, balanced),
+        coverage=_coverage(plan, statistics.anchors),
+        categories=_categories(statistics, balanced, settings.alpha),
+        balance=Balancing(
+            mode=statistics.weights.mode,
+            alpha=settings.alpha,
+            exponent=None if reached is None else round(reached, 4),
+        ),
+        contamination=_contamination(statistics.selected.contamination, settings.exclude),
+    )
+
+
+def _funnel(plan: Plan, selected: SelectionReport, balanced: BalanceReport) -> Funnel:
+    counts = plan.documents.found().get("counts", {})
+    return Funnel(
+        pages={**counts.get("pages", {}), "set_aside": dict(counts.get("set_aside", {}))},
+        sentences=Flow(selected.sentences_in, selected.dropped_sentences, selected.sentences),
+        mentions=MentionFlow(
+            selected.mentions_in,
+            selected.dropped_mentions,
+            selected.mentions,
+            selected.anchors_outside,
+        ),
+        tokens_before_balancing=selected.tokens,
+        train_after_balancing=Balanced(
+            examples=balanced.examples,
+            tokens=balanced.tokens,
+            mentions=sum(balanced.mentions.values()),
+            examples_left_out=balanced.left_out,
+            most_copies=balanced.most_copies,
+        ),
+    )
+
+
+def _coverage(plan: Plan, anchors: Counts) -> Coverage:
+    typed, total = anchors["dbpedia"] + anchors["infobox"], sum(anchors.values())
+    share = round(typed / total, 4) if total else None
+    types_files = plan.entities.found().get("counts", {}).get("types_files", [])
+    return Coverage(anchors=anchors, typed_share=share, types_files=types_files)
+
+
+def _categories(statistics: Statistics, balanced: BalanceReport, alpha: float) -> Categories:
+    by_split = statistics.selected.by_category
+    present = {name: count for name, count in by_split["train"].items() if count}
+    targets = sampling_weights(present, alpha) if present else {}
+    kept = set(statistics.kept)
+    table = {
+        name: CategoryRow(
+            entities=statistics.entities.get(name, 0),
+            mentions=statistics.mentions.get(name, 0),
+            in_sentences_with_category=statistics.with_category.get(name, 0),
+            train=by_split["train"].get(name, 0),
+            validation=by_split["validation"].get(name, 0),
+            train_balanced=balanced.mentions.get(name, 0),
+            target_share=round(targets.get(name, 0.0), 6),
+        )
+        for name in statistics.kept
+    }
+    return Categories(
+        kept=len(statistics.kept) - 1,
+        given_up={n: count for n, count in statistics.entities.items() if count and n not in kept},
+        frequent=statistics.frequent,
+        table=table,
+    )
+
+
+def distinct_names(paths: Sequence[str]) -> list[str]:
+    """Names of files, with as many of their folders as are needed to distinguish them.
+
+    >>> distinct_names(["/data/ai/test.txt", "/data/music/test.txt"])
+    ['ai/test.txt', 'music/test.txt']
+    """
+    pieces = [path.replace("\\", "/").split("/") for path in paths]
+    for length in range(1, max(map(len, pieces), default=1) + 1):
+        names = ["/".join(piece[-length:]) for piece in pieces]
+        if len(set(names)) == len(set(paths)):
+            return names
+    return list(paths)
+
+
+def _contamination(hits: Sequence[Sequence[Any]], exclude: Sequence[str]) -> dict[str, Any]:
+    """Numbers of hits by file and kind, and a list of all hits."""
+    names = distinct_names(exclude)
+    by_file = {name: {EQUAL: 0, SHARED: 0} for name in names}
+    for _, kind, file, _ in hits:
+        by_file[names[file]][kind] += 1
+    listed = [
+        {"id": example, "kind": kind, "file": names[file], "sentence": sentence}
+        for example, kind, file, sentence in hits
+    ]
+    return {"files": by_file, "hits": listed}

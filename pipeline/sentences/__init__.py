@@ -1,0 +1,1 @@
+"""Sentence boundaries by Punkt models, and their training."""

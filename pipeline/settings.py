@@ -1,0 +1,167 @@
+"""The options of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
+from pydantic.dataclasses import dataclass
+
+from nerbert.options import CHECKED, Text, Texts, option
+
+Stage = Literal["extract", "resolve", "corpus"]
+
+STAGES: tuple[Stage, ...] = ("extract", "resolve", "corpus")
+"""The stages of a run, in order."""
+
+DEMO_OUTPUT = "demo-corpus"
+"""Folder of the demo's outputs, unless another is named."""
+
+_INPUT, _RUN = "input and output", "run"
+_EXTRACT, _RESOLVE = "extract: dump -> documents", "resolve: titles -> classes"
+_CORPUS = "corpus: label, filter, balance"
+
+DropSteps = tuple[tuple[int, float], ...]
+"""Pairs: a number of ENTITY mentions, and the probability of dropping a sentence with so many."""
+
+
+def parse_drop_steps(value: Any) -> Any:
+    """Parses "3:0.3,4:0.5" to ((3, 0.3), (4, 0.5)), sorted. Lists of pairs are only sorted.
+
+    Raises:
+        ValueError: a text is not of that form, or a probability is not from 0 to 1.
+    """
+    if isinstance(value, str):
+        try:
+            pairs = [pair.split(":") for pair in value.split(",") if pair.strip()]
+            value = [(int(count), float(probability)) for count, probability in pairs]
+        except ValueError:
+            raise ValueError("write NUMBER:PROBABILITY,... such as 3:0.3,4:0.5,5:0.7") from None
+    if not isinstance(value, list | tuple):
+        return value
+    steps = tuple(sorted(tuple(pair) for pair in value))
+    if not all(len(pair) == 2 and 0 <= pair[1] <= 1 for pair in steps):
+        raise ValueError("give probabilities from 0 to 1")
+    return steps
+
+
+@dataclass(frozen=True, config=CHECKED)
+class CorpusSettings:
+    """The options of `nerbert corpus`: what decides a corpus, and how it is made."""
+
+    dump: Texts = option(
+        (),
+        "dump files, globs or directories, local or gs:// (default: the demo dump)",
+        metavar="PATH",
+        group=_INPUT,
+    )
+    output: Text | None = option(
+        None,
+        "folder of all outputs (required with --dump; demo: demo-corpus)",
+        metavar="DIR",
+        group=_INPUT,
+        recipe=False,
+    )
+    language: str | None = option(
+        None, "code of the wiki's language, if the dump names none or a wrong one", group=_INPUT
+    )
+    stage: Stage = option(
+        "corpus", "last stage to run; earlier ones run if they are not up to date", group=_RUN
+    )
+    workers: int | None = option(
+        None, "local worker processes (default: one per core)", group=_RUN, ge=1
+    )
+    max_set_aside: float = option(
+        0.01, "tolerated share of unreadable pages", metavar="S", group=_RUN, ge=0, le=1
+    )
+    seed: int = option(0, "seed of every random choice (default: 0)", group=_RUN)
+    sentence_model: Literal["dump", "nltk"] = option(
+        "dump",
+        "Punkt trained on the dump itself, or NLTK's pre-trained model, from NLTK_DATA",
+        group=_EXTRACT,
+    )
+    list_items: bool = option(False, "keep list items as paragraphs", group=_EXTRACT)
+    types: Texts = option(
+        (),
+        "DBpedia's instance types (.ttl, .nt; also .bz2, .gz, .xz), several files",
+        metavar="FILE",
+        group=_RESOLVE,
+    )
+    ontology: Text | None = option(
+        None, "DBpedia's ontology (default: shipped)", metavar="FILE", group=_RESOLVE
+    )
+    infobox_mapping: Text | None = option(
+        None, "DBpedia's Mapping_xx.xml (default: shipped, English)", metavar="FILE", group=_RESOLVE
+    )
+    infobox: bool = option(
+        True, "take classes from infoboxes where --types has none", group=_RESOLVE
+    )
+    categories: Text = option(
+        "specific",
+        "specific, nerbert315, nerbert212, coarse4, or a table 'class TAB category'",
+        metavar="SET",
+        group=_CORPUS,
+    )
+    min_entities: int | None = option(
+        None,
+        "distinct linked pages that a category needs (default: 10; demo: 2)",
+        group=_CORPUS,
+        ge=0,
+    )
+    frequent: int = option(
+        20, "number of most frequent categories that the drop rule looks at", group=_CORPUS, ge=0
+    )
+    keep_untyped: bool = option(
+        False, "keep sentences whose mentions are all ENTITY", group=_CORPUS
+    )
+    drop_entity: Annotated[DropSteps, BeforeValidator(parse_drop_steps)] = option(
+        ((3, 0.3), (4, 0.5), (5, 0.7)),
+        "drop probability by number of ENTITY mentions; the last one holds for more "
+        "(default: 3:0.3,4:0.5,5:0.7)",
+        metavar="N:P,...",
+        group=_CORPUS,
+    )
+    min_tokens: int = option(5, "shorter sentences are dropped", group=_CORPUS, ge=1)
+    max_tokens: int = option(256, "longer sentences are dropped", group=_CORPUS, ge=1)
+    validation_share: float = option(
+        0.1, "share of the pages that are for validation", metavar="S", group=_CORPUS, ge=0, le=1
+    )
+    exclude: Texts = option(
+        (),
+        "evaluation sets (CoNLL columns) whose sentences must not be in the corpus",
+        metavar="FILE",
+        group=_CORPUS,
+    )
+    balance: Literal["category-first", "calibrated", "none"] = option(
+        "category-first", "how train examples are repeated", group=_CORPUS
+    )
+    alpha: float = option(0.7, "exponent of balancing", metavar="A", group=_CORPUS, ge=0, le=1)
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < self.min_tokens:
+            raise ValueError(
+                f"--max-tokens {self.max_tokens}: give --min-tokens ({self.min_tokens}) or more"
+            )
+
+    def facts(self, names: Sequence[str]) -> dict[str, Any]:
+        """Some options and their values, in this order."""
+        return {name: getattr(self, name) for name in names}
+
+
+# The options that decide the output of each stage. Their order is part of the fingerprints.
+DECIDE_DOCUMENTS = ("sentence_model", "list_items", "seed")
+DECIDE_ENTITIES = ("types", "ontology", "infobox_mapping", "infobox")
+DECIDE_EXAMPLES = (
+    "categories",
+    "min_entities",
+    "frequent",
+    "keep_untyped",
+    "drop_entity",
+    "min_tokens",
+    "max_tokens",
+    "validation_share",
+    "exclude",
+    "seed",
+)
+DECIDE_BALANCE = ("balance", "alpha", "seed")

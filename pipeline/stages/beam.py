@@ -1,0 +1,162 @@
+"""Runs a stage as a graph of Apache Beam, on the runner that Beam's flags name."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options import pipeline_options
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+    _BeamArgumentParser,
+)
+from apache_beam.pvalue import AsList, AsSingleton, PCollection
+from apache_beam.utils.shared import Shared
+
+from nerbert.errors import UserError
+from nerbert.parts import Report
+from pipeline.stages.part_pass import Gather, Pass, Stage
+
+REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
+"""Runner -> how it loses data (seen on Beam 2.77)."""
+
+_OS_ERROR = re.compile(r"\[Errno (\d+)\]")
+
+
+@dataclass(frozen=True)
+class BeamRunner:
+    """Runs stages with the runner that Beam's flags name.
+
+    Attributes:
+        flags: flags of Beam, with `--runner`.
+    """
+
+    flags: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Checks the flags, and applies them to our own files, too.
+
+        Raises:
+            UserError: Beam does not know a flag, or the runner loses data.
+        """
+        use_file_flags(self.flags)
+        name = self._options.view_as(StandardOptions).runner or ""
+        if (reason := REFUSED.get(name.rpartition(".")[2])) is not None:
+            raise UserError(f"--runner {name}: refused, {reason}; use another runner")
+        _quiet()
+
+    @property
+    def _options(self) -> PipelineOptions:
+        return PipelineOptions(list(self.flags))
+
+    @property
+    def is_dataflow(self) -> bool:
+        """Whether the graph runs on Google's machines."""
+        return any("DataflowRunner" in flag for flag in self.flags)
+
+    @property
+    def template(self) -> str | None:
+        """Path of the template that Dataflow writes instead of running the job; None if it runs."""
+        location: str | None = self._options.view_as(GoogleCloudOptions).template_location
+        return location
+
+    def run(self, stage: Stage) -> None:
+        """Runs a stage and waits until it is finished."""
+        try:
+            with beam.Pipeline(options=self._options) as pipeline:
+                _ = pipeline | BeamStage(stage)
+        except RuntimeError as error:  # Beam wraps the error that ended a bundle
+            if "KeyboardInterrupt" in repr(error):
+                raise KeyboardInterrupt from None
+            if (found := _OS_ERROR.search(str(error))) is not None:
+                raise OSError(int(found[1]), os.strerror(int(found[1]))) from None
+            raise
+
+
+class BeamStage(beam.PTransform[Any, Any]):
+    """A stage as a graph. Each element of a pass is one element of a collection."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__()
+        self._stage = stage
+
+    def expand(self, root: Any) -> PCollection[Any]:
+        known = root | "Nothing known" >> beam.Create([None])
+        reports = root | "No reports" >> beam.Create([])
+        for step in self._stage:
+            if isinstance(step, Gather):
+                once = root | f"Once: {step.name}" >> beam.Create([None])
+                gather = beam.Map(_gathered, AsList(reports), AsSingleton(known), step)
+                known = once | step.name >> gather
+            else:
+                elements = root | f"Elements: {step.name}" >> beam.Create(list(step.elements()))
+                spread = elements | f"Spread: {step.name}" >> beam.Reshuffle()
+                reports = spread | step.name >> beam.ParDo(_Run(step), AsSingleton(known))
+        return known
+
+
+def _gathered(_: None, reports: list[Report], known: Any, step: Gather) -> Any:
+    return step.combine(reports, known)
+
+
+class _Opened:
+    """A pass whose `open` was called. Beam's `Shared` needs an object with weak references."""
+
+    def __init__(self, step: Pass) -> None:
+        step.open()
+        self.step = step
+
+
+class _Run(beam.DoFn):
+    """Runs a pass on its elements. The threads of a process share what the pass opens."""
+
+    def __init__(self, step: Pass) -> None:
+        self._step = step
+        self._shared = Shared()
+
+    def setup(self) -> None:
+        step = self._step
+        self._opened: _Opened = self._shared.acquire(lambda: _Opened(step))
+
+    def process(self, element: Any, known: Any) -> Iterator[Report]:
+        step = self._opened.step
+        yield step.finished(element) or step.run(element, known)
+
+
+def use_file_flags(flags: Sequence[str]) -> None:
+    """Applies Beam's flags, such as `--project` or `--no_auth`, to our own files.
+
+    Raises:
+        UserError: Beam does not know a flag.
+    """
+    if unknown := unknown_flags(flags):
+        raise UserError(f"{' '.join(unknown)}: neither our flag nor Beam's; see --help")
+    FileSystems.set_options(PipelineOptions(list(flags)))
+
+
+def unknown_flags(flags: Sequence[str]) -> list[str]:
+    """The flags that no options class of Beam knows."""
+    parser = _BeamArgumentParser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    for cls in sorted(PipelineOptions.__subclasses__(), key=lambda c: c.__name__):
+        if cls.__module__ == pipeline_options.__name__:
+            cls._add_argparse_args(parser)
+    try:
+        return parser.parse_known_args(list(flags))[1]
+    except SystemExit:
+        return list(flags)
+
+
+def _quiet() -> None:
+    """Hides Beam's messages, and its warnings about extras that are not installed."""
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    # grpc logs a traceback for every closed channel.
+    logging.getLogger("grpc").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: "apitools" not in record.getMessage())

@@ -1,0 +1,291 @@
+"""The corpus stage: makes a labelled, filtered, balanced corpus from documents and entity table.
+
+It has four passes over the parts. Each one needs statistics of the pass before it:
+
+    linked    how often each entity is linked            -> categories with enough entities
+    frequent  mentions of each category                  -> the most frequent categories
+    select    examples of both splits, in `examples/`    -> weights
+    balance   train examples repeated, in `corpus/`      -> labels, report, dataset card
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nerbert import files, parts
+from nerbert.parts import Report
+from nerbert.text.overlap import SentenceIndex
+from nerbert.text.tags import LabelSet
+from ontology.entity_table import SOURCES
+from pipeline.labels import balance, filters
+from pipeline.labels.counts import BalanceReport, Selection, SelectionReport, Statistics
+from pipeline.labels.examples import DOCUMENT_COLUMNS, Selector, repeat, schema
+from pipeline.labels.mentions import (
+    COLUMNS,
+    Labelling,
+    distinct_entities,
+    frequent_categories,
+    kept_categories,
+    sentences_of,
+)
+from pipeline.plan import Plan
+from pipeline.report.card import dataset_card
+from pipeline.report.corpus_report import corpus_report
+from pipeline.stages.part_pass import Gather, PartPass, Stage
+from pipeline.stages.resolve import open_table
+
+LINKED = pa.schema([("entity", pa.int32()), ("mentions", pa.int64())])
+"""Columns of `examples/linked/part-*.parquet`: numbers of links to each entity."""
+
+_ANCHORS = ("unknown-page", "no-class", "dbpedia", "infobox")
+"""Kinds of pages that anchors lead to: unknown, without class, with a class by its source."""
+
+
+class _CorpusPass(PartPass):
+    """A pass over the parts of documents."""
+
+    folder: tuple[str, ...] = ()
+    """Folder of its parts below `examples/`."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def elements(self) -> Sequence[str]:
+        return self._plan.parts
+
+    def part(self, element: str) -> str:
+        return files.join(self._plan.examples.path, *self.folder, files.name(element))
+
+    def open(self) -> None:
+        self._table = open_table(self._plan.entities.path)
+        self._labelling = Labelling.of(self._table, self._plan.categories, self._plan.tree)
+
+
+@dataclass(frozen=True)
+class LinkedReport(Report):
+    """Numbers of anchors in a part, by kind of page in the order of `_ANCHORS`."""
+
+    source: str
+    anchors: list[int]
+
+
+class CountLinked(_CorpusPass):
+    """Counts the links to each entity."""
+
+    name, report, folder = "linked", LinkedReport, ("linked",)
+
+    def make(self, element: str, part: str, known: None) -> LinkedReport:
+        linked = np.zeros(len(self._table.classes), np.int64)
+        anchors = np.zeros(len(_ANCHORS), np.int64)
+        for batch in parts.read_batches(element, COLUMNS):
+            entities = sentences_of(batch, self._table).entities
+            found = entities[entities >= 0]
+            linked += np.bincount(found, minlength=len(linked))
+            anchors[0] += len(entities) - len(found)
+            anchors[1:] += np.bincount(self._table.sources[found], minlength=len(SOURCES))
+        once = np.flatnonzero(linked)
+        columns = [pa.array(once, pa.int32()), pa.array(linked[once])]
+        with parts.writer(part, LINKED) as writer:
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=LINKED))
+        return LinkedReport(files.name(element), anchors.tolist())
+
+
+@dataclass(frozen=True)
+class MentionsReport(Report):
+    """Numbers of mentions of each category, in the sentences of a part that have a category."""
+
+    mentions: dict[str, int]
+
+
+class CountMentions(_CorpusPass):
+    """Counts the mentions of each category, in sentences with a category."""
+
+    name, report, folder = "frequent", MentionsReport, ("frequent",)
+
+    def make(self, element: str, part: str, known: Statistics) -> MentionsReport:
+        labelling = self._labelling.keep(known.kept)
+        counts = np.zeros(len(labelling.names), np.int64)
+        for batch in parts.read_batches(element, COLUMNS):
+            sentences = sentences_of(batch, self._table)
+            labels = labelling.label(sentences.entities)
+            kept = filters.with_category(sentences, labels)
+            counts += filters.mention_counts(sentences, labels, kept, len(counts))
+        return MentionsReport(dict(zip(labelling.names, counts.tolist(), strict=True)))
+
+
+class SelectExamples(_CorpusPass):
+    """Writes the examples of both splits, before balancing."""
+
+    name, report = "select", SelectionReport
+
+    def open(self) -> None:
+        super().open()
+        with files.local_copies(self._plan.settings.exclude) as paths:
+            self._excluded = SentenceIndex.of_files(paths)
+
+    def make(self, element: str, part: str, known: Statistics) -> SelectionReport:
+        settings = self._plan.settings
+        labelling = self._labelling.keep(known.kept)
+        selector = Selector(self._table, labelling, known.frequent, settings, self._excluded)
+        selection = Selection()
+        columns = schema(LabelSet(labelling.names))
+        with (
+            parts.writer(_example_part(self._plan, element, "train"), columns) as train,
+            parts.writer(_example_part(self._plan, element, "validation"), columns) as validation,
+        ):
+            for batch in parts.read_batches(element, DOCUMENT_COLUMNS, rows=1024):
+                examples = selector.select(batch, selection)
+                train.write_batch(examples["train"])
+                validation.write_batch(examples["validation"])
+        return selection.report(files.name(element))
+
+
+def _example_part(plan: Plan, source: str, split: str) -> str:
+    return files.join(plan.examples.path, split, files.name(source))
+
+
+class BalanceExamples(_CorpusPass):
+    """Writes the corpus: repeated train examples, and unchanged validation examples."""
+
+    name, report = "balance", BalanceReport
+
+    def part(self, element: str) -> str:
+        return files.join(self._plan.corpus.path, files.name(element))
+
+    def open(self) -> None:
+        """Opens nothing: the examples have their labels, so no entity table is needed."""
+
+    def make(self, element: str, part: str, known: Statistics) -> BalanceReport:
+        train = self._write(element, "train", known.weights, known)
+        self._write(element, "validation", balance.Weights("none", ()), known)
+        return train
+
+    def _write(
+        self, source: str, split: str, weights: balance.Weights, known: Statistics
+    ) -> BalanceReport:
+        """Writes one split of a part, unless it is empty."""
+        path = files.join(self._plan.corpus.path, split, files.name(source))
+        mentions = np.zeros(len(known.kept), np.int64)
+        rows = lost = largest = tokens = 0
+        with parts.writer_if_rows(path, schema(LabelSet(tuple(known.kept)))) as write:
+            for batch in parts.read_batches(_example_part(self._plan, source, split)):
+                seed = self._plan.settings.seed
+                repeated, held, copies = repeat(batch, weights, len(known.kept), seed)
+                counted = held.mentions * copies[held.rows]
+                mentions += np.bincount(held.categories, counted, len(mentions)).astype(np.int64)
+                rows += len(repeated)
+                lost += int((copies == 0).sum())
+                largest = max(largest, int(copies.max(initial=0)))
+                tokens += len(repeated.column("tokens").flatten())
+                write(repeated)
+        by_category = dict(zip(known.kept, mentions.tolist(), strict=True))
+        return BalanceReport(files.name(source), rows, tokens, lost, largest, by_category)
+
+
+def corpus_stage(plan: Plan) -> Stage:
+    """`documents/` and `entities/` -> `examples/` and `corpus/`."""
+
+    def gather_linked(reports: list[LinkedReport], _: None) -> Statistics:
+        return _categories_with_enough_entities(plan, reports)
+
+    def gather_frequent(reports: list[MentionsReport], known: Statistics) -> Statistics:
+        mentions: dict[str, int] = {}
+        for report in reports:
+            parts.add_counts(mentions, report.mentions)
+        mentions = dict(sorted(mentions.items()))
+        frequent = frequent_categories(mentions, plan.settings.frequent)
+        return replace(known, with_category=mentions, frequent=frequent)
+
+    def gather_selected(reports: list[SelectionReport], known: Statistics) -> Statistics:
+        ordered = sorted(reports, key=lambda report: report.source)
+        selected = SelectionReport.sum(ordered)
+        weights = _weights(plan, known.kept, selected, [report.source for report in ordered])
+        return replace(known, selected=selected, weights=weights)
+
+    def finish(reports: list[BalanceReport], known: Statistics) -> None:
+        balanced = BalanceReport.sum(sorted(reports, key=lambda report: report.source))
+        _write_presentation(plan, known, balanced)
+        plan.corpus.finish()
+
+    return [
+        CountLinked(plan),
+        Gather("categories", gather_linked),
+        CountMentions(plan),
+        Gather("frequent categories", gather_frequent),
+        SelectExamples(plan),
+        Gather("weights", gather_selected),
+        BalanceExamples(plan),
+        Gather("report", finish),
+    ]
+
+
+def _categories_with_enough_entities(plan: Plan, reports: Sequence[LinkedReport]) -> Statistics:
+    """Counts linked entities, and finds the categories that have enough of them."""
+    table = open_table(plan.entities.path)
+    labelling = Labelling.of(table, plan.categories, plan.tree)
+    linked = np.zeros(len(table.classes), np.int64)
+    anchors = np.zeros(len(_ANCHORS), np.int64)
+    for report in sorted(reports, key=lambda report: report.source):
+        anchors += report.anchors
+        for batch in parts.read_batches(CountLinked(plan).part(report.source)):
+            linked[batch.column("entity").to_numpy()] += batch.column("mentions").to_numpy()
+    distinct, mentions = distinct_entities(linked, labelling)
+    assert plan.settings.min_entities is not None
+    return Statistics(
+        kept=kept_categories(distinct, plan.settings.min_entities),
+        entities=distinct,
+        mentions=mentions,
+        anchors=dict(zip(_ANCHORS, anchors.tolist(), strict=True)),
+    )
+
+
+def _weights(
+    plan: Plan, kept: Sequence[str], selected: SelectionReport, sources: Sequence[str]
+) -> balance.Weights:
+    """Decides how often train examples are repeated."""
+    settings = plan.settings
+    mentions = selected.by_category["train"]
+    if settings.balance == "none" or not any(mentions.values()):
+        return balance.Weights("none", ())
+    if settings.balance == "category-first":
+        copies = balance.category_first(
+            kept,
+            mentions,
+            selected.with_category["train"],
+            selected.sentences["train"],
+            settings.alpha,
+        )
+        return balance.Weights("category-first", tuple(copies.tolist()))
+    tags = (
+        batch.column("ner_tags")
+        for source in sources
+        for batch in parts.read_batches(_example_part(plan, source, "train"), ["ner_tags"])
+    )
+    held, times = balance.signatures(tags, len(kept))
+    logs, scale, _ = balance.calibrate(held, times, len(kept), settings.alpha)
+    return balance.Weights("calibrated", tuple(logs.tolist()), scale)
+
+
+def _write_presentation(plan: Plan, known: Statistics, balanced: BalanceReport) -> None:
+    """Writes labels, report, plots and dataset card."""
+    from pipeline.report import plots  # loads matplotlib, which only this step needs
+
+    def write(name: str, content: bytes) -> None:
+        files.write_bytes(files.join(plan.corpus.path, name), content)
+
+    labels = LabelSet(tuple(known.kept))
+    report = corpus_report(plan, known, balanced)
+    files.write_json(files.join(plan.corpus.path, "labels.json"), labels.to_json())
+    files.write_json(files.join(plan.corpus.path, "report.json"), report.to_json())
+    rows = report.categories.table
+    before: dict[str, Any] = {name: row.train for name, row in rows.items()}
+    after: dict[str, Any] = {name: row.train_balanced for name, row in rows.items()}
+    write("categories.png", plots.categories(before, after))
+    write("funnel.png", plots.funnel(report.funnel))
+    types = plan.entities.state["made_from"]["types_files"]
+    write("README.md", dataset_card(report, labels, types).encode("utf-8"))

@@ -1,0 +1,146 @@
+"""A document: the plain text of a page, its sentences and anchors, as a row of Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import accumulate, chain
+from typing import Any
+
+import pyarrow as pa
+
+from ontology.titles import normal_title
+from pipeline.dump.pages import Page
+from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
+from pipeline.sentences.model import SentenceModel
+from pipeline.sentences.punkt import Span
+from pipeline.wikitext.render import Anchor, Rendered, render
+
+ANCHOR = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())])
+
+SCHEMA = pa.schema(
+    [
+        ("page_id", pa.int64()),
+        ("namespace", pa.int32()),
+        ("title", pa.string()),
+        ("redirect", pa.string()),  # normal title that it leads to; null for other pages
+        ("revision_id", pa.int64()),
+        ("timestamp", pa.string()),
+        ("templates", pa.list_(pa.string())),  # names, in the order of their first characters
+        ("template_arguments", pa.list_(pa.list_(pa.string()))),  # "name=value" of each template
+        ("categories", pa.list_(pa.string())),  # wiki categories
+        ("is_disambiguation", pa.bool_()),
+        ("text", pa.string()),
+        ("sentence_starts", pa.list_(pa.int32())),  # characters of `text`
+        ("sentence_ends", pa.list_(pa.int32())),
+        ("sentence_holes", pa.list_(pa.bool_())),  # running text is missing in the sentence
+        ("anchors", pa.list_(ANCHOR)),  # offsets in characters of `text`
+    ]
+)
+"""Columns of `documents/part-*.parquet`: one row per page, in the order of the dump."""
+
+Row = dict[str, Any]
+
+
+def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
+    """Converts rows to columns of SCHEMA."""
+    columns = [
+        _anchor_column([row["anchors"] for row in rows])
+        if column.name == "anchors"
+        else pa.array([row[column.name] for row in rows], column.type)
+        for column in SCHEMA
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def _anchor_column(by_page: Sequence[Sequence[Anchor]]) -> pa.ListArray:
+    flat = list(chain.from_iterable(by_page))
+    starts, ends, targets = zip(*flat, strict=True) if flat else ((), (), ())
+    offsets = list(accumulate(map(len, by_page), initial=0))
+    fields = [
+        pa.array(values, kind.type)
+        for values, kind in zip((starts, ends, targets), ANCHOR, strict=True)
+    ]
+    anchors = pa.StructArray.from_arrays(fields, fields=list(ANCHOR))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), anchors)
+
+
+def kept_as(page: Page) -> str:
+    """Kind of a page: article, redirect or category; other-namespace for pages that are dropped."""
+    if page.redirect is not None:
+        redirects = (ARTICLE, TEMPLATE, CATEGORY)
+        return "redirect" if page.namespace in redirects else "other-namespace"
+    return {ARTICLE: "article", CATEGORY: "category"}.get(page.namespace, "other-namespace")
+
+
+def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool = False) -> Row:
+    """Makes the document of a page."""
+    row: Row = {
+        "page_id": page.page_id,
+        "namespace": page.namespace,
+        "title": page.title,
+        "redirect": page.redirect,
+        "revision_id": page.revision_id,
+        "timestamp": page.timestamp,
+        "templates": [],
+        "template_arguments": [],
+        "categories": [],
+        "is_disambiguation": False,
+        "text": "",
+        "sentence_starts": [],
+        "sentence_ends": [],
+        "sentence_holes": [],
+        "anchors": [],
+    }
+    if page.redirect is not None:
+        return row
+    rendered = render(page.wikitext, site, list_items=list_items)
+    row["categories"] = list(rendered.categories)
+    row["templates"] = [template.name for template in rendered.templates]
+    row["template_arguments"] = [list(template.arguments) for template in rendered.templates]
+    if page.namespace != ARTICLE:
+        return row
+    row["is_disambiguation"] = is_disambiguation(page, rendered, site)
+    row["text"] = rendered.text
+    # MediaWiki shows a link to the page itself as bold text.
+    row["anchors"] = [anchor for anchor in rendered.anchors if anchor.target != page.title]
+    spans = model.split(rendered.text, rendered.anchors)
+    row["sentence_starts"] = [start for start, _ in spans]
+    row["sentence_ends"] = [end for _, end in spans]
+    row["sentence_holes"] = holes_by_sentence(rendered.text, spans, rendered.holes)
+    return row
+
+
+@cache
+def _disambiguation_templates(code: str) -> frozenset[str]:
+    names = language(code).disambiguation + language("en").disambiguation
+    return frozenset(normal_title(name).lower() for name in names)
+
+
+def is_disambiguation(page: Page, rendered: Rendered, site: Site) -> bool:
+    """Whether a page only lists the meanings of a name.
+
+    Source: MediaWiki's Disambiguator extension (`__DISAMBIG__`) and the templates that each wiki
+    names in MediaWiki:Disambiguationspage.
+    """
+    if page.title.endswith("(disambiguation)") or "__DISAMBIG__" in page.wikitext:
+        return True
+    known = _disambiguation_templates(site.language)
+    return any(template.name.lower() in known for template in rendered.templates)
+
+
+def holes_by_sentence(text: str, spans: list[Span], holes: tuple[int, ...]) -> list[bool]:
+    """For each sentence, whether text is missing in it, or markup is left in it."""
+    flags = [False] * len(spans)
+    index = 0
+    for hole in holes:
+        while index + 1 < len(spans) and spans[index + 1][0] <= hole:
+            index += 1
+        if spans:
+            flags[index] = True
+    if any(residue in text for residue in ("[[", "]]", "{{", "}}")):
+        for index, (start, end) in enumerate(spans):
+            sentence = text[start:end]
+            if any(residue in sentence for residue in ("[[", "]]", "{{", "}}")):
+                flags[index] = True
+    return flags

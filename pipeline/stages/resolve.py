@@ -1,0 +1,294 @@
+"""The resolve stage: makes the entity table from documents and DBpedia's files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nerbert import files, parts
+from nerbert.parts import Report
+from ontology.classes import ClassTree
+from ontology.entity_table import SOURCES, EntityTable, PageFacts, TypeFacts
+from ontology.infobox import InfoboxMapping, resolve_redirect
+from ontology.instance_types import read_instance_types
+from ontology.titles import title_keys
+from pipeline.dump.site import ARTICLE, TEMPLATE
+from pipeline.plan import Plan
+from pipeline.stages.part_pass import Gather, PartPass, Pass, Stage
+
+FACTS = pa.schema(
+    [
+        ("key", pa.uint64()),  # of the page's title
+        ("target", pa.uint64()),  # key of the title that a redirect leads to; 0 for other pages
+        ("class", pa.string()),  # class by the page's infobox; null for none
+    ]
+)
+"""Columns of the parts in `entities/pages/` (one row per page) and `entities/types/`."""
+
+_TABLE_FILES = ("keys.npy", "entities.npy", "classes.npy", "sources.npy", "classes.json")
+
+
+def template_redirects(part: str) -> Iterator[tuple[str, str]]:
+    """Redirects between templates in a part of documents: (old name, new name)."""
+    for batch in parts.read_batches(part, ["namespace", "title", "redirect"]):
+        for row in batch.to_pylist():
+            if row["namespace"] == TEMPLATE and row["redirect"]:
+                yield row["title"].partition(":")[2], row["redirect"].partition(":")[2]
+
+
+def page_facts(
+    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str]
+) -> pa.RecordBatch:
+    """FACTS of the articles and redirects of a batch of documents."""
+    batch = batch.filter(pa.array(batch.column("namespace").to_numpy() == ARTICLE))
+    redirect = batch.column("redirect")
+    is_redirect = redirect.is_valid().to_numpy(zero_copy_only=False)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(title_keys(batch.column("title"))),
+            pa.array(title_keys(redirect) * is_redirect),
+            pa.array(_infobox_classes(batch, mapping, redirects), pa.string()),
+        ],
+        schema=FACTS,
+    )
+
+
+def _infobox_classes(
+    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str]
+) -> list[str | None]:
+    """Class of each page by its first mapped template; pages without one are not looked at."""
+    classes: list[str | None] = [None] * len(batch)
+    column = batch.column("templates")
+    names = column.flatten().dictionary_encode()
+    mapped = np.array(
+        [resolve_redirect(name, redirects) in mapping for name in names.dictionary.to_pylist()]
+        or [False],
+        bool,
+    )
+    found = np.flatnonzero(mapped[names.indices.to_numpy(zero_copy_only=False)])
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    pages = np.repeat(np.arange(len(batch)), lengths)
+    arguments = batch.column("template_arguments").flatten()
+    for place in found.tolist():
+        if classes[pages[place]] is None:
+            template = (names[place].as_py(), arguments[place].as_py())
+            classes[pages[place]] = mapping.class_of([template], redirects)
+    return classes
+
+
+@dataclass(frozen=True)
+class TypesReport(Report):
+    """Counts of an instance-types file.
+
+    Attributes:
+        part: name of its part.
+        file: name of the file.
+        lines: number of lines, without blank lines and comments.
+        other_lines: number of lines that are not statements.
+        unknown_classes: number of statements with classes that the ontology lacks, by class.
+        renamed_classes: number of statements with classes that the ontology has under another name.
+    """
+
+    part: str
+    file: str
+    lines: int = 0
+    other_lines: int = 0
+    unknown_classes: dict[str, int] = field(default_factory=dict)
+    renamed_classes: dict[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if value or key != "other_lines"}
+
+
+def write_type_facts(path: str, part: str, tree: ClassTree, file: str = "") -> TypesReport:
+    """Writes the statements of an instance-types file as FACTS.
+
+    Classes that the ontology lacks are kept, as classes without ancestors.
+
+    Args:
+        path: local path of the file.
+        part: path of the part that is written.
+        tree: classes of the ontology.
+        file: name of the file in the report, because `path` may be that of a copy.
+    """
+    counts: Counter[str] = Counter()
+    unknown: Counter[str] = Counter()
+    renamed: Counter[str] = Counter()
+    titles: list[str] = []
+    classes: list[str] = []
+    with parts.writer(part, FACTS) as writer:
+
+        def flush() -> None:
+            keys = pa.array(title_keys(titles))
+            nothing = pa.array(np.zeros(len(titles), np.uint64))
+            names = pa.array(classes, pa.string())
+            writer.write_batch(pa.RecordBatch.from_arrays([keys, nothing, names], schema=FACTS))
+            titles.clear()
+            classes.clear()
+
+        for statement in read_instance_types(path):
+            counts["lines"] += 1
+            if statement is None:
+                counts["other_lines"] += 1
+                continue
+            title, name = statement
+            known = tree.known_name(name)
+            if known is None:
+                unknown[name] += 1
+            elif known != name:
+                renamed[f"{name} -> {known}"] += 1
+            titles.append(title)
+            classes.append(known or name)
+            if len(titles) == 100_000:
+                flush()
+        flush()
+    return TypesReport(
+        files.name(part),
+        file,
+        counts["lines"],
+        counts["other_lines"],
+        dict(sorted(unknown.items())),
+        dict(sorted(renamed.items())),
+    )
+
+
+def _read_facts(folder: str, names: Sequence[str]) -> tuple[Any, Any, list[str], Any]:
+    """Keys, targets, names of classes, and class indices (-1 for none) from some parts."""
+    table = parts.read_tables([files.join(folder, name) for name in names], FACTS)
+    classes = table.column("class").combine_chunks().dictionary_encode()
+    indices = classes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    keys, targets = (table.column(name).to_numpy() for name in ("key", "target"))
+    return keys, targets, classes.dictionary.to_pylist(), indices
+
+
+def save_table(table: EntityTable, folder: str) -> None:
+    """Writes the entity table to a folder, local or remote."""
+    if not files.is_remote(folder):
+        table.save(folder)
+        return
+    with tempfile.TemporaryDirectory() as local:
+        table.save(local)
+        for name in _TABLE_FILES:
+            files.write_bytes(files.join(folder, name), (Path(local) / name).read_bytes())
+
+
+def open_table(folder: str) -> EntityTable:
+    """Opens the entity table in a folder. A remote one is copied to the local disk first."""
+    if not files.is_remote(folder):
+        return EntityTable.open(folder)
+    with tempfile.TemporaryDirectory() as local:
+        for name in _TABLE_FILES:
+            (Path(local) / name).write_bytes(files.read_bytes(files.join(folder, name)))
+        return EntityTable.open(local)  # memory maps outlive the names of their files
+
+
+class _TemplateRedirects(Pass):
+    """Collects redirects between templates: a page may use the old name of an infobox."""
+
+    name = "template redirects"
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def elements(self) -> Sequence[str]:
+        return self._plan.parts
+
+    def run(self, element: str, known: None) -> _Redirects:
+        return _Redirects(dict(template_redirects(element)))
+
+
+@dataclass(frozen=True)
+class _Redirects(Report):
+    redirects: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _PartName(Report):
+    part: str
+
+
+class _PageFacts(PartPass):
+    """Writes the facts of each part of documents about its pages."""
+
+    name = "page facts"
+    report = _PartName
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def elements(self) -> Sequence[str]:
+        return self._plan.parts
+
+    def part(self, element: str) -> str:
+        return files.join(self._plan.entities.path, "pages", files.name(element))
+
+    def make(self, element: str, part: str, known: dict[str, str]) -> _PartName:
+        columns = ["namespace", "title", "redirect", "templates", "template_arguments"]
+        with parts.writer(part, FACTS) as writer:
+            for batch in parts.read_batches(element, columns):
+                writer.write_batch(page_facts(batch, self._plan.mapping, known))
+        return _PartName(files.name(part))
+
+
+class _TypeFacts(PartPass):
+    """Writes the facts of each of DBpedia's files."""
+
+    name = "type facts"
+    report = TypesReport
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def elements(self) -> Sequence[tuple[int, str]]:
+        return list(enumerate(self._plan.settings.types))
+
+    def part(self, element: tuple[int, str]) -> str:
+        return files.join(self._plan.entities.path, "types", f"part-{element[0]:05d}.parquet")
+
+    def make(self, element: tuple[int, str], part: str, known: Any) -> TypesReport:
+        _, path = element
+        with files.local_copies([path]) as (local,):
+            return write_type_facts(local, part, self._plan.tree, files.name(path))
+
+
+def resolve_stage(plan: Plan) -> Stage:
+    """`documents/` and DBpedia's files -> `entities/`."""
+
+    def merge(reports: list[_Redirects], _: None) -> dict[str, str]:
+        return {old: new for report in reports for old, new in report.redirects.items()}
+
+    def build(types: list[TypesReport], _: Any) -> None:
+        folder = plan.entities.path
+        pages = sorted(files.name(part) for part in plan.parts)
+        keys, targets, names, indices = _read_facts(files.join(folder, "pages"), pages)
+        facts = PageFacts(keys, targets, names, indices)
+        ordered = sorted(types, key=lambda report: report.part)
+        statements = _read_facts(files.join(folder, "types"), [report.part for report in ordered])
+        keys, _, names, indices = statements
+        table = EntityTable.build(facts, TypeFacts(keys, names, indices), plan.tree)
+        save_table(table, folder)
+        by_source = np.bincount(table.sources, minlength=len(SOURCES)).tolist()
+        plan.entities.finish(
+            counts={
+                "titles": len(table),
+                "entities": len(table.classes),
+                "redirects": int((facts.targets != 0).sum()),
+                "entities_by_source": dict(zip(SOURCES, by_source, strict=True)),
+                "types_files": [report.to_json() for report in ordered],
+            }
+        )
+
+    return [
+        _TemplateRedirects(plan),
+        Gather("all template redirects", merge),
+        _PageFacts(plan),
+        _TypeFacts(plan),
+        Gather("entity table", build),
+    ]

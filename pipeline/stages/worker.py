@@ -1,0 +1,71 @@
+"""A worker process of `pipeline.stages.local`: receives elements and sends reports."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import traceback
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from nerbert.parts import Report
+from pipeline.stages.part_pass import Pass
+
+
+def main(descriptor: int, beam_flags: Sequence[str]) -> None:
+    """Works until the connection is closed.
+
+    Args:
+        descriptor: file descriptor of the socket to the parent process.
+        beam_flags: flags of Beam's file systems, for remote paths.
+    """
+    if beam_flags:
+        from pipeline.stages.beam import use_file_flags  # loads Beam, which takes a second
+
+        use_file_flags(beam_flags)
+    connection: Connection[Any, Any] = Connection(descriptor)
+    messages: SimpleQueue[Any] = SimpleQueue()
+    Thread(target=_listen, args=(connection, messages), daemon=True).start()
+    step: Pass | None = None
+    known: Any = None
+    report: Report | None
+    error: Exception | None
+    opened = False
+    while True:
+        first, second = messages.get()
+        if isinstance(first, Pass):
+            step, known = first, second
+            opened = False
+            continue
+        assert step is not None
+        try:
+            if not opened:
+                step.open()
+                opened = True
+            report, error = step.run(second, known), None
+        except Exception as raised:
+            report, error = None, _sendable(raised)
+        connection.send((first, report, error))
+
+
+def _sendable(error: Exception) -> Exception:
+    """The exception with its traceback as a note, because pickling loses the traceback."""
+    text = "".join(traceback.format_exception(error))
+    error.add_note(text)
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # some exceptions cannot be pickled, or not be made from their arguments
+        return RuntimeError(text)
+    return error
+
+
+def _listen(connection: Connection[Any, Any], messages: SimpleQueue[Any]) -> None:
+    """Passes messages on. Ends this process at once if the parent process has ended."""
+    while True:
+        try:
+            messages.put(connection.recv())
+        except (EOFError, OSError):
+            os._exit(1)

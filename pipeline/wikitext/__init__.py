@@ -1,0 +1,1 @@
+"""Renders wikitext as the text that a reader sees, with its links."""

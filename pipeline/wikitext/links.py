@@ -1,0 +1,156 @@
+"""Internal links: the pages that they lead to, and the text that a reader sees."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from pipeline.dump.site import CATEGORY, FILE, Site, language
+from pipeline.wikitext.inline import decode_references, strip_quotes
+from pipeline.wikitext.preprocess import CLOSE, HOLE, MARKERS, NOTE, OPEN, SEPARATOR
+
+INVALID_TITLE = re.compile(r"[\[\]{}|<>\x00-\x1f\x7f" + MARKERS + "]|&#?\\w+;|^\\.{1,2}$")
+"""Matches what no title may contain.
+
+Source: MediaWiki, $wgLegalTitleChars and MediaWikiTitleCodec.
+"""
+_MAX_CACHED_TARGETS = 200_000
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+class _Link(NamedTuple):
+    """The meaning of a link's target. `kind` is page, text, category, nothing or invalid."""
+
+    kind: str
+    title: str
+    shown: str
+
+
+@lru_cache(maxsize=8)
+def _link_pattern(trail: str) -> re.Pattern[str]:
+    target = rf"([^\[\]{{}}|<>\n{OPEN}{CLOSE}{SEPARATOR}]*+)"
+    text = r"([^\[\]]*+(?:(?:\[(?!\[)|\](?!\]))[^\[\]]*+)*+)"
+    after = f"([{trail}]*+)" if trail else "()"
+    return re.compile(rf"\[\[{target}(?:\|{text})?\]\](\]?){after}")
+
+
+@lru_cache(maxsize=8)
+def _targets(site: Site) -> dict[str, _Link]:
+    """A cache of link targets by their text, for all pages of a site."""
+    return {}
+
+
+class LinkPass:
+    """Finds the links of one page.
+
+    Attributes:
+        targets: normal titles that the links lead to; the OPEN marker of a link has its index.
+        categories: normal titles of the wiki categories, without namespace, in order.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._trail = language(site.language).link_trail
+        self._cache = _targets(site)
+        self.targets: list[str] = []
+        self.categories: dict[str, None] = {}
+
+    def apply(self, text: str) -> str:
+        """Puts links between markers; removes links that a reader does not see."""
+        if "[[" not in text:
+            return text
+        pattern = _link_pattern(self._trail)
+        text = pattern.sub(self._link, text)
+        for _ in range(4):  # captions of images may contain links, which are markers by now
+            if "[[" not in text or (again := pattern.sub(self._outer_link, text)) == text:
+                break
+            text = again
+        return text
+
+    def _link(self, match: re.Match[str]) -> str:
+        raw, text, bracket, trail = match.groups()
+        link = self._cache.get(raw) or self._resolve(raw)
+        kind, title, shown = link
+        if text is None:
+            text = shown
+        elif "''" in text:
+            text = strip_quotes(text)
+        if kind == "page" and text and not bracket:  # nearly all links
+            self.targets.append(title)
+            if "\n" in text:
+                text = text.replace("\n", " ")
+            return f"{OPEN}{len(self.targets) - 1}{SEPARATOR}{text}{trail}{CLOSE}"
+        if kind == "invalid" or match[2] == "":
+            return match[0]
+        return self._rare_link(link, text, bracket, trail)
+
+    def _rare_link(self, link: _Link, text: str, bracket: str, trail: str) -> str:
+        """A link that is not an anchor, or that is followed by a third bracket."""
+        if bracket and "[" in text:
+            text, bracket = text + "]", ""
+        if link.kind == "nothing":
+            return bracket + trail
+        if link.kind == "category":
+            self.categories[link.title] = None
+            return bracket + trail
+        shown = text.replace("\n", " ") + ("" if bracket else trail)
+        rest = bracket + trail if bracket else ""
+        if link.kind == "text":
+            return shown + rest
+        self.targets.append(link.title)
+        return f"{OPEN}{len(self.targets) - 1}{SEPARATOR}{shown}{CLOSE}{rest}"
+
+    def _outer_link(self, match: re.Match[str]) -> str:
+        """A link that contains links; only those to files and categories may."""
+        link = self._cache.get(match[1]) or self._resolve(match[1])
+        if link.kind in ("nothing", "category") or OPEN not in (match[2] or ""):
+            return self._link(match)
+        return match[0]
+
+    def _resolve(self, raw: str) -> _Link:
+        link = self._resolve_uncached(raw)
+        if "''" in link.shown:  # apostrophes of a title are not markup
+            link = link._replace(shown=link.shown.replace("''", "&#39;&#39;"))
+        if len(self._cache) < _MAX_CACHED_TARGETS:
+            self._cache[raw] = link
+        return link
+
+    def _resolve_uncached(self, raw: str) -> _Link:
+        target = decode_references(raw).strip(" _\u00a0")
+        if HOLE in target or NOTE in target:
+            return _Link("text", "", target.lstrip(":"))
+        if _PERCENT.search(target):
+            target = _percent_decoded(target)
+        colon_first = target.startswith(":")
+        shown = raw.strip().removeprefix(":")
+        target = target.removeprefix(":").strip(" _")
+        name = target.partition("#")[0].strip(" _")
+        if not target or len(name.encode()) > 255 or INVALID_TITLE.search(name):
+            return _Link("invalid", "", shown)
+        if not name:
+            return _Link("text", "", shown)  # a section of the same page
+        prefix, colon, _ = name.partition(":")
+        if colon:
+            prefix = prefix.replace("_", " ").strip().lower()
+            number = self._site.namespace_numbers.get(prefix)
+            if number is None and (group := self._site.interwiki(prefix)):
+                # Links to other languages are in the margin; links to other projects are text.
+                hidden = group == "languages" and not colon_first
+                return _Link("nothing" if hidden else "text", "", shown)
+            if number == FILE and not colon_first:
+                return _Link("nothing", "", "")
+            if number == CATEGORY and not colon_first:
+                return _Link("category", self._site.title(name).partition(":")[2], "")
+            if number is not None and number < 0:
+                return _Link("text", "", shown)
+        title = self._site.title(name)
+        return _Link("page", title, shown) if title else _Link("invalid", "", shown)
+
+
+def _percent_decoded(target: str) -> str:
+    try:
+        return unquote(target, errors="strict")
+    except UnicodeDecodeError:
+        return target

@@ -1,0 +1,226 @@
+"""The steps of MediaWiki's preprocessor: comments and extension tags, templates, tables.
+
+Each step is one linear pass. Markers replace removed markup, so that later steps know where text is
+missing. They are Unicode noncharacters, which no page may contain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+HOLE = "\ufdd0"
+"""Marks text that a reader sees and that we do not have."""
+NOTE = "\ufdd3"
+"""Marks something without running text, such as a footnote or a sound file."""
+OPEN, SEPARATOR, CLOSE = "\ufdd1", "\ufdd4", "\ufdd2"
+"""Mark a link in the later passes: OPEN index SEPARATOR text CLOSE."""
+MARKERS = HOLE + NOTE + OPEN + SEPARATOR + CLOSE
+_NOTHING = "&#8203;"
+"""A zero-width space, for `<nowiki/>`: it separates a link from its trail, and is removed later."""
+MAX_DEPTH = 40
+"""Templates that are nested deeper are not rendered. Source: MediaWiki, $wgMaxTemplateDepth."""
+
+_NO_TEXT = (
+    "ref references templatestyles indicator section mapframe maplink graph includeonly "
+    "categorytree inputbox templatedata charinsert rss languages translate"
+).split()
+_FORMULAS = ["math", "chem", "ce", "hiero", "score", "syntaxhighlight", "source"]
+_BLOCKS = ["gallery", "timeline", "imagemap", "pre"]
+_TAG_NAMES = "|".join([*_NO_TEXT, *_FORMULAS, *_BLOCKS, "nowiki", "poem"])
+_TAG = re.compile(rf"<!--|<({_TAG_NAMES})(?=[\s/>])", re.IGNORECASE)
+_CLOSING = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _TAG_NAMES.split("|")}
+_ESCAPES = {ord(c): f"&#{ord(c)};" for c in "<>[]{}|'=_-~!"}
+_LINE_START = re.compile(r"^[*#:; ]", re.MULTILINE)
+
+_BRACES = re.compile(r"\{\{+|\}\}+")
+_WIKI_TABLE = re.compile(r"\n(?:[ \t:]*(\{\|)|[ \t]*(\|\}))")
+_UNCLOSED_TABLE = re.compile(r"\n[ \t:]*\{\|[^\n]*(?:\n[ \t]*[|!][^\n]*)*")
+_HTML_TABLE = re.compile(r"<(?:(table\b[^<>]*>)|(/table\s*>))", re.IGNORECASE)
+_HTML_LIST = re.compile(r"<(?:([uod]l\b[^<>]*>)|(/[uod]l\s*>))", re.IGNORECASE)
+
+
+def strip_tags(text: str) -> str:
+    """Removes comments and extension tags; the content of `<nowiki>` becomes character references.
+
+    Of an unclosed comment the rest of its line is removed, of an unclosed tag only the tag.
+    """
+    pieces: list[str] = []
+    position = 0
+    unclosed: set[str] = set()
+    while (match := _TAG.search(text, position)) is not None:
+        start = match.start()
+        name = (match[1] or "").lower()
+        if not name:
+            start, end, replacement = _comment(text, match)
+        elif name in unclosed:
+            end, replacement = _end_of_tag(text, match.end()), HOLE
+        else:
+            end, replacement = _extension(text, match, name, unclosed)
+            if replacement == NOTE and start and _stands_alone(text[start - 1]):
+                replacement = ""  # most footnotes need no marker
+        pieces.append(text[position:start] if start > position else "")
+        pieces.append(replacement)
+        position = max(end, position)
+    if not pieces:
+        return text
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+def _stands_alone(before: str) -> bool:
+    """Whether a note after this character needs no marker: no space or bracket is left behind."""
+    return before.isalnum() or before in '.!?"'
+
+
+def _comment(text: str, match: re.Match[str]) -> tuple[int, int, str]:
+    """Start, end and replacement of a comment. A line that holds only a comment is removed."""
+    start = match.start()
+    end = text.find("-->", match.end())
+    if end < 0:
+        newline = text.find("\n", start)
+        return start, len(text) if newline < 0 else newline, ""
+    end += 3
+    line_start, line_end = start, end
+    while line_start and text[line_start - 1] in " \t":
+        line_start -= 1
+    while line_end < len(text) and text[line_end] in " \t":
+        line_end += 1
+    if (line_start == 0 or text[line_start - 1] == "\n") and text[line_end : line_end + 1] == "\n":
+        return line_start, line_end + 1, ""
+    return start, end, ""
+
+
+def _end_of_tag(text: str, position: int) -> int:
+    end = text.find(">", position, position + 2000)
+    return position if end < 0 else end + 1
+
+
+def _extension(text: str, match: re.Match[str], name: str, unclosed: set[str]) -> tuple[int, str]:
+    """End of an extension tag, and its replacement."""
+    after = _end_of_tag(text, match.end())
+    if text[after - 2 : after] == "/>":
+        return after, _NOTHING if name == "nowiki" else NOTE
+    closing = _CLOSING[name].search(text, after)
+    if closing is None:
+        unclosed.add(name)
+        return after, HOLE
+    content = text[after : closing.start()]
+    if name == "nowiki":
+        escaped = content.translate(_ESCAPES)
+        return closing.end(), _LINE_START.sub(lambda first: f"&#{ord(first[0])};", escaped)
+    if name == "poem":
+        return closing.end(), content.replace("\n", "\n\n")
+    if name in _FORMULAS:
+        return closing.end(), HOLE
+    return closing.end(), NOTE if name in _NO_TEXT else "\n\n"
+
+
+def expand_braces(text: str, template: Callable[[str, int, int, int], str]) -> str:
+    """Replaces every `{{...}}` by what `template` returns for it, innermost first.
+
+    `{{{name|default}}}` becomes its default. Unpaired braces are kept. Braces are paired as in
+    MediaWiki: a closing run of braces closes three of an open run if both have three, else two.
+
+    Args:
+        text: text without comments and extension tags.
+        template: called with the content (inner templates already replaced), start and end of the
+            whole template in `text`, and the number of templates around it.
+    """
+    if "{{{" in text:
+        return _expand_runs(text, template)
+    first, *opened = text.split("{{")
+    open_pieces = [[first]]  # text in each open template so far, outermost first
+    starts = [0]
+    position = len(first)
+    for piece in opened:
+        starts.append(position)
+        position += 2
+        inner, *closed = piece.split("}}")
+        open_pieces.append([inner])
+        position += len(inner)
+        for after in closed:
+            position += 2
+            if len(open_pieces) > 1:
+                content, start = "".join(open_pieces.pop()), starts.pop()
+                depth = len(open_pieces) - 1
+                value = HOLE if depth > MAX_DEPTH else template(content, start, position, depth)
+                open_pieces[-1] += (value, after)
+            else:
+                open_pieces[0] += ("}}", after)
+            position += len(after)
+    return f"{HOLE}{{{{".join(map("".join, open_pieces))
+
+
+def _expand_runs(text: str, template: Callable[[str, int, int, int], str]) -> str:
+    """The same for texts with runs of three or more braces, which are slower to pair."""
+    open_runs: list[tuple[int, int, list[str]]] = []  # braces, position, pieces before
+    pieces: list[str] = []
+    position = 0
+    for match in _BRACES.finditer(text):
+        pieces.append(text[position : match.start()])
+        position = match.end()
+        left = match.end() - match.start()
+        if text[match.start()] == "{":
+            open_runs.append((left, match.start(), pieces))
+            pieces = []
+            continue
+        while left >= 2 and open_runs:
+            braces, start, before = open_runs.pop()
+            width = 3 if left >= 3 and braces >= 3 else 2
+            content = "".join(pieces)
+            left, braces = left - width, braces - width
+            if width == 3:
+                value = content.partition("|")[2]
+            elif len(open_runs) > MAX_DEPTH:
+                value = HOLE
+            else:
+                end = match.end() - left
+                value = template(content, start + braces, end, len(open_runs) + (braces >= 2))
+            pieces = [value]
+            if braces >= 2:
+                open_runs.append((braces, start, before))
+            else:
+                before.append("{" * braces + value)
+                pieces = before
+        pieces.append("}" * left)
+    flat: list[str] = []
+    for braces, _, before in open_runs:
+        flat.extend(before)
+        flat.append(HOLE + "{" * braces)
+    return "".join([*flat, *pieces, text[position:]])
+
+
+def drop_tables(text: str, list_items: bool) -> str:
+    """Removes wiki tables, HTML tables and (unless `list_items`) HTML lists.
+
+    Of an unclosed table only the lines that begin with `|`, `!` or `{|` are removed.
+    """
+    if "{|" in text:
+        text = _drop_nested("\n" + text, _WIKI_TABLE)
+        text = _UNCLOSED_TABLE.sub("\n\n", text)
+    if "</" in text:
+        text = _drop_nested(text, _HTML_TABLE)
+        if not list_items:
+            text = _drop_nested(text, _HTML_LIST)
+    return text
+
+
+def _drop_nested(text: str, delimiters: re.Pattern[str]) -> str:
+    """Removes the text from each opening delimiter (group 1) to its closing delimiter."""
+    pieces: list[str] = []
+    kept = 0
+    starts: list[int] = []
+    spans: list[tuple[int, int]] = []
+    for match in delimiters.finditer(text):
+        if match[1]:
+            starts.append(match.start())
+        elif starts:
+            start = starts.pop()
+            while spans and spans[-1][0] > start:
+                spans.pop()
+            spans.append((start, match.end()))
+    for start, end in spans:
+        pieces += (text[kept:start], "\n\n")
+        kept = end
+    return "".join([*pieces, text[kept:]]) if spans else text

@@ -1,0 +1,1 @@
+"""Domain-adaptive pre-training by masked language modelling."""

@@ -1,0 +1,176 @@
+"""Runs a domain-adaptive pre-training, from settings to a checkpoint with a model card."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import (
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+
+from nerbert.errors import UserError
+from nerbert.reports import filled
+from pretrain.logs import LogLines, quiet_libraries
+from pretrain.mlm import blocks
+from pretrain.mlm.masking import Masker
+from pretrain.mlm.model import FiniteLoss, MlmTrainer, load_masked_lm
+from pretrain.models import load_tokenizer
+from pretrain.session import Session, processes
+from pretrain.settings import TINY, DaptSettings
+
+_LOGGER = logging.getLogger("nerbert")
+_KIND = {"prediction_loss_only": True, "label_names": ["labels"]}
+
+
+def run(settings: DaptSettings, rest: Sequence[str]) -> str:
+    """Trains a model, or continues where an earlier run stopped.
+
+    Args:
+        settings: checked settings.
+        rest: flags of TrainingArguments.
+
+    Returns:
+        A summary for users.
+
+    Raises:
+        UserError: corpus, base model, flags or output folder are unsuitable.
+        BadLossError: the loss is NaN or infinite.
+    """
+    quiet_libraries()
+    corpus = blocks.load(settings.corpus, settings.cache_dir)
+    rows = blocks.rows_of(corpus, settings.level, settings.corpus)
+    digest = blocks.fingerprint(settings.corpus)
+    session = Session(settings, rest, _KIND, digest, domain=_domain(settings.corpus))
+    with session.args.main_process_first(desc="corpus"):
+        base = session.base_model(lambda: corpus)
+        tokenizer = load_tokenizer(base)
+        _check_mask(base, tokenizer)
+        ids = blocks.subwords(corpus, tokenizer, processes())
+    train, held = (blocks.Blocks(ids, part, tokenizer, settings.max_subwords) for part in rows)
+    train.take(settings.share)
+    # Set again, so that a new head does not depend on whether the tiny model was made now.
+    set_seed(session.args.seed)
+    new_head = settings.new_head or settings.base_model == TINY
+    model = load_masked_lm(base, settings.max_subwords, new_head)
+    trainer = _trainer(settings, session.args, model, tokenizer, train, held)
+    _LOGGER.info("%s", _plan_line(settings, rows, len(train), session.checkpoint))
+    before = _before(session.folder, trainer, session.checkpoint)
+    start = time.monotonic()
+    trainer.train(resume_from_checkpoint=session.checkpoint)
+    results = {
+        "perplexity_before": round(before, 4),
+        "perplexity": round(_perplexity(trainer), 4),
+        "sentences": len(rows[0]),
+        "held_out": len(rows[1]),
+        "blocks": len(train),
+        "subwords": train.subwords,
+        "steps": trainer.state.global_step,
+        "epochs": round(trainer.state.epoch or 0, 4),
+        "train_s": round(time.monotonic() - start, 1),
+    }
+    trainer.finish(lambda: _card(session.finish(results)))
+    return _summary(settings, results)
+
+
+def _plan_line(
+    settings: DaptSettings, rows: tuple[blocks.Ints, blocks.Ints], size: int, checkpoint: str | None
+) -> str:
+    return (
+        f"{len(rows[0]):,} sentences of level {settings.level}, {size:,} blocks of at most "
+        f"{settings.max_subwords} sub-words, {len(rows[1]):,} sentences held out; continuing from "
+        f"{checkpoint or 'the start'}"
+    )
+
+
+def _summary(settings: DaptSettings, results: dict[str, Any]) -> str:
+    return (
+        f"steps       {results['steps']:,} of {settings.batch_size} blocks, {results['epochs']:g} "
+        f"epochs, {results['train_s']:,} s\n"
+        f"perplexity  {results['perplexity_before']:,} before, {results['perplexity']:,} after, on "
+        f"{results['held_out']:,} sentences held out\ncheckpoint  {settings.output}"
+    )
+
+
+def _domain(corpus: str) -> str:
+    """Name of the corpus's domain, by its report."""
+    report = Path(corpus) / "report.json"
+    if not report.is_file():
+        return Path(corpus).name
+    name: str = json.loads(report.read_text(encoding="utf-8"))["domain"]["name"]
+    return name
+
+
+def _check_mask(base: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    if tokenizer.mask_token_id is None:
+        raise UserError("its tokenizer has no mask; use an encoder such as bert-base-cased", base)
+
+
+def _trainer(
+    settings: DaptSettings,
+    args: TrainingArguments,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    train: blocks.Blocks,
+    held: blocks.Blocks,
+) -> MlmTrainer:
+    """Makes the Trainer. The number of blocks per step does not depend on the number of devices."""
+    share = -(-settings.batch_size // args.world_size)
+    args.per_device_train_batch_size = min(args.per_device_train_batch_size, share)
+    args.gradient_accumulation_steps = -(-share // args.per_device_train_batch_size)
+    trainer = MlmTrainer(
+        model=model,
+        args=args,
+        train_dataset=train,
+        eval_dataset=held,
+        data_collator=Masker(tokenizer, settings.masking, settings.rate, args.seed),
+        processing_class=tokenizer,
+        callbacks=[LogLines(), FiniteLoss()],
+    )
+    return trainer
+
+
+def _perplexity(trainer: Trainer) -> float:
+    """Exponential of the mean loss on held-out sentences; the same sub-words are always masked."""
+    return math.exp(min(trainer.evaluate()["eval_loss"], 100.0))
+
+
+def _before(folder: Path, trainer: Trainer, checkpoint: str | None) -> float:
+    """Perplexity of the base model; a continued run reads it from a file."""
+    path = folder / "before.json"
+    if checkpoint is not None and path.is_file():
+        found: float = json.loads(path.read_text())
+        return found
+    found = _perplexity(trainer)
+    if trainer.is_world_process_zero():
+        path.write_text(json.dumps(found))
+    return found
+
+
+def _card(record: dict[str, Any]) -> str:
+    """Text of the model card."""
+    settings, training, results = record["settings"], record["training"], record["results"]
+    base = settings["base_model"]
+    own = base == TINY or Path(base).exists()
+    return filled(
+        "pretrain.mlm",
+        **{**settings, **results},
+        name=record["name"],
+        domain=record["domain"],
+        base_model_line="" if own else f"\nbase_model: {base}",
+        base=Path(base).name if own else base,
+        rate_per_cent=f"{settings['rate']:.0%}",
+        learning_rate=f"{training['learning_rate']:g}",
+        scheduler=training["lr_scheduler_type"],
+        optimizer=training["optim"],
+        seed=training["seed"],
+    )

@@ -1,0 +1,1 @@
+"""Pre-training by entity tagging."""

@@ -1,0 +1,184 @@
+"""Runs a pre-training by entity tagging, from settings to a checkpoint with a model card."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch.utils.data import Subset
+from transformers import PreTrainedTokenizerFast, TrainingArguments, set_seed
+
+from nerbert.corpus import Corpus
+from nerbert.errors import UserError
+from nerbert.text.tags import LabelSet
+from pretrain.logs import LogLines, quiet_libraries
+from pretrain.models import load_model, load_tokenizer
+from pretrain.session import TAGGING, Session, processes, spread
+from pretrain.settings import PretrainSettings
+from pretrain.tagging.card import model_card
+from pretrain.tagging.features import Collator, Feature, PieceFeatures, category_view, load_split
+from pretrain.tagging.pieces import PieceCounts, count_subwords
+from pretrain.tagging.scores import EntityScores, best_label
+from pretrain.trainer import TaggingTrainer
+
+_LOGGER = logging.getLogger("nerbert")
+
+
+def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
+    """Trains a tagger, or continues where an earlier run stopped.
+
+    Args:
+        settings: checked settings.
+        rest: flags of TrainingArguments.
+
+    Returns:
+        A summary for users.
+
+    Raises:
+        UserError: corpus, base model, flags or output folder are unsuitable.
+        BadLossError: the loss is NaN or infinite.
+    """
+    corpus = Corpus.open(settings.corpus, settings.mask_unlinked)
+    labels, new_labels = category_view(corpus.labels, settings.categories)
+    quiet_libraries()
+    session = Session(
+        settings, rest, TAGGING, corpus.fingerprint, labels.tags, categories=len(labels.categories)
+    )
+    settings = session.settings
+    with session.args.main_process_first(desc="corpus"):
+        inputs = _inputs(session, corpus, new_labels)
+    # Set again, so that the head does not depend on whether the tiny model was made now.
+    set_seed(session.args.seed)
+    trainer = _trainer(settings, session.args, inputs, labels)
+    _LOGGER.info("%s", _plan_line(trainer, settings, inputs.counts, session.checkpoint))
+    start = time.monotonic()
+    trainer.train(resume_from_checkpoint=session.checkpoint)
+    elapsed_s = time.monotonic() - start
+    scores = {key.removeprefix("eval_"): value for key, value in trainer.evaluate().items()}
+    kept = ("precision", "recall", "f1", "f1_unlinked_ignored")
+    results = {
+        "validation": {key: round(scores[key], 6) for key in kept},
+        "validation_pieces": len(trainer.eval_dataset),  # type: ignore[arg-type]
+        "steps": trainer.state.global_step,
+        "epochs": round(trainer.state.epoch or 0, 4),
+        "train": inputs.counts.to_json(),
+        "train_s": round(elapsed_s, 1),
+        **trainer.throughput.totals(),
+    }
+    trainer.finish(lambda: model_card(session.finish(results), corpus.folder))
+    return _summary(settings, results)
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """The inputs of the Trainer.
+
+    Attributes:
+        base: name or folder of the base model.
+        tokenizer: tokenizer of the base model.
+        train: train pieces.
+        validation: validation pieces.
+        counts: counts of the train sentences.
+    """
+
+    base: str
+    tokenizer: PreTrainedTokenizerFast
+    train: PieceFeatures
+    validation: PieceFeatures
+    counts: PieceCounts
+
+
+def _inputs(session: Session[PretrainSettings], corpus: Corpus, new_labels: Any) -> _Inputs:
+    """Reads both splits, and makes their pieces; makes the base model if it is `tiny`.
+
+    Args:
+        session: the run.
+        corpus: the corpus.
+        new_labels: label id of the view for each label id of the corpus, shape (old tags,).
+    """
+    settings = session.settings
+    rows = {
+        split: load_split(corpus, split, examples, settings.cache_dir)
+        for split, examples in (("train", settings.train_examples), ("validation", 0))
+    }
+    base = session.base_model(lambda: rows["train"])
+    tokenizer = load_tokenizer(base)
+    pieces = {
+        split: count_subwords(
+            rows[split],
+            tokenizer,
+            settings.max_subwords,
+            len(corpus.labels.tags),
+            str(corpus.folder / split),
+            processes(),
+        )
+        for split in rows
+    }
+    if not all(len(found) for found in pieces.values()):
+        raise UserError(
+            f"{corpus.folder}: no sentence fits into --max-subwords {settings.max_subwords}"
+        )
+    train = PieceFeatures(
+        rows["train"], pieces["train"], tokenizer, new_labels, settings.mask_unlinked
+    )
+    validation = PieceFeatures(rows["validation"], pieces["validation"], tokenizer, new_labels)
+    counts = PieceCounts.of(rows["train"], pieces["train"])
+    return _Inputs(base, tokenizer, train, validation, counts)
+
+
+def _trainer(
+    settings: PretrainSettings, args: TrainingArguments, inputs: _Inputs, labels: LabelSet
+) -> TaggingTrainer:
+    """The Trainer over both splits."""
+    spread(args, settings.batch_size, len(inputs.train))
+    trainer = TaggingTrainer(
+        model=load_model(inputs.base, labels, settings.max_subwords),
+        args=args,
+        batch_size=settings.batch_size,
+        data_collator=Collator(int(inputs.tokenizer.pad_token_id or 0)),
+        train_dataset=inputs.train,
+        eval_dataset=_sample(inputs.validation, settings.validation_examples),
+        processing_class=inputs.tokenizer,
+        callbacks=[LogLines()],
+        compute_metrics=EntityScores(labels.tags),
+        preprocess_logits_for_metrics=best_label,
+    )
+    return trainer
+
+
+def _sample(pieces: PieceFeatures, size: int) -> Subset[Feature]:
+    """Draws `size` pieces, the same in every run, and sorts them by length."""
+    chosen = np.random.default_rng(0).permutation(len(pieces))[:size]
+    order = np.argsort(-pieces.lengths[chosen], kind="stable")
+    return Subset(pieces, chosen[order].tolist())
+
+
+def _plan_line(
+    trainer: TaggingTrainer, settings: PretrainSettings, counts: PieceCounts, checkpoint: str | None
+) -> str:
+    args = trainer.args
+    where = f"continuing from {checkpoint}" if checkpoint else "from the start"
+    return (
+        f"{counts.sentences:,} sentences, {counts.pieces:,} pieces ({counts.split:,} sentences "
+        f"split, {counts.words_left_out} words left out), {counts.subwords:,} sub-words; "
+        f"{trainer.model.num_labels} tags; steps of {settings.batch_size} on "  # type: ignore
+        f"{args.world_size} x {args.device.type} x {args.gradient_accumulation_steps}; {where}"
+    )
+
+
+def _summary(settings: PretrainSettings, results: dict[str, Any]) -> str:
+    scores = results["validation"]
+    unlinked = scores["f1_unlinked_ignored"]
+    return (
+        f"steps       {results['steps']:,} of {settings.batch_size} pieces, "
+        f"{results['epochs']:g} epochs, {results['train_s']:,} s\n"
+        f"sub-words   {results['subwords_per_s']:,} a second, padding {results['padding']:.1%}\n"
+        f"validation  F1 {scores['f1']:.4f} (seqeval strict, IOB2), precision "
+        f"{scores['precision']:.4f}, recall {scores['recall']:.4f}\n"
+        f"            F1 {unlinked:.4f} without predictions on names that no link marks\n"
+        f"checkpoint  {settings.output}"
+    )

@@ -1,0 +1,252 @@
+"""The grid of CrossNER's experiments, on made-up data."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from domain import write_sentences
+from toy import FLAGS, QUICK, rows, write_set
+
+from finetune.crossner import grid as grid_module
+from finetune.crossner.__main__ import COMMAND, main
+from finetune.crossner.cells import Encoder
+from finetune.crossner.report import person_share, published, published_f1, published_type
+from finetune.evaluation.execution import fit_in_regime
+from nerbert.errors import UserError
+
+SMALL = """cache_dir = {cache}
+batch_size = 8
+max_subwords = 32
+[training]
+max_steps = 2
+per_device_train_batch_size = 8
+per_device_eval_batch_size = 8
+eval_steps = 1
+save_steps = 1
+logging_steps = 50
+"""
+PNG = b"\x89PNG"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Data root with a music set, a source, a domain corpus, and a small recipe."""
+    folder = tmp_path_factory.mktemp("world")
+    (folder / "data" / "crossner").mkdir(parents=True)
+    music = write_set(folder / "data" / "crossner" / "music", person="musicalartist")
+    (music / "valid.txt").rename(music / "dev.txt")
+    write_set(folder / "source")
+    corpus = write_sentences(folder / "music-corpus")
+    (corpus / "report.json").write_text(json.dumps({"domain": {"name": "music"}}))
+    (folder / "small.toml").write_text(SMALL.format(cache=json.dumps(str(folder / "cache"))))
+    return folder
+
+
+@pytest.fixture
+def grid(world, base, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NERBERT_DATA", str(world / "data"))
+
+    def called(*flags):
+        command = [
+            "--base-model",
+            base,
+            "--domain",
+            "music",
+            "--source",
+            world / "source",
+            "--seeds",
+            1,
+            *FLAGS,
+            "--output",
+            tmp_path / "out",
+            *flags,
+        ]
+        code = main([str(word) for word in command])
+        return code, *capsys.readouterr()
+
+    return called
+
+
+def test_the_grid_goes_on_after_a_kill(world, grid, tmp_path, monkeypatch):
+    flags = (
+        "--corpus",
+        world / "music-corpus",
+        "--new-head",
+        "--dapt-recipe",
+        world / "small.toml",
+        "--masking",
+        "token",
+        "span",
+        "--level",
+        "entity",
+        "--fraction",
+        0.5,
+        1,
+        "--epochs",
+        2,
+    )
+    made = []
+
+    def killed(run, sets):
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        return counted(run, sets)
+
+    def counted(run, sets):
+        made.append(run)
+        return execute(run, sets)
+
+    execute = grid_module.execute_run
+    monkeypatch.setattr(grid_module, "execute_run", killed)
+    code, _, err = grid(*flags)
+    assert code == 130
+    assert f"Run the same command again to continue {tmp_path / 'out'}." in err
+    monkeypatch.setattr(grid_module, "execute_run", counted)
+    code, out, err = grid(*flags)
+    assert code == 0, err
+    assert len(made) == 3 * 5  # regimes, and no, token and span pre-training in two sizes
+    assert len(set(made)) == 15
+    assert "perplexity" not in out  # the checkpoints were there
+    lines = out.splitlines()
+    assert "| target | music |" in lines
+    (none,) = (line for line in lines if line.startswith("| none |") and "(66.59)" in line)
+    assert none.endswith("(66.59) |")
+    assert sum(line.startswith("| span entity 0.5 |") for line in lines) == 3
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert len(report["cells"]) == 15
+    assert {cell["domain"] for cell in report["cells"]} == {"music"}
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "music has 465 test sentences, not 456" in text
+    assert "Persons predicted as special persons" in text
+    assert (tmp_path / "out" / "figure-2-corpus-size-music.png").read_bytes()[:4] == PNG
+    assert not (tmp_path / "out" / "figure-3-shots-music.png").exists()
+
+
+def test_ready_checkpoints_and_few_shots(world, grid, base, tmp_path):
+    folder = tmp_path / "adapted"
+    folder.mkdir()
+    record = {
+        "domain": "music",
+        "settings": {"masking": "span", "level": "integrated", "fraction": 1.0},
+    }
+    (folder / "pretrain.json").write_text(json.dumps(record))
+    code, _, err = grid("--dapt", folder)
+    assert (code, err.splitlines()[-1]) == (
+        2,
+        f"--dapt {folder}: not finished; run the command that makes it again",
+    )
+    record["results"] = {}
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        (folder / name).write_bytes((Path(base) / name).read_bytes())
+    (folder / "pretrain.json").write_text(json.dumps(record))
+    code, out, err = grid("--dapt", folder, "--regime", "target", "--shots", 4, 16)
+    assert code == 0, err
+    assert any(
+        line.startswith("| span integrated |") and "(73.39)" in line for line in out.splitlines()
+    )
+    assert (tmp_path / "out" / "figure-3-shots-music.png").read_bytes()[:4] == PNG
+
+
+def test_bad_input_is_one_line(grid, base, tmp_path, monkeypatch):
+    cases = [
+        (["--dapt", base], "not a checkpoint of nerbert dapt"),
+        (["--corpus", tmp_path], "no sentences/part-*.parquet"),
+        (["--shots", "x"], "--shots x: give numbers"),
+        (["--domain", "ai"], "crossner/ai"),
+        (["--source", tmp_path / "none"], "none"),
+    ]
+    for flags, message in cases:
+        code, _, err = grid(*flags)
+        assert code == 2
+        assert message in err.splitlines()[-1]
+
+
+def test_published_numbers():
+    assert published_f1("target", "none", "music") == 66.59
+    assert published_f1("joint", "span integrated", "ai") == 63.07
+    assert published_f1("target", "span domain", "ai") is None
+    assert published_type("source-target", "none", "music", "song") == 42.04
+    assert published_type("target", "none", "ai", "song") is None
+    averages = {"target": 66.55, "source-target": 69.63, "joint": 68.72}
+    for regime, average in averages.items():
+        scores = published()["crossner"][regime]["span integrated"]
+        assert sum(scores) / 5 == pytest.approx(average, abs=0.006)
+
+
+def test_person_share():
+    confusion = {"person": {"person": 1, "musicalartist": 2, "O": 1}, "song": {"song": 3}}
+    assert person_share(confusion, "music") == 0.5
+    assert person_share({}, "music") is None
+
+
+def fit_settings(*flags):
+    _, settings = COMMAND.parse(["--base-model", "m", "--domain", "ai", *flags]).settings
+    return settings
+
+
+def test_recipes():
+    code = fit_settings("--recipe", "crossner-code")
+    assert (code.source_epochs, code.source_times, code.patience, code.epochs) == (2, 50, 8, 300)
+    assert code.carry_optimizer
+    assert fit_settings("--recipe", "crossner-paper").source_times == 0
+
+
+def test_head_and_optimiser_are_carried_from_source_to_target(base, monkeypatch):
+    """The second training begins with the first one's weights and moments."""
+    from finetune import tagger as module
+
+    calls = []
+    trained = module._trained
+
+    def watched(model, head, labels, given, splits, optimizer=None):
+        start = model.classifier.weight.detach().clone()
+        steps = optimizer and {float(state["step"]) for state in optimizer.state.values()}
+        done = trained(model, head, labels, given, splits, optimizer)
+        calls.append(
+            (
+                given.epochs,
+                start,
+                done.model.classifier.weight.detach().clone(),
+                steps,
+                labels.categories,
+                len(splits),
+            )
+        )
+        return done
+
+    monkeypatch.setattr(module, "_trained", watched)
+    chosen = replace(QUICK, carry_optimizer=True, source_epochs=2)
+    target = rows(24, person="musicalartist")
+    tagger = fit_in_regime(
+        base, "source-target", target, rows(12, 24, person="musicalartist"), rows(40), chosen
+    )
+    assert tagger.score(rows(12, 48, person="musicalartist")) > 0.9
+    first, second = calls
+    assert (first[0], second[0]) == (2, QUICK.epochs)
+    assert torch.equal(first[2], second[1])
+    assert first[3] is None
+    assert second[3] == {2 * 5.0}  # 40 sentences in batches of 8, twice
+    assert first[4] == second[4] == ("city", "musicalartist", "person")
+    assert (first[5], second[5]) == (1, 2)
+
+
+def test_encoders_know_their_domain(world, grid, base, tmp_path):
+    folder = tmp_path / "adapted"
+    folder.mkdir()
+    (folder / "pretrain.json").write_text(
+        json.dumps(
+            {
+                "domain": "ai",
+                "results": {},
+                "settings": {"masking": "span", "level": "task", "fraction": 0.25},
+            }
+        )
+    )
+    assert Encoder.of(str(folder)).name == "span task 0.25"
+    code, _, err = grid("--dapt", folder)
+    assert code == 2
+    assert "is of the domain ai; add it to --domain" in err
+    with pytest.raises(UserError, match="not a checkpoint"):
+        Encoder.of(base)

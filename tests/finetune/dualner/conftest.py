@@ -1,0 +1,45 @@
+import pytest
+import torch
+from tongues import write_world
+
+from finetune.dualner.__main__ import main
+
+RECIPE = """epochs = {epochs}
+batch_size = 16
+second_batch_size = 32
+device_batch_size = 32
+learning_rate = 2e-3
+warmup_steps = 10
+eval_steps = {steps}
+regularisation = 0.5
+"""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("world")
+    torch.manual_seed(0)
+    write_world(folder)
+    (folder / "recipe.toml").write_text(RECIPE.format(epochs=20, steps=40))
+    (folder / "short.toml").write_text(RECIPE.format(epochs=1, steps=6))
+    return folder
+
+
+@pytest.fixture
+def teach(world, capsys):
+    def called(*flags, recipe="short", targets=("second",)):
+        command = [
+            "--source",
+            world / "first",
+            "--targets",
+            *(world / name for name in targets),
+            "--base-model",
+            world / "base",
+            "--recipe",
+            world / f"{recipe}.toml",
+            *flags,
+        ]
+        code = main([str(word) for word in command])
+        return code, *capsys.readouterr()
+
+    return called

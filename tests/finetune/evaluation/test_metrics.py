@@ -1,0 +1,147 @@
+"""Scores against seqeval, and against a plain conlleval."""
+
+import random
+
+import pytest
+from seqeval.metrics import f1_score, precision_score, recall_score
+from seqeval.metrics.v1 import classification_report
+from seqeval.scheme import IOB2
+
+from finetune.evaluation import metrics
+
+TAGS = ["O", "O", "B-A", "I-A", "B-B", "I-B", "I-C"]
+STRICT = {"mode": "strict", "scheme": IOB2, "zero_division": 0}
+
+
+def random_pairs(count, seed=0, tags=TAGS):
+    """Sets of gold and predicted tags that agree in part."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        gold, predicted = [], []
+        for _ in range(draw.randrange(1, 4)):
+            one = [draw.choice(tags) for _ in range(draw.randrange(1, 9))]
+            gold.append(one)
+            predicted.append([tag if draw.random() < 0.7 else draw.choice(tags) for tag in one])
+        yield gold, predicted
+
+
+def conlleval(gold, predicted):
+    """Mentions gold, predicted and right, one tag after the other, as conlleval.pl counts."""
+    counts = [0, 0, 0]
+    for one, other in zip(gold, predicted, strict=True):
+        before = ["O", "O"]
+        right = False
+        for pair in [*zip(one, other, strict=True), ("O", "O")]:
+            ends, starts = [], []
+            for last, tag in zip(before, pair, strict=True):
+                same = last[2:] == tag[2:]
+                ends.append(last != "O" and (tag[0] in "OB" or not same))
+                starts.append(tag != "O" and (tag[0] == "B" or last == "O" or not same))
+            if right:
+                if all(ends):
+                    counts[2] += 1
+                    right = False
+                elif any(ends) or pair[0][2:] != pair[1][2:]:
+                    right = False
+            if all(starts) and pair[0][2:] == pair[1][2:]:
+                right = True
+            counts[0] += starts[0]
+            counts[1] += starts[1]
+            before = list(pair)
+    return counts
+
+
+@pytest.mark.filterwarnings("ignore:.*seems not to be NE tag")
+def test_scores_of_2000_random_sets():
+    for gold, predicted in random_pairs(2000):
+        strict = metrics.strict_scores(gold, predicted)
+        assert strict.f1 == pytest.approx(f1_score(gold, predicted, **STRICT))
+        assert strict.precision == pytest.approx(precision_score(gold, predicted, **STRICT))
+        assert strict.recall == pytest.approx(recall_score(gold, predicted, **STRICT))
+        loose = metrics.conlleval_scores(gold, predicted)
+        assert [loose.gold, loose.predicted, loose.right] == conlleval(gold, predicted)
+        assert loose.f1 == pytest.approx(f1_score(gold, predicted, zero_division=0))
+
+
+def test_types_and_macro_are_those_of_seqeval():
+    for gold, predicted in random_pairs(300, seed=1):
+        found = metrics.per_type(gold, predicted)
+        if not found:
+            continue
+        report = classification_report(
+            gold, predicted, scheme=IOB2, output_dict=True, zero_division=0
+        )
+        assert {name: (score.f1, score.gold) for name, score in found.items()} == {
+            name: (pytest.approx(row["f1-score"]), row["support"])
+            for name, row in report.items()
+            if not name.endswith("avg")
+        }
+        assert metrics.macro_f1(gold, predicted) == pytest.approx(report["macro avg"]["f1-score"])
+
+
+GOLD = [["B-A", "I-A", "O", "B-B", "O", "B-C"]]
+
+
+def test_span_f1_ignores_types_on_both_sides():
+    predicted = [["B-X", "I-X", "O", "B-Y", "O", "O"]]
+    assert metrics.strict_scores(GOLD, predicted).f1 == 0
+    assert metrics.span_f1(GOLD, predicted) == pytest.approx(2 * 2 / 5)
+    assert metrics.shared_label_span_f1(GOLD, predicted) == 0
+
+
+def test_shared_labels_only():
+    predicted = [["B-B", "I-B", "O", "B-B", "O", "B-X"]]
+    # Gold keeps its B; predicted its two B; one of them is at gold's.
+    assert metrics.shared_label_span_f1(GOLD, predicted) == pytest.approx(2 * 1 / 3)
+    assert metrics.span_f1(GOLD, predicted) == 1
+
+
+def test_error_split():
+    gold = [["B-A", "I-A", "O", "B-B", "O", "B-C", "I-C", "O", "B-A", "O", "B-A", "I-A"]]
+    predicted = [["B-A", "I-A", "O", "B-C", "O", "B-C", "O", "O", "O", "B-B", "B-B", "O"]]
+    found = metrics.error_split(gold, predicted)
+    assert found == metrics.Errors(
+        right=1, type=1, boundary=1, type_and_boundary=1, missed=1, spurious=1
+    )
+
+
+def test_errors_add_up():
+    for gold, predicted in random_pairs(500, seed=2):
+        errors, scores = (
+            metrics.error_split(gold, predicted),
+            metrics.strict_scores(gold, predicted),
+        )
+        kinds = errors.type + errors.boundary + errors.type_and_boundary + errors.missed
+        assert errors.right == scores.right
+        assert errors.right + kinds == scores.gold
+        assert errors.right + errors.type + errors.spurious <= scores.predicted
+
+
+def test_type_confusion():
+    predicted = [["B-A", "I-A", "O", "B-C", "B-B", "O"]]
+    assert metrics.type_confusion(GOLD, predicted) == {
+        "A": {"A": 1},
+        "B": {"C": 1},
+        "C": {"O": 1},
+        "O": {"B": 1},
+    }
+
+
+def test_bootstrap_interval_covers_and_repeats():
+    gold, predicted = zip(*(pair for pair in random_pairs(150, seed=3)), strict=True)
+    gold = [tags for found in gold for tags in found]
+    predicted = [tags for found in predicted for tags in found]
+    low, high = metrics.bootstrap_interval(gold, predicted)
+    f1 = metrics.strict_scores(gold, predicted).f1
+    assert low < f1 < high
+    assert 0.02 < high - low < 0.25
+    assert (low, high) == metrics.bootstrap_interval(gold, predicted)
+    assert metrics.bootstrap_interval(gold, gold) == (1.0, 1.0)
+    assert metrics.bootstrap_interval([], []) == (0.0, 0.0)
+
+
+def test_uneven_lists_are_refused():
+    with pytest.raises(ValueError, match="1 gold sentences, but 2 predicted"):
+        metrics.strict_scores([["O"]], [["O"], ["O"]])
+    with pytest.raises(ValueError, match="sentence 1: 1 gold tags, but 2 predicted"):
+        metrics.span_f1([["O"], ["O"]], [["O"], ["O", "O"]])

@@ -1,0 +1,78 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+from toy import QUICK, rows
+from transformers import AutoModelForTokenClassification
+
+from finetune.models.crf import CRF
+from finetune.models.heads import CrfHead, LinearHead
+from finetune.tagger import Tagger
+from pretrain.tagging.features import IGNORED
+
+NAMES = ["O", "B-A", "I-A", "B-B", "I-B"]
+
+
+@pytest.fixture
+def head():
+    model = torch.nn.Module()
+    model.config = SimpleNamespace(id2label=dict(enumerate(NAMES)))
+    torch.manual_seed(0)
+    return CrfHead.add(model), model.crf
+
+
+def test_labels_are_packed_for_loss_and_path(head):
+    """First sub-words stand anywhere; a row may have none."""
+    crf_head, crf = head
+    labels = torch.full((3, 7), IGNORED)
+    places = [[1, 3, 4], [], [2, 6]]
+    gold = [[1, 2, 0], [], [3, 4]]
+    for row, (at, tags) in enumerate(zip(places, gold, strict=True)):
+        labels[row, at] = torch.tensor(tags, dtype=torch.long)
+    logits = torch.randn(3, 7, len(NAMES))
+    alone = [
+        crf(logits[row, at].unsqueeze(0), torch.tensor([tags]))
+        for row, (at, tags) in enumerate(zip(places, gold, strict=True))
+        if at
+    ]
+    loss = crf_head.loss(SimpleNamespace(logits=logits), labels, 5)
+    assert torch.isclose(loss, -torch.cat(alone).sum() / 5)
+    found = crf_head.best(logits, (labels, None))
+    for row, at in enumerate(places):
+        if at:
+            assert found[row, at].tolist() == crf.decode(logits[row, at].unsqueeze(0))[0]
+
+
+def test_no_stray_inside_tag(head):
+    crf_head, _ = head
+    for seed in range(50):
+        logits = torch.randn(12, 5, generator=torch.Generator().manual_seed(seed)) * 5
+        tags, scores = crf_head.decode(logits.numpy())
+        assert all(0 < score <= 1 for score in scores)
+        for before, tag in zip([0, *tags], tags, strict=False):
+            assert tag not in (2, 4) or before in (tag - 1, tag)
+    assert crf_head.decode(torch.zeros(0, 5).numpy()) == ([], [])
+
+
+def test_linear_head_is_softmax():
+    tags, scores = LinearHead().decode(torch.tensor([[0.0, 2.0], [1.0, 1.0]]).numpy())
+    assert tags[0] == 1
+    assert scores == pytest.approx([0.8808, 0.5], abs=1e-4)
+
+
+def test_tagger_with_a_crf(base, tmp_path):
+    tagger = Tagger(base, replace(QUICK, head="crf")).fit(rows(48), rows(12, 48))
+    assert tagger.score(rows(12, 60)) == 1
+    tagger.save(str(tmp_path / "crf"))
+    again = Tagger.load(str(tmp_path / "crf"))
+    text = ["Emmy Noether lived in Rom"]
+    assert again.predict(text) == tagger.predict(text)
+    assert isinstance(again._model.crf, CRF)
+    plain = AutoModelForTokenClassification.from_pretrained(tmp_path / "crf")
+    assert plain.num_labels == 5
+    # Another head in its place: the CRF stays behind.
+    other = Tagger(str(tmp_path / "crf"), QUICK).fit(rows(48), rows(12, 48))
+    other.save(str(tmp_path / "linear"))
+    assert Tagger.load(str(tmp_path / "linear")).predict(text) == other.predict(text)
+    assert not hasattr(other._model, "crf")

@@ -1,0 +1,232 @@
+import bz2
+import gzip
+import lzma
+
+import pytest
+
+from nerbert.errors import UserError
+from pipeline.dump import units
+from pipeline.dump import units as bz2_streams
+from pipeline.dump.pages import BadPage, Page
+from pipeline.dump.site import Site
+from pipeline.dump.units import Damage
+
+HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="de">
+ <siteinfo><dbname>dewiki</dbname><case>first-letter</case><namespaces>
+ <namespace key="0" case="first-letter" /><namespace key="6">Datei</namespace>
+ <namespace key="10">Vorlage</namespace><namespace key="14">Kategorie</namespace></namespaces></siteinfo>
+"""
+
+
+def xml_page(number, text="Text", title=None, ns="<ns>0</ns>"):
+    return (
+        f"<page><title>{title or f'Seite {number}'}</title>{ns}<id>{number}</id><revision>"
+        f"<id>{number + 1000}</id><timestamp>2020-01-01T00:00:00Z</timestamp>"
+        f"<text>{text}</text></revision></page>\n"
+    )
+
+
+def pages_of(path, size=None, monkeypatch=None):
+    if size:
+        for bounds in (units.MIN_UNIT, units.MAX_UNIT):
+            for kind in bounds:
+                monkeypatch.setitem(bounds, kind, size)
+    return [p for unit in units.cut([units.inspect(str(path))]) for p in units.read_unit(unit)]
+
+
+def titles(found):
+    return [page.title for page in found if isinstance(page, Page)]
+
+
+BODY = [xml_page(i, f"Text {i} " * (1 + i % 7)) for i in range(60)]
+WHOLE = (HEAD + "".join(BODY) + "</mediawiki>\n").encode()
+
+
+def multistream(step):
+    streams = [HEAD, *("".join(BODY[i : i + step]) for i in range(0, 60, step)), "</mediawiki>\n"]
+    return b"".join(bz2.compress(stream.encode()) for stream in streams)
+
+
+def block_stream(size):
+    """Streams cut anywhere, inside pages and tags, as pbzip2 makes them."""
+    return b"".join(bz2.compress(WHOLE[i : i + size]) for i in range(0, len(WHOLE), size))
+
+
+CONTAINERS = {
+    "plain.xml": WHOLE,
+    "single.xml.bz2": bz2.compress(WHOLE),
+    "multi.xml.bz2": multistream(7),
+    "blocks.xml.bz2": block_stream(501),
+    "tiny-blocks.xml.bz2": block_stream(97),
+    "x.xml.gz": gzip.compress(WHOLE),
+    "x.xml.xz": lzma.compress(WHOLE),
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize("size", [None, 150, 700])
+def test_same_pages_from_any_container_and_any_cut(tmp_path, monkeypatch, name, size):
+    path = tmp_path / name
+    path.write_bytes(CONTAINERS[name])
+    found = pages_of(path, size, monkeypatch)
+    assert titles(found) == [f"Seite {i}" for i in range(60)]
+    assert len(found) == 60
+    if size == 150 and name in ("plain.xml", "multi.xml.bz2", "blocks.xml.bz2"):
+        assert len(units.cut([units.inspect(str(path))])) > 3
+
+
+BAD = {
+    "invalid-utf8": b"<page><title>Bad</title><id>7</id><revision><text>a\xff\xfeb</text></revision></page>",
+    "control-character": b"<page><title>Bad</title><id>7</id><revision><text>a\x08b</text></revision></page>",
+    "undefined-entity": b"<page><title>Bad</title><id>7</id><revision><text>&lol9;</text></revision></page>",
+    "broken-xml": b"<page><title>Bad</title><id>7</id><revision><text>a<b></text></revision></page>",
+    "incomplete": b"<page><title>Bad</title><id>7</id></page>",
+    "cut-off": b"<page><title>Bad</title><id>7</id><revision><text>never closed",
+    "too-large": b"<page><title>Bad</title><id>7</id><revision><text>"
+    + b"x" * (20 << 20)
+    + b"</text></revision></page>",
+}
+
+
+@pytest.mark.parametrize("reason", BAD)
+def test_bad_page_between_good_ones(tmp_path, reason):
+    path = tmp_path / "dump.xml"
+    bad = BAD[reason] + b"\n"
+    path.write_bytes(
+        HEAD.encode() + BODY[0].encode() + bad + "".join(BODY[1:4]).encode() + b"</mediawiki>"
+    )
+    found = pages_of(path)
+    assert titles(found) == [f"Seite {i}" for i in range(4)]
+    aside = [page for page in found if isinstance(page, BadPage)]
+    assert [(page.reason, page.page_id, page.title) for page in aside] == [(reason, 7, "Bad")]
+
+
+def test_entity_bomb_is_never_expanded(tmp_path):
+    bomb = b'<!DOCTYPE m [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>\n'
+    path = tmp_path / "dump.xml"
+    path.write_bytes(bomb + HEAD.encode() + xml_page(1, "x &b; y").encode() + BODY[2].encode())
+    found = pages_of(path)
+    assert titles(found) == ["Seite 2"]
+    assert [page.reason for page in found if isinstance(page, BadPage)] == ["undefined-entity"]
+
+
+@pytest.mark.parametrize(
+    "name", ["single.xml.bz2", "multi.xml.bz2", "x.xml.gz", "x.xml.xz", "plain.xml"]
+)
+def test_truncated_file_keeps_whole_pages(tmp_path, name):
+    big = [xml_page(i, f"{i} {i * i} {i**3} " * 300) for i in range(300)]
+    whole = (HEAD + "".join(big)).encode()
+    data = {
+        "single.xml.bz2": lambda: bz2.compress(whole, 1),
+        "multi.xml.bz2": lambda: b"".join(
+            bz2.compress(s.encode())
+            for s in [HEAD, *("".join(big[i : i + 20]) for i in range(0, 300, 20))]
+        ),
+        "x.xml.gz": lambda: gzip.compress(whole),
+        "x.xml.xz": lambda: lzma.compress(whole),
+        "plain.xml": lambda: whole,
+    }[name]()
+    path = tmp_path / name
+    path.write_bytes(data[: int(len(data) * 0.7)])
+    found = pages_of(path)
+    kept = titles(found)
+    assert kept == [f"Seite {i}" for i in range(len(kept))]
+    assert len(kept) >= 100
+    damages = [d.reason for d in found if isinstance(d, Damage)]
+    assert damages == ([] if name == "plain.xml" else ["truncated"])
+
+
+def test_corrupt_stream_is_skipped_and_reported(tmp_path):
+    data = bytearray(multistream(7))
+    starts = [m.start() for m in bz2_streams._STREAM.finditer(bytes(data))]
+    data[starts[3] + 40] ^= 0xFF
+    path = tmp_path / "x.xml.bz2"
+    path.write_bytes(bytes(data))
+    found = pages_of(path)
+    lost = set(range(14, 21))
+    assert titles(found) == [f"Seite {i}" for i in range(60) if i not in lost]
+    assert [d.reason for d in found if isinstance(d, Damage)] == ["corrupt"]
+
+
+def test_old_dumps_without_namespace_and_redirect_elements(tmp_path):
+    old = "".join(
+        [
+            xml_page(1, "#WEITERLEITUNG [[ziel#abschnitt]]", ns=""),
+            xml_page(2, "x", "Vorlage:Box", ns=""),
+            xml_page(3, "#redirect:[[Kategorie:x]]", "Kategorie:Y", ns=""),
+            xml_page(4, "Text", "A: b", ns=""),
+        ]
+    )
+    path = tmp_path / "old.xml"
+    path.write_text(HEAD.replace("0.11", "0.3") + old)
+    found = pages_of(path)
+    assert [(p.namespace, p.title, p.redirect) for p in found] == [
+        (0, "Seite 1", "Ziel"),
+        (10, "Vorlage:Box", None),
+        (14, "Kategorie:Y", "Kategorie:X"),
+        (0, "A: b", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "language", "expected"),
+    [
+        ("d.xml", HEAD, None, "de"),
+        ("d.xml", HEAD, "fr", "fr"),
+        ("d.xml", "<mediawiki>", None, "en"),
+        ("d.xml", "<mediawiki>", "uk", "uk"),
+        ("ukwiki-2020.xml", "<mediawiki>", None, "uk"),
+        ("d.xml", '<mediawiki xml:lang="ja">', None, "ja"),
+    ],
+)
+def test_language(tmp_path, name, head, language, expected):
+    path = tmp_path / name
+    path.write_text(head + BODY[0])
+    assert units.inspect(str(path), language).site.language == expected
+
+
+def test_no_dump(tmp_path):
+    path = tmp_path / "x.xml"
+    path.write_text("hello")
+    with pytest.raises(UserError, match=r"x\.xml: no MediaWiki export"):
+        units.inspect(str(path))
+
+
+def test_site_from_siteinfo():
+    site = Site.from_siteinfo(HEAD)
+    assert site.language == "de"
+    assert site.first_letter
+    assert site.split("datei:x") == (6, "x")
+    assert site.split("Bild:x") == (6, "x")
+    assert site.title("file:x_y") == "Datei:X y"
+    assert site.title("Unknown: x") == "Unknown: x"
+    with pytest.raises(ValueError, match="siteinfo"):
+        Site.from_siteinfo("<mediawiki>")
+
+
+def test_every_real_dump_is_read_to_the_last_page(shared):
+    counts = {
+        "enwiki-20090902-pages-articles-sample.xml.bz2": (4, 2),
+        "enwiki-201205-pages-articles-p3.xml.bz2": (37, 12),
+        "enwiki-20250201-tiny_dump.xml.bz2": (70, 64),
+        "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2": (206, 100),
+        "frwiki-20101103-pages-articles-sample.xml.bz2": (6, 1),
+        "jawiki-20230501-pages-articles-trimmed.xml.bz2": (238, 27),
+        "ltgwiki-20170901-pages-articles.xml.bz2": (2004, 195),
+        "nlwiki-20140927-pages-articles-sample.xml.bz2": (21, 2),
+        "ukwiki-20230501-pages-articles-trimmed-multistream.xml.bz2": (532, 16),
+        "viwiki-20230501-truncated-100k.xml.xz": (970, 154),
+        "zhwiki-201805-test-pages.xml.bz2": (33, 0),
+    }
+    for name, (n_pages, n_redirects) in counts.items():
+        language = "fr" if name.startswith("fr") else None
+        source = units.inspect(str(shared / "dumps" / name), language)
+        found = [p for unit in units.cut([source]) for p in units.read_unit(unit)]
+        pages = [p for p in found if isinstance(p, Page)]
+        redirects = sum(p.redirect is not None and p.namespace == 0 for p in pages)
+        assert len(pages) == n_pages, name
+        assert (
+            redirects == n_redirects or sum(p.redirect is not None for p in pages) == n_redirects
+        ), name
+        cut_off = [p.reason for p in found if not isinstance(p, Page)]
+        assert cut_off == (["cut-off"] if name.startswith("vi") else []), name

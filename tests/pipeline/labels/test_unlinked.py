@@ -1,0 +1,50 @@
+import pytest
+
+from nerbert.text.tokens import tokenize
+from pipeline.labels.mentions import Names
+
+
+def marked(sentence, title, surfaces, linked=()):
+    spans = tokenize(sentence)
+    words = [sentence[start:end] for start, end in spans]
+    tags = [1 if word in linked else 0 for word in words]
+    marks = Names(title, surfaces).mark(sentence, spans, tags)
+    assert len(marks) == len(words)
+    return [word for word, mark in zip(words, marks, strict=True) if mark]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "title", "surfaces", "expected"),
+    [
+        ("He saw New York in May .", "Dante", ["New York"], ["New", "York"]),
+        ("He saw York in May .", "Dante", ["New York"], []),
+        ("A Newer York .", "Dante", ["New"], []),
+        (
+            "New York City and New York",
+            "Dante",
+            ["New York", "New York City"],
+            ["New", "York", "City", "New", "York"],
+        ),
+        ("Lincoln met Abraham Lincoln .", "Abraham Lincoln", [], ["Lincoln", "Abraham", "Lincoln"]),
+        ("The Who sang who .", "The Who", [], ["The", "Who"]),
+        ("Mercury is hot; mercury is a metal .", "Mercury (planet)", [], ["Mercury"]),
+        ("Nothing here .", "", ["", " "], []),
+    ],
+    ids=[
+        "surface",
+        "part",
+        "inside-a-word",
+        "longest",
+        "title-word",
+        "short-word",
+        "bracket",
+        "empty",
+    ],
+)
+def test_names_are_marked(sentence, title, surfaces, expected):
+    assert marked(sentence, title, surfaces) == expected
+
+
+def test_a_name_that_holds_a_linked_word_is_not_marked():
+    found = marked("Paris and New Paris", "Dante", ["Paris", "New Paris"], linked=("New",))
+    assert found == ["Paris", "Paris"]

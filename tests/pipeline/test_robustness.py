@@ -1,0 +1,248 @@
+"""Nothing is lost: damaged input, failing pages, dying workers, full disks, two runs at once."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import corrupt
+import pytest
+from runs import DEMO, assert_same_bytes, run, start
+
+from nerbert import parts
+from pipeline.dump import units
+from pipeline.dump.pages import Page
+from pipeline.dump.units import Damage
+from pipeline.sentences.model import SentenceModel
+from pipeline.stages import extract
+
+GOOD = [corrupt.page(number) for number in range(corrupt.PAGES)]
+
+
+def read(path):
+    source = units.inspect(str(path))
+    found = [item for unit in units.cut([source]) for item in units.read_unit(unit)]
+    kept = [item.page_id for item in found if isinstance(item, Page)]
+    return kept, [item for item in found if not isinstance(item, Page)]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_flipped_bytes_cost_only_their_stream(tmp_path, seed):
+    draw = random.Random(seed)
+    data, starts = corrupt.multistream(GOOD)
+    stream = draw.randrange(1, len(starts) - 1)
+    path = tmp_path / "enwiki.xml.bz2"
+    # Behind the header: without it, a stream is not even known to begin there.
+    path.write_bytes(corrupt.flipped(data, draw, starts[stream] + 14, starts[stream + 1], times=3))
+    kept, bad = read(path)
+    lost = set(range((stream - 1) * corrupt.PER_STREAM, stream * corrupt.PER_STREAM))
+    assert [n for n in range(corrupt.PAGES) if n not in lost] == [n for n in kept if n not in lost]
+    assert kept == sorted(set(kept))
+    if not lost <= set(kept):
+        assert any(isinstance(item, Damage) and item.reason == "corrupt" for item in bad)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cut_file_keeps_what_is_whole(tmp_path, seed):
+    data, starts = corrupt.multistream(GOOD)
+    length = random.Random(seed).randrange(starts[2], starts[-2])
+    path = tmp_path / "enwiki.xml.bz2"
+    path.write_bytes(data[:length])
+    kept, bad = read(path)
+    whole = (sum(start <= length for start in starts) - 2) * corrupt.PER_STREAM
+    assert kept == list(range(len(kept)))  # the last stream may lack nothing but its check sum
+    assert whole <= len(kept) <= whole + corrupt.PER_STREAM
+    assert all(isinstance(item, Damage) and item.reason == "truncated" for item in bad)
+
+
+@pytest.mark.parametrize("name", corrupt.bad_pages())
+@pytest.mark.parametrize("packed", [True, False])
+def test_bad_page_between_good_ones(tmp_path, name, packed):
+    bad, reason = corrupt.bad_pages()[name]
+    pages = [*GOOD[:60], bad, *GOOD[61:]]
+    path = tmp_path / ("enwiki.xml.bz2" if packed else "enwiki.xml")
+    xml = corrupt.HEAD.encode() + b"".join(pages) + b"</mediawiki>\n"
+    path.write_bytes(corrupt.multistream(pages)[0] if packed else xml)
+    report, kept = documents_of(path, tmp_path / "out")
+    assert [n for n in kept if n != 60] == [n for n in range(corrupt.PAGES) if n != 60]
+    assert report["set_aside"] == ({reason: 1} if reason else {})
+    assert report["pages"]["read"] == corrupt.PAGES
+    assert (
+        sum(n for kind, n in report["pages"].items() if kind != "read")
+        + sum(report["set_aside"].values())
+        == report["pages"]["read"]
+    )
+
+
+def documents_of(path, folder):
+    source = units.inspect(str(path))
+    reports, kept = [], []
+    for unit in units.cut([source]):
+        part = str(folder / unit.part)
+        reports.append(extract.write_documents(unit, part, SentenceModel("x")))
+        kept += [n for batch in parts.read_batches(part) for n in batch["page_id"].to_pylist()]
+    return extract.total(reports), kept
+
+
+def test_unexpected_exception_sets_one_page_aside(tmp_path, monkeypatch):
+    render = extract.document
+
+    def failing(page, *arguments, **options):
+        if page.page_id in (7, 99):
+            raise ZeroDivisionError("boom")
+        return render(page, *arguments, **options)
+
+    monkeypatch.setattr(extract, "document", failing)
+    path = tmp_path / "enwiki.xml.bz2"
+    path.write_bytes(corrupt.multistream(GOOD)[0])
+    report, kept = documents_of(path, tmp_path / "out")
+    assert kept == [n for n in range(corrupt.PAGES) if n not in (7, 99)]
+    assert report["set_aside"] == {"error-ZeroDivisionError": 2}
+    quarantine = "".join(p.read_text() for p in (tmp_path / "out" / "quarantine").iterdir())
+    lines = [json.loads(line) for line in quarantine.splitlines()]
+    assert [line["page_id"] for line in lines] == [7, 99]
+    assert lines[0]["detail"] == "boom"
+
+
+def test_too_many_bad_pages_fail_the_run(tmp_path):
+    dump = tmp_path / "enwiki.xml.bz2"
+    bad = corrupt.page(60, "a\x07b")
+    dump.write_bytes(corrupt.multistream([*GOOD[:60], bad, bad, *GOOD[62:]])[0])
+    arguments = ("--dump", dump, "--output", "out", "--stage", "extract")
+    code, _, err = run(*arguments, cwd=tmp_path)
+    assert code == 2
+    assert "2 of 120 pages were set aside (2 control-character)" in err.splitlines()[-1]
+    assert "--max-set-aside" in err.splitlines()[-1]
+    code, _, err = run(*arguments, "--max-set-aside", "0.02", cwd=tmp_path)
+    assert code == 0
+    assert "extract: up to date" in err
+
+
+def test_titles_never_become_file_names(tmp_path):
+    titles = ["../../evil", "/etc/passwd", "a/b", "..", "CON", "x" * 250, "-rf"]
+    pages = [corrupt.page(n, title=title) for n, title in enumerate(titles)]
+    dump = tmp_path / "enwiki.xml"
+    dump.write_bytes(corrupt.HEAD.encode() + b"".join(pages))
+    code, _, err = run("--dump", dump, "--output", "out", cwd=tmp_path)
+    assert code == 0, err
+    names = {p.name for p in tmp_path.rglob("*")}
+    assert not any("evil" in name or name in titles for name in names)
+
+
+def test_second_run_on_the_same_output_is_refused(tmp_path):
+    first = start("--dump", DEMO, "--output", "out", cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out" / ".lock").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    os.kill(first.pid, signal.SIGSTOP)  # the first waits while the second tries
+    try:
+        code, out, err = run("--dump", DEMO, "--output", "out", cwd=tmp_path)
+    finally:
+        os.kill(first.pid, signal.SIGCONT)
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        "out: another run is writing here; wait for its end, or choose another --output"
+    ]
+    assert first.communicate(timeout=120)[0]
+    assert first.returncode == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 2 MiB; skips where none can be mounted."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no right to mount a small file system")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def several_units(folder):
+    """A dump of random words, which is cut into several units."""
+    draw = random.Random(5)
+    pages = [
+        corrupt.page(n, " ".join(f"w{draw.getrandbits(40):x}" for _ in range(9000)) + ".")
+        for n in range(48)
+    ]
+    dump = folder / "enwiki.xml.bz2"
+    dump.write_bytes(corrupt.multistream(pages)[0])
+    return dump
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_full_disk_is_one_line_and_the_run_goes_on_elsewhere(small_disk, tmp_path, workers):
+    dump = several_units(tmp_path)
+    arguments = ("--dump", dump, "--output", "small/out", "--workers", workers)
+    code, _, err = run(*arguments, cwd=tmp_path)
+    assert code == 1
+    assert err.splitlines()[-1].startswith("small/out: No space left on device; check space")
+    assert "Traceback" not in err
+    assert not list((tmp_path / "small").rglob(".*.tmp"))
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    code, _, err = run(*arguments, cwd=tmp_path)
+    assert code == 0, err
+    code, _, err = run(*arguments[:3], "undisturbed", cwd=tmp_path)
+    assert code == 0, err
+    assert_same_bytes(tmp_path / "small" / "out", tmp_path / "undisturbed")
+
+
+def test_read_only_output_is_one_line(small_disk, tmp_path):
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    code, _, err = run("--dump", DEMO, "--output", "small/out", cwd=tmp_path)
+    assert code == 1
+    assert len(err.splitlines()) == 1
+    assert "small/out: Read-only file system" in err
+
+
+def test_killed_worker_is_one_line_and_the_run_goes_on(tmp_path):
+    arguments = ("--dump", several_units(tmp_path), "--output", "out", "--workers", 2)
+    process = start(*arguments, cwd=tmp_path)
+    worker = wait_for_worker(process.pid)
+    os.kill(worker, signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "A worker process ended with code" in err.splitlines()[-1]
+    assert "Traceback" not in err
+    code, _, err = run(*arguments, cwd=tmp_path)
+    assert code == 0, err
+    code, _, err = run(*arguments[:3], "undisturbed", cwd=tmp_path)
+    assert code == 0, err
+    assert_same_bytes(tmp_path / "out", tmp_path / "undisturbed")
+
+
+def wait_for_worker(parent):
+    """Process id of one of the workers of a run."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if found := children(parent):
+            return found[0]
+        time.sleep(0.02)
+    raise AssertionError("no worker has begun")
+
+
+def children(pid):
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True
+    )
+    return [int(line) for line in listed.stdout.split()]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_sigterm_is_one_line(tmp_path, workers):
+    process = start("--dump", DEMO, "--output", "out", "--workers", workers, cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out" / "documents" / "stage.json").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.terminate()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "Stopped. Run the same command again to continue out."
+    assert "Traceback" not in err

@@ -1,0 +1,101 @@
+"""Whole runs on real slices of six Wikipedias. Slow: pytest -m slow."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from nltk.tokenize.destructive import NLTKWordTokenizer
+from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+from runs import check_example, examples, run
+
+from nerbert.text.tokens import _aligned, word_spans
+from pipeline.dump import units
+from pipeline.dump.pages import Page
+from pipeline.plan import find_dumps
+from pipeline.sentences.punkt import Splitter
+from pipeline.stages.documents import kept_as
+from pipeline.stages.extract import train_sentence_model
+from pipeline.wikitext.render import render
+
+SLICES = {
+    "en-2016": ("enwiki-latest-*", None, 206),
+    "uk": ("ukwiki-*multistream.xml.bz2", "uk", 532),
+    "ja": ("jawiki-*", "ja", 238),
+    "ltg": ("ltgwiki-*", None, 2004),
+    "vi-truncated": ("viwiki-*", None, 971),
+    "en-2009": ("enwiki-2009*", None, 4),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLICES)
+def test_slice(shared, tmp_path, name):
+    pattern, mapping, n_pages = SLICES[name]
+    types = sorted((shared / "dbpedia").glob("*.nt.bz2"))
+    arguments = [
+        "--dump",
+        shared / "dumps" / pattern,
+        "--output",
+        "out",
+        "--min-entities",
+        2,
+        "--types",
+        *types,
+    ]
+    if mapping:
+        path = shared / "dbpedia" / "mappings" / f"Mapping_{mapping}.xml.xz"
+        arguments += ["--infobox-mapping", path]
+    code, _, err = run(*arguments, cwd=tmp_path)
+    assert code == 0, err
+    corpus = tmp_path / "out" / "corpus"
+    tags = json.loads((corpus / "labels.json").read_text())["tags"]
+    funnel = json.loads((corpus / "report.json").read_text())["funnel"]
+    pages = funnel["pages"]
+    kinds = ("article", "redirect", "category", "other-namespace")
+    assert pages["read"] == n_pages
+    assert pages["read"] == sum(pages.get(k, 0) for k in kinds) + sum(pages["set_aside"].values())
+    for what in ("sentences", "mentions"):
+        counts = funnel[what]
+        assert counts["in"] == sum(counts["dropped"].values()) + sum(counts["out"].values())
+    documents = {
+        row["page_id"]: row
+        for path in (tmp_path / "out" / "documents").glob("*.parquet")
+        for row in pq.read_table(path).to_pylist()
+    }
+    checked = 0
+    for folder in (tmp_path / "out" / "examples", corpus):
+        for split in ("train", "validation"):
+            for row in examples(folder, split):
+                check_example(row, documents[row["page_id"]], tags)
+                checked += 1
+    assert checked > 20
+
+
+@pytest.mark.slow
+def test_every_sentence_and_word_of_every_slice_as_nltk(shared):
+    words = NLTKWordTokenizer()
+    sentences = 0
+    for path in find_dumps([str(shared / "dumps")]):
+        cut = units.cut([units.inspect(path)])
+        model = train_sentence_model(cut, seed=0)
+        parameters = PunktParameters()
+        parameters.abbrev_types = set(model.parameters.abbreviations)
+        parameters.collocations = set(model.parameters.collocations)
+        parameters.sent_starters = set(model.parameters.starters)
+        parameters.ortho_context.update(model.parameters.contexts)
+        reference, splitter = PunktSentenceTokenizer(parameters), Splitter(model.parameters)
+        for page in (page for unit in cut for page in units.read_unit(unit)):
+            if not isinstance(page, Page) or kept_as(page) != "article":
+                continue
+            text = render(page.wikitext, cut[0].site).text
+            position, expected = 0, []
+            for line in text.split("\n"):
+                found = reference.span_tokenize(line) if line else ()
+                expected += [(position + start, position + end) for start, end in found]
+                position += len(line) + 1
+            assert splitter.spans(text) == expected, page.title
+            for start, end in expected:
+                sentence = text[start:end]
+                assert word_spans(sentence) == _aligned(sentence, words.tokenize(sentence))
+            sentences += len(expected)
+    assert sentences > 100_000

@@ -1,0 +1,290 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.dump.site import ENGLISH, Site
+from pipeline.wikitext.inline import strip_quotes
+from pipeline.wikitext.render import render
+
+UKRAINIAN = Site.for_language("uk")
+CHINESE = Site.for_language("zh")
+
+
+def links(text, site=ENGLISH, **options):
+    rendered = render(text, site, **options)
+    return rendered.text, [(rendered.text[a.start : a.end], a.target) for a in rendered.anchors]
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "text", "anchors"),
+    [
+        ("[[bus]]es", "buses", [("buses", "Bus")]),
+        (
+            "[[Bus|big bus]]es and [[bus]]-es",
+            "big buses and bus-es",
+            [("big buses", "Bus"), ("bus", "Bus")],
+        ),
+        (
+            "[[foo_bar]] [[ foo  bar ]]",
+            "foo_bar foo bar",
+            [("foo_bar", "Foo bar"), ("foo bar", "Foo bar")],
+        ),
+        ("[[Foo#Sec]] [[Foo#Sec|t]]", "Foo#Sec t", [("Foo#Sec", "Foo"), ("t", "Foo")]),
+        ("a [[#Sec|section]] b", "a section b", []),
+        (
+            "[[foo%20bar|x]] [[Foo&amp;Bar]]",
+            "x Foo&Bar",
+            [("x", "Foo bar"), ("Foo&Bar", "Foo&Bar")],
+        ),
+        ("[[:Category:Cats]]", "Category:Cats", [("Category:Cats", "Category:Cats")]),
+        ("a [[Category:Cats]] b", "a b", []),
+        ("[[de:Hund]] [[:de:Hund|dog]] [[wikt:dog]]", "dog wikt:dog", []),
+        ("[[Star Trek: Voyager]]", "Star Trek: Voyager", [("Star Trek: Voyager",) * 2]),
+        ("[[File:a.jpg|thumb|The [[cat]], ''a [[dog|d [x]]]'']]After", "After", []),
+        ("[[File:a|x [[File:b|y [[c]]]] z]]!", "!", []),
+        ("[[image:a.jpg]]end", "end", []),
+        ("[[a|b|c]]", "b|c", [("b|c", "A")]),
+        ("[[a|[b]]] [[[a]]]", "[b] [a]", [("[b]", "A"), ("a", "A")]),
+        ("[[a|x [[b]] y]]", "[[a|x b y]]", [("b", "B")]),
+        ("[[a|b\nc]] d", "b c d", [("b c", "A")]),
+        ("[[a<!-- x -->b|c<!-- y -->d]]", "cd", [("cd", "Ab")]),
+        (
+            "''[[a]]'' '''[[b|''c'']]''' [[d|e''f]] g''",
+            "a c ef g",
+            [("a", "A"), ("c", "B"), ("ef", "D")],
+        ),
+        ("[[Foo|''Bar'' &amp; <small>baz</small>]]", "Bar & baz", [("Bar & baz", "Foo")]),
+        ("[[A]]<nowiki/>s ''b<nowiki/>''", "As b", [("A", "A")]),
+        ("[[Foo|  spaced  ]]", "spaced", [("spaced", "Foo")]),
+        ("[[Foo|&nbsp;]]x", "x", [("x", "Foo")]),
+        ("[[a]][[b]] [[]] [[|x]]", "ab [[]] [[|x]]", [("a", "A"), ("b", "B")]),
+        ("[[Media:x.ogg|listen]] [[Special:X|y]]", "listen y", []),
+        (
+            "http://a.b/c?d=e [http://a.b] [http://a.b t [[x]]]",
+            "http://a.b/c?d=e t x",
+            [("x", "X")],
+        ),
+        ("[//a.b t] [mailto:x@y m] [not a link]", "t m [not a link]", []),
+        (
+            "&lt;b&gt; &amp;amp; &#65;&#x42; AT&T &foo; &eacute",
+            "<b> &amp; AB AT&T &foo; &eacute",
+            [],
+        ),
+        ("10&nbsp;km&thinsp;x", "10 km x", []),
+        ("<nowiki>[[a]] ''b'' {{c}} &lt; <b></nowiki>", "[[a]] ''b'' {{c}} < <b>", []),
+        ('a<ref>b [[c]]</ref>d<ref name="x"/>e<ref name=y>z</ref>', "ade", []),
+        ("a <ref>x</ref>.", "a.", []),
+        ("one<br>two<br/>three<br />four", "one\ntwo\nthree\nfour", []),
+        ("<gallery>\nFile:a.jpg|[[x]]\n</gallery>\n[[y]]", "y", [("y", "Y")]),
+        ("__NOTOC__a __init__", "a", []),
+        ("{|\n|[[a]]\n{|\n|n\n|}\n|}\nb [[c]]\n:{|\n|x\n|} tail", "b c\ntail", [("c", "C")]),
+        ("<table><tr><td>[[a]]</td></tr></table>x<div>[[b]]</div>z", "x\nb\nz", [("b", "B")]),
+        ("==H [[a]]==\np\n=== H2 === \n== no heading", "p\n== no heading", []),
+        ("a\nb\n\nc", "a b\nc", []),
+        ("H<sub>2</sub>O <unknown>x</unknown> a < b", "H2O <unknown>x</unknown> a < b", []),
+        ("<includeonly>no</includeonly><noinclude>[[b]]</noinclude>", "b", [("b", "B")]),
+        ("{{{1|default}}} {{{x}}}", "default", []),
+        ("-{zh-hans:a;zh-hant:b}-", "-{zh-hans:a;zh-hant:b}-", []),
+        ("#REDIRECT [[x]]", "", []),
+    ],
+)
+def test_as_mediawiki_renders(wikitext, text, anchors):
+    assert links(wikitext) == (text, anchors)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "{{a|b",
+        "[[a|b",
+        "<ref>b",
+        "<!-- b",
+        "''b",
+        "{|\n| b",
+        "<div>b",
+        "[http://x b",
+        "<nowiki>b",
+        "{{{b",
+        "]] }} |}",
+        "<math>b",
+        "<gallery>b",
+        "-{b",
+        "<table>b",
+        "[[File:x|b",
+        "&#xZZ; &",
+        "== b",
+    ],
+)
+def test_unbalanced_markup_keeps_the_rest(broken):
+    text, anchors = links(f"Before [[x]].\n\n{broken}\n\nAfter [[y|z]] it.\n\nLast.")
+    assert text.startswith("Before x.")
+    assert text.endswith("After z it.\nLast.")
+    assert anchors == [("x", "X"), ("z", "Y")]
+
+
+def test_lists_only_on_demand():
+    wikitext = "* item [[a]]\n## num\n; term\n: text\nprose\n<ul><li>[[b]]</li></ul>"
+    assert links(wikitext) == ("prose", [])
+    assert links(wikitext, list_items=True)[0].split("\n") == [
+        "item a",
+        "num",
+        "term",
+        "text",
+        "prose",
+        "b",
+    ]
+
+
+def test_localised_namespaces_and_trails():
+    wikitext = "[[Київ]]ський [[Файл:x.jpg|міні|[[a]]]][[Категорія:Y]][[Зображення:z.png]]!"
+    assert links(wikitext, UKRAINIAN) == ("Київський !", [("Київський", "Київ")])
+    assert render(wikitext, UKRAINIAN).categories == ("Y",)
+
+
+def test_language_variants_and_no_trail():
+    wikitext = "[[北京]]市-{zh-hant:電腦;zh-hans:计算机}- -{raw}--{H|zh-cn:a;zh-tw:b}-。"
+    assert links(wikitext, CHINESE) == ("北京市计算机 raw。", [("北京", "北京")])
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "text", "holes"),
+    [
+        ("Population is {{foo}} people.", "Population is people.", [14]),
+        ("E is <math>x</math>.", "E is .", [5]),
+        ("Text.{{cn}} More {{citation needed|date=x}} text.", "Text. More text.", []),
+        ("{{Infobox x\n|a=b\n}}\n'''Lead''' is.", "Lead is.", []),
+        ("{{foo}} Next. {{foo}} One.", "Next. One.", []),
+        ("{{foo}} is lower case.", "is lower case.", [0]),
+        ("Foo ({{IPA|x}}) and ({{IPA|y}}; {{lang-fr|Bar}}).", "Foo and (French: Bar).", []),
+        (
+            "Pop {{formatnum:12345}}, {{convert|3|to|5|km|mi|abbr=on}}, {{convert|1|mi|km}}.",
+            "Pop 12,345, 3 to 5 km, 1 mile.",
+            [],
+        ),
+        (
+            "{{lang|fr|''[[a|bonjour]]''}} {{as of|2010|5}} {{nowrap|a {{small|b}}}} {{circa|1800}}",
+            "bonjour As of May 2010 a b c. 1800",
+            [],
+        ),
+        (
+            "Born {{birth date|1990|1|2}} or {{start date|2010|5|3|df=y}}.",
+            "Born January 2, 1990 or 3 May 2010.",
+            [],
+        ),
+        (
+            "In {{flag|France}} 5{{ndash}}6 {{nihongo|T|東京|Tōkyō}}",
+            "In France 5–6 T (東京, Tōkyō)",
+            [],
+        ),
+    ],
+)
+def test_templates_and_holes(wikitext, text, holes):
+    rendered = render(wikitext)
+    assert (rendered.text, list(rendered.holes)) == (text, holes)
+
+
+def test_templates_of_the_page_in_order():
+    rendered = render(
+        "{{infobox a\n| k = [[x|y]] {{b|1}}\n| 2\n| z=\n}}\n* {{Template:C}} {{cite web|x}}"
+    )
+    assert [t.name for t in rendered.templates] == ["Infobox a", "B", "C", "Cite web"]
+    assert rendered.templates[0].arguments == ("k=y 1", "1=2")
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("''a'' '''b''' '''''c'''''", "a b c"),
+        ("''foo'''", "foo'"),
+        ("'''foo''", "'foo"),
+        ("''''foo'''''", "'foo"),
+        ("a''''''''b", "a'''b"),
+        ("l'''amour''", "l'amour"),
+        ("x l'''amour'' y'''z'''", "x l'amour yz"),
+        ("rock 'n' roll's", "rock 'n' roll's"),
+        ("''a\nb''", "a\nb"),
+    ],
+)
+def test_quotes(line, text):
+    assert strip_quotes(line) == text
+
+
+MARKUP = st.lists(
+    st.sampled_from(
+        [
+            "[[",
+            "]]",
+            "{{",
+            "}}",
+            "{{{",
+            "}}}",
+            "|",
+            "[",
+            "]",
+            "'''",
+            "''",
+            "{|",
+            "|}",
+            "|-",
+            "!",
+            "<ref>",
+            "</ref>",
+            "<nowiki>",
+            "</nowiki>",
+            "<!--",
+            "-->",
+            "<br>",
+            "http://x",
+            "[http://y",
+            "==",
+            "*",
+            ":",
+            "#",
+            ";",
+            "&amp;",
+            "&#91;",
+            "-{",
+            "}-",
+            "__TOC__",
+            "File:",
+            "Category:",
+            ":fr:",
+            "#",
+            "a",
+            "b",
+            "É",
+            "東",
+            "<div>",
+            "</div>",
+            "<math>",
+            "\ufdd0",
+            "\x00",
+            "'",
+            "=",
+            "<table>",
+            "</table>",
+            "{{convert|1|km}}",
+            "{{IPA|x}}",
+            "(",
+            ")",
+        ]
+        + ["\n", " ", "\n\n"]
+    ),
+    max_size=40,
+).map("".join)
+
+
+@settings(max_examples=600, deadline=None)
+@given(MARKUP)
+def test_any_markup_gives_sound_anchors(wikitext):
+    for site in (ENGLISH, CHINESE):
+        rendered = render(wikitext, site)
+        position = 0
+        for anchor in rendered.anchors:
+            assert position <= anchor.start < anchor.end <= len(rendered.text)
+            assert "\n" not in rendered.text[anchor.start : anchor.end]
+            assert rendered.text[anchor.start : anchor.end].strip()
+            assert anchor.target
+            position = anchor.end
+        assert all(0 <= hole <= len(rendered.text) for hole in rendered.holes)
+        assert not any("\ufdd0" <= c <= "\ufdef" for c in rendered.text)

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pretrain.mlm.masking import span_mask
+
+
+def moved(positions, length=20):
+    return np.flatnonzero(span_mask(np.isin(np.arange(length), positions)[None])[0]).tolist()
+
+
+def one_by_one(row):
+    """The rule as it is told, position by position."""
+    result, pending = list(row), None
+    for place, drawn in enumerate(row):
+        if not drawn:
+            continue
+        if pending is None:
+            pending = None if place and result[place - 1] else place
+        else:
+            if pending != place - 1:
+                result[pending], result[place - 1] = False, True
+            pending = None
+    return result
+
+
+@pytest.mark.parametrize(
+    ("drawn", "masked"),
+    [
+        ([5, 11], [10, 11]),
+        ([1, 5, 6], [4, 5, 6]),
+        ([1, 2, 7], [1, 2, 7]),
+        ([1, 3, 5, 7], [2, 3, 6, 7]),
+        ([3], [3]),
+        ([], []),
+        ([0, 19], [18, 19]),
+    ],
+)
+def test_examples(drawn, masked):
+    assert moved(drawn) == masked
+
+
+@given(
+    st.integers(1, 40).flatmap(
+        lambda n: st.lists(st.lists(st.booleans(), min_size=n, max_size=n), min_size=1, max_size=5)
+    )
+)
+def test_like_the_rule_one_by_one(rows):
+    mask = np.array(rows)
+    before = mask.copy()
+    assert span_mask(mask).tolist() == [one_by_one(row) for row in rows]
+    assert (mask == before).all()
+
+
+@pytest.mark.parametrize(("rate", "most"), [(0.15, 0.01), (0.2, 0.01)])
+def test_ten_thousand_rows_keep_their_number_and_few_stay_single(rate, most):
+    drawn = np.random.default_rng(0).random((10_000, 510)) < rate
+    masked = span_mask(drawn)
+    assert (masked.sum(1) == drawn.sum(1)).all()
+    padded = np.pad(masked, ((0, 0), (1, 1)))
+    single = masked & ~padded[:, :-2] & ~padded[:, 2:]
+    assert single.sum() < most * masked.sum()
+
+
+def test_empty():
+    assert span_mask(np.zeros((0, 5), bool)).shape == (0, 5)
+    assert span_mask(np.zeros((3, 0), bool)).shape == (3, 0)
