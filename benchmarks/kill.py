@@ -1,4 +1,4 @@
-"""Kills runs at random moments and lets the same command go on: what is done again, same bytes?
+"""Kills runs at random moments, runs the same command again, and compares parts and bytes.
 
 python -m benchmarks.kill --dump SLICE.xml.bz2 [--copies 2] [--kills 20] [--seed 0]
 """
@@ -36,6 +36,14 @@ def finished(output: Path) -> dict[str, int]:
     return done
 
 
+def same_bytes(folder: Path, other: Path) -> bool:
+    """Whether two folders have the same files with the same contents."""
+    files, others = tree(folder), tree(other)
+    return files.keys() == others.keys() and all(
+        filecmp.cmp(path, others[name], shallow=False) for name, path in files.items()
+    )
+
+
 def start(command: Sequence[str]) -> subprocess.Popen[bytes]:
     """A run in a process group of its own."""
     return subprocess.Popen(
@@ -44,7 +52,7 @@ def start(command: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints a row for each kill; returns 1 when a part was done twice or a byte differs."""
+    """Prints a row for each kill; returns 1 if a part was made twice or a byte differs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--dump", type=Path, required=True, help="a slice, .xml.bz2")
     parser.add_argument("--copies", type=int, default=2)
@@ -84,10 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 raise RuntimeError("the run after the kill failed")
             after = finished(output)
             again = sum(after.get(part) != made for part, made in before.items())
-            same = tree(output).keys() == tree(undisturbed).keys() and all(
-                filecmp.cmp(path, tree(undisturbed)[name], shallow=False)
-                for name, path in tree(output).items()
-            )
+            same = same_bytes(output, undisturbed)
             rows.append(
                 {
                     "after_s": after_s,

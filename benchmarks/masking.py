@@ -1,4 +1,4 @@
-"""What masking a batch costs beside a step of masked language modelling on it.
+"""Time for masking a batch, compared with a step of masked language modelling on it.
 
 python -m benchmarks.masking                       BERT-base's size, random weights, 8 x 512
 """
@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
-from pretrain.dapt import MASKINGS
 from pretrain.mlm.blocks import Block
 from pretrain.mlm.masking import Masker, span_mask
-from pretrain.mlm.run import hidden_only
+from pretrain.mlm.model import hidden_only
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY = 28_996
@@ -24,7 +23,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def seconds(work: Callable[[], object], times: int) -> float:
-    """Mean time of some turns, after one that warms up."""
+    """Mean time of some calls, after a first one as warm-up."""
     work()
     start = time.perf_counter()
     for _ in range(times):
@@ -35,7 +34,7 @@ def seconds(work: Callable[[], object], times: int) -> float:
 
 
 def steps(options: argparse.Namespace, batch: dict[str, torch.Tensor]) -> dict[str, float]:
-    """A step forward and backward, with a head that scores all positions, and the hidden ones."""
+    """Times of a training step whose head scores all positions, or the masked ones only."""
     config = BertConfig(
         vocab_size=VOCABULARY,
         num_hidden_layers=options.layers,
@@ -56,12 +55,12 @@ def steps(options: argparse.Namespace, batch: dict[str, torch.Tensor]) -> dict[s
 
     return {
         "all positions": seconds(whole, options.repeat),
-        "hidden positions": seconds(part, options.repeat),
+        "masked positions": seconds(part, options.repeat),
     }
 
 
 def main() -> None:
-    """Prints both."""
+    """Prints the times."""
     parser = argparse.ArgumentParser(description=__doc__)
     for name, value in (
         ("layers", 12),
@@ -77,7 +76,7 @@ def main() -> None:
     draw = np.random.default_rng(0)
     shape = options.batch, options.length
     blocks = [Block((0, row), ids) for row, ids in enumerate(draw.integers(5, VOCABULARY, shape))]
-    maskers = {name: Masker(tokenizer, name, 0.15, 0) for name in MASKINGS}
+    maskers = {name: Masker(tokenizer, name, 0.15, 0) for name in ("token", "span")}
     drawn = draw.random(shape) < 0.15
     times = {
         name: seconds(lambda masker=masker: masker(blocks), 10 * options.repeat)
@@ -88,7 +87,7 @@ def main() -> None:
     for name, taken in found.items():
         print(f"step, head on {name:18} {1e3 * taken:9.2f} ms on {DEVICE}")
     for name, taken in times.items():
-        share = taken / found["hidden positions"]
+        share = taken / found["masked positions"]
         print(f"masking, {name:23} {1e3 * taken:9.2f} ms, {share:.3%} of the step")
 
 

@@ -1,9 +1,9 @@
-"""How fast the tagger trains, how much of the device that is, and whether the loader keeps up.
+"""Speed of the training, the utilisation of the device, and the speed of the loader.
 
     python -m benchmarks.pretrain --corpus CORPUS [--base-model DIR] [--workers 1] [--steps 8]
 
-The model has random weights: BERT-base on a GPU, a small one on CPU, fed with full pieces of 128
-sub-words, 960 a step. The loader makes the batches of CORPUS, with the tokenizer of --base-model or
+The model has random weights: BERT-base on a GPU, a small one on CPU. A step has 960 full pieces of
+128 sub-words. The loader makes the batches of CORPUS, with the tokenizer of --base-model, or with
 one made from the corpus.
 """
 
@@ -24,13 +24,13 @@ from torch.utils.data import DataLoader
 from transformers import BertConfig, BertForTokenClassification, PrinterCallback
 
 from nerbert.corpus import Corpus
-from pretrain import models as tagging
-from pretrain import session as arguments
 from pretrain import tiny
+from pretrain.models import load_tokenizer
+from pretrain.session import spread, training_arguments
 from pretrain.settings import TINY, PretrainSettings
-from pretrain.tagging import features as data
-from pretrain.tagging.pieces import measured
-from pretrain.trainer import LengthBatches
+from pretrain.tagging.features import Collator, Feature, PieceFeatures, load_split
+from pretrain.tagging.pieces import count_subwords
+from pretrain.trainer import LengthBatches, TaggingTrainer
 
 SUBWORDS, BATCH, TAGS = 128, 960, 631
 SMALL = {
@@ -42,7 +42,7 @@ SMALL = {
 ON_GPU = torch.cuda.is_available()
 
 
-class RandomPieces(data.PieceFeatures):
+class RandomPieces(PieceFeatures):
     """Full pieces of random sub-words and tags."""
 
     def __init__(self, pieces: int, vocabulary: int) -> None:
@@ -56,12 +56,12 @@ class RandomPieces(data.PieceFeatures):
     def __len__(self) -> int:
         return self._pieces_made
 
-    def __getitems__(self, indices: Sequence[int]) -> list[data.Feature]:
+    def __getitems__(self, indices: Sequence[int]) -> list[Feature]:
         draw = np.random.default_rng(indices[0])
         ids = draw.integers(1000, self._vocabulary, (len(indices), SUBWORDS))
         tags = draw.integers(0, TAGS, ids.shape)
         names = np.zeros(SUBWORDS, bool)
-        return [data.Feature(*row, names) for row in zip(indices, ids, tags, strict=True)]
+        return [Feature(*row, names) for row in zip(indices, ids, tags, strict=True)]
 
 
 def train(steps: int, micro_batch: int, flags: Sequence[str]) -> dict[str, float]:
@@ -77,14 +77,14 @@ def train(steps: int, micro_batch: int, flags: Sequence[str]) -> dict[str, float
             "per_device_train_batch_size": micro_batch,
         }
         settings = PretrainSettings(corpus="", output=folder, batch_size=BATCH, training=training)
-        args, _ = arguments.training_arguments(settings, flags)
+        args, _ = training_arguments(settings, flags)
         pieces = RandomPieces(BATCH * steps, config.vocab_size)
-        arguments.spread(args, BATCH, len(pieces))
-        trainer = tagging.TaggingTrainer(
+        spread(args, BATCH, len(pieces))
+        trainer = TaggingTrainer(
             model=BertForTokenClassification(config),
             args=args,
             batch_size=BATCH,
-            data_collator=data.Collator(0),
+            data_collator=Collator(0),
             train_dataset=pieces,
         )
         trainer.remove_callback(PrinterCallback)
@@ -100,22 +100,22 @@ def load(corpus_folder: str, base_model: str, workers: int, passes: int) -> dict
     """Rates and padding of the loader over a corpus."""
     corpus = Corpus.open(corpus_folder)
     with tempfile.TemporaryDirectory() as folder:
-        rows = data.load(corpus, "train", cache_dir=folder)
+        rows = load_split(corpus, "train", cache_dir=folder)
         if base_model == TINY:
             base_model = f"{folder}/tiny"
             tiny.build(rows, Path(base_model))
-        tokenizer = tagging.load_tokenizer(base_model)
+        tokenizer = load_tokenizer(base_model)
         start = time.perf_counter()
-        pieces = measured(rows, tokenizer, SUBWORDS, len(corpus.labels.tags), corpus_folder)
+        pieces = count_subwords(rows, tokenizer, SUBWORDS, len(corpus.labels.tags), corpus_folder)
         rates = {"measured_per_s": len(rows) / (time.perf_counter() - start)}
-        features = data.PieceFeatures(rows, pieces, tokenizer, np.arange(len(corpus.labels.tags)))
+        features = PieceFeatures(rows, pieces, tokenizer, np.arange(len(corpus.labels.tags)))
         return {**rates, **_load(features, workers, passes)}
 
 
-def _load(features: data.PieceFeatures, workers: int, passes: int) -> dict[str, float]:
+def _load(features: PieceFeatures, workers: int, passes: int) -> dict[str, float]:
     batches = LengthBatches(features.lengths, 96 if len(features) < 50 * BATCH else BATCH)
     loader = DataLoader(
-        features, batch_sampler=batches, collate_fn=data.Collator(0), num_workers=workers
+        features, batch_sampler=batches, collate_fn=Collator(0), num_workers=workers
     )
     seen = subwords = padded = 0
     start = time.perf_counter()
@@ -154,7 +154,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         f"model    {name} on {device}, {BATCH} x {SUBWORDS} a step: "
         f"{model['subwords_per_s']:,.0f} sub-words/s{utilisation}"
     )
-    print(f"measure  {loader['measured_per_s']:,.0f} sentences/s, once, one process")
+    print(f"measure  {loader['measured_per_s']:,.0f} sentences/s, first time only, one process")
     print(
         f"loader   {options.workers} worker(s): {loader['pieces_per_s']:,.0f} pieces/s, "
         f"{loader['subwords_per_s']:,.0f} sub-words/s, padding {loader['padding']:.1%}; "

@@ -1,4 +1,4 @@
-"""The corpus stage on generated documents: sentences a second, and what a full Wikipedia takes.
+"""Speed of the corpus stage on generated documents, and its time for a full Wikipedia.
 
 python -m benchmarks.select [--sentences 2000000] [--json FILE]
 """
@@ -17,18 +17,21 @@ import pyarrow as pa
 
 from benchmarks.resolve import generated_facts
 from nerbert import parts
+from nerbert.text.overlap import SentenceIndex
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
 from ontology.entity_table import EntityTable
-from pipeline.labels import examples as corpus
 from pipeline.labels import filters
+from pipeline.labels.counts import Selection
+from pipeline.labels.examples import DOCUMENT_COLUMNS, Selector
 from pipeline.labels.mentions import COLUMNS, Labelling, sentences_of
-from pipeline.settings import SelectSettings
+from pipeline.settings import CorpusSettings
 from pipeline.stages.documents import SCHEMA, to_batch
 from pipeline.wikitext.render import Anchor
 
 ENGLISH_SENTENCES = 300e6
 """Sentences of English Wikipedia: 100 GB of XML at the rate of the English slice (3,000 a MB)."""
+BEFORE_TOKENS, ALL = "select, before tokens", "select, all"
 _TITLES = 400_000
 _PER_PAGE, _PER_PART = 100, 500
 _SENTENCE = (
@@ -76,53 +79,65 @@ def generated_documents(sentences: int) -> Iterator[pa.RecordBatch]:
         yield to_batch(rows)
 
 
+def _spent(paths: Sequence[str]) -> tuple[dict[str, float], int]:
+    """CPU seconds of each pass over the parts, and the number of examples."""
+    tree = ClassTree.shipped()
+    table = EntityTable.build(*generated_facts(_TITLES), tree)
+    labelling = Labelling.of(table, CategorySet.load("specific"), tree)
+    selector = Selector(table, labelling, labelling.names[:2], CorpusSettings(), SentenceIndex([]))
+    selection, again = Selection(), Selection()
+    linked = np.zeros(len(table.classes), np.int64)
+    examples = 0
+
+    def count(batch: pa.RecordBatch) -> None:
+        nonlocal linked
+        found = sentences_of(batch, table).entities
+        linked += np.bincount(found[found >= 0], minlength=len(linked))
+
+    def frequent(batch: pa.RecordBatch) -> None:
+        sentences = sentences_of(batch, table)
+        labels = labelling.label(sentences.entities)
+        kept = filters.with_category(sentences, labels)
+        filters.mention_counts(sentences, labels, kept, len(labelling.names))
+
+    def keep(batch: pa.RecordBatch) -> None:
+        sentences = sentences_of(batch, table)
+        selector.keep(batch, sentences, labelling.label(sentences.entities), again)
+
+    def select(batch: pa.RecordBatch) -> None:
+        nonlocal examples
+        examples += sum(len(rows) for rows in selector.select(batch, selection).values())
+
+    spent: dict[str, float] = {}
+    for name, columns, work in (
+        ("count", COLUMNS, count),
+        ("frequent", COLUMNS, frequent),
+        (BEFORE_TOKENS, DOCUMENT_COLUMNS, keep),
+        (ALL, DOCUMENT_COLUMNS, select),
+    ):
+        start = time.process_time()
+        for path in paths:
+            for batch in parts.read_batches(path, columns, rows=1024):
+                work(batch)
+        spent[name] = time.process_time() - start
+    return spent, examples
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Prints the rates."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sentences", type=int, default=2_000_000)
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     options = parser.parse_args(argv)
-    tree = ClassTree.shipped()
-    table = EntityTable.build(*generated_facts(_TITLES), tree)
-    labelling = Labelling.of(table, CategorySet.load("specific"), tree)
-    spent = {"count": 0.0, "frequent": 0.0, "select, before tokens": 0.0, "select, all": 0.0}
-    settings = SelectSettings()
-    selector = corpus.Selector(
-        table, labelling, labelling.names[:2], settings, filters.Contamination([])
-    )
-    selection, again = corpus.Selection(), corpus.Selection()
-    examples = 0
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for number, batch in enumerate(generated_documents(options.sentences)):
             paths.append(f"{folder}/part-{number:05d}.parquet")
             with parts.writer(paths[-1], SCHEMA) as writer:
                 writer.write_batch(batch)
-        for path in paths:
-            start = time.process_time()
-            linked = np.zeros(len(table.classes), np.int64)
-            for batch in parts.read_batches(path, COLUMNS):
-                found = sentences_of(batch, table).entities
-                linked += np.bincount(found[found >= 0], minlength=len(linked))
-            spent["count"] += time.process_time() - start
-            start = time.process_time()
-            for batch in parts.read_batches(path, COLUMNS):
-                sentences = sentences_of(batch, table)
-                labels = labelling.label(sentences.entities)
-                kept = filters.with_category(sentences, labels)
-                filters.mention_counts(sentences, labels, kept, len(labelling.names))
-            spent["frequent"] += time.process_time() - start
-            start = time.process_time()
-            for batch in parts.read_batches(path, corpus.DOCUMENT_COLUMNS, rows=1024):
-                sentences = sentences_of(batch, table)
-                selector.keep(batch, sentences, labelling.label(sentences.entities), again)
-            spent["select, before tokens"] += time.process_time() - start
-            start = time.process_time()
-            for batch in parts.read_batches(path, corpus.DOCUMENT_COLUMNS, rows=1024):
-                examples += sum(len(rows) for rows in selector.select(batch, selection).values())
-            spent["select, all"] += time.process_time() - start
-    before_s = spent["count"] + spent["frequent"] + spent["select, before tokens"]
-    all_s = spent["count"] + spent["frequent"] + spent["select, all"]
+        spent, examples = _spent(paths)
+    both = spent["count"] + spent["frequent"]
+    before_s, all_s = both + spent[BEFORE_TOKENS], both + spent[ALL]
     for name, seconds in spent.items():
         print(f"{name:24}{seconds:8.1f} CPU s{options.sentences / seconds:14,.0f} sentences/s")
     rate = options.sentences / before_s

@@ -19,6 +19,7 @@ RECIPES = Recipes("finetune", "nerbert")
 """Recipes of fine-tuning."""
 
 _FIT = "fine-tuning"
+_READING = "reading data sets"
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -102,9 +103,10 @@ class DataOptions:
         "new names of entity types: none, unified (LOC, location ... -> location), or a TOML file "
         "(default: none for one set, unified for several)",
         metavar="MAP",
+        group=_READING,
     )
-    lowercase: bool = option(False, "convert train and test words to lower case")
-    data_root: Text | None = option(None, DATA_ROOT, metavar="DIR")
+    lowercase: bool = option(False, "convert train and test words to lower case", group=_READING)
+    data_root: Text | None = option(None, DATA_ROOT, metavar="DIR", group=_READING)
 
 
 SHOTS = "train sentences, drawn at random: numbers, 25%, all"

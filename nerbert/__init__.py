@@ -46,7 +46,7 @@ def check_packages(module: str) -> None:
         ImportError: a package of the same name is found first.
     """
     home = Path(__file__).resolve().parent.parent
-    for name in _NEEDED[module.partition(".")[0]]:
+    for name in _NEEDED.get(module.partition(".")[0], ()):
         spec = find_spec(name)
         found = [
             Path(place).resolve() for place in (spec and spec.submodule_search_locations) or []

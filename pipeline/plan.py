@@ -138,9 +138,6 @@ def _folders(
             **settings.facts(DECIDE_DOCUMENTS),
         },
     )
-    mapping: Any = "shipped" if settings.infobox else "none"
-    if settings.infobox_mapping:
-        mapping = files.identity(settings.infobox_mapping)
     entities = folder(
         "entities",
         "resolve",
@@ -149,7 +146,7 @@ def _folders(
             "types": [files.identity(path) for path in settings.types],
             "types_files": [files.name(path) for path in settings.types],
             "ontology": files.identity(settings.ontology) if settings.ontology else "shipped",
-            "infobox_mapping": mapping,
+            "infobox_mapping": _mapping_identity(settings),
         },
     )
     table = settings.categories
@@ -167,6 +164,12 @@ def _folders(
         "corpus", "corpus", {"from": examples.fingerprint, **settings.facts(DECIDE_BALANCE)}
     )
     return documents, entities, examples, corpus
+
+
+def _mapping_identity(settings: CorpusSettings) -> Any:
+    if settings.infobox_mapping:
+        return files.identity(settings.infobox_mapping)
+    return "shipped" if settings.infobox else "none"
 
 
 def _check_output(output: str, documents: Folder) -> None:

@@ -1,17 +1,13 @@
-"""The README says what the program does."""
+"""README and docs say what the program does."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from finetune import demo, evaluate, matrix, overlap, predict, tsne
-from finetune.crossner import grid as crossner
-from finetune.dualner import command as dual
+from nerbert.cli import COMMANDS
 from ontology.entity_table import EntityTable
-from pipeline import flags
-from pipeline.stages.beam import unknown_beam_flags
-from pretrain import dapt, launch
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -19,10 +15,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_quick_start_output_is_real(demo):
     _, out, err = demo
-    shown = [
-        line.strip()
-        for line in README.split("In a minute")[1].split("The corpus is a folder")[0].splitlines()
-    ]
+    section = README.split("In a minute")[1].split("`python run_pipeline.py` is the same")[0]
+    shown = [line.strip() for line in section.splitlines()]
     for line in out.splitlines():
         assert line.strip() in shown
     assert err.splitlines()[0] in shown
@@ -36,42 +30,58 @@ def test_tagged_sentence_is_of_the_demo(demo):
     assert tokens in [row["tokens"] for row in examples(demo[0] / "corpus", "train")]
 
 
-DOCUMENTS = (
-    "README.md",
-    *(
-        f"docs/{name}.md"
-        for name in ("data-format", "running", "pretraining", "finetuning", "domains", "dualner")
-    ),
-)
-PARSERS = [
-    flags.parser(""),
-    flags.parser("", flags.DOMAIN),
-    *(
-        module.parser()
-        for module in (launch, dapt, crossner, demo, dual, evaluate, matrix, overlap, predict, tsne)
-    ),
-]
+def test_first_minute_of_python(demo):
+    """The README's lines, on the corpus of the demo."""
+    from nerbert import load_corpus
+
+    corpus = load_corpus(demo[0])
+    table = corpus.table("train")
+    assert {"tokens", "ner_tags", "page_id", "revision_id"} <= set(table.column_names)
+    sentence = next(corpus.sentences("train"))
+    assert len(sentence.tokens) == len(sentence.tags)
+
+
+DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+PARSERS = {name: import_module(module).COMMAND.parser() for name, (module, _) in COMMANDS.items()}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_flags_and_files_that_are_named_exist(document):
     transformers = pytest.importorskip("transformers")
+    from pipeline.stages.beam import unknown_flags
+
     text = (ROOT / document).read_text(encoding="utf-8")
-    known = "".join(parser.format_help() for parser in PARSERS)
+    known = "".join(parser.format_help() for parser in PARSERS.values())
     others = {"--help", "--service_port", "--nproc-per-node"}
+    others |= set(re.findall(r"--[a-z-]+", "".join(benchmarks(text))))
     for flag in set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", text)) - others:
         arguments = ([flag], [flag, "1"], [flag, "NONE"])
-        is_beams = any(flag not in unknown_beam_flags(given) for given in arguments)
+        is_beams = any(flag not in unknown_flags(given) for given in arguments)
         is_trainers = hasattr(transformers.TrainingArguments, flag[2:].replace("-", "_"))
         assert flag in known or is_beams or is_trainers, flag
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / document).parent.joinpath(link).exists(), link
+    for path in re.findall(
+        r"`((?:pipeline|ontology|pretrain|finetune|nerbert|tests)/[\w./]+)`", text
+    ):
+        assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("parser", PARSERS)
-def test_every_flag_has_help(parser):
-    for action in parser._actions:
-        assert action.help, action.dest
+def benchmarks(text: str) -> list[str]:
+    return re.findall(r"python -m benchmarks\.[^\n`]*", text)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_commands_that_are_named_accept_their_flags(document):
+    """`nerbert NAME --flag ...` in a document: each flag is one of that command, or goes on."""
+    text = (ROOT / document).read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in text.splitlines():
+        for name, arguments in re.findall(r"nerbert ([a-z]+)((?: [^`|]*)?)", line):
+            if name not in COMMANDS or "nerbert" in arguments:
+                continue
+            help_text = PARSERS[name].format_help()
+            for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]+", arguments):
+                assert flag in help_text or name in ("corpus", "pretrain", "dapt"), (name, flag)
 
 
 def test_entity_table_example(demo):

@@ -154,6 +154,28 @@ class GridReport:
 
     def write(self, output: Path) -> None:
         """Writes `report.json`, `report.md` and the figures."""
+        (output / "report.md").write_text(self._markdown(), encoding="utf-8")
+        cells = [
+            {
+                "domain": cell.domain,
+                "pre-training": cell.encoder.name,
+                "fraction": cell.encoder.fraction,
+                **row,
+            }
+            for cell, row in self._pairs
+        ]
+        facts = {"notes": NOTES, "published": published(), "cells": cells}
+        files.write_json(str(output / "report.json"), facts)
+        for domain in self._domains:
+            for number, name, picture in (
+                (2, "corpus-size", self._sizes(domain)),
+                (3, "shots", self._few(domain)),
+            ):
+                if picture is not None:
+                    path = output / f"figure-{number}-{name}-{domain}.png"
+                    path.write_bytes(picture)
+
+    def _markdown(self) -> str:
         lines = [
             "# CrossNER",
             "",
@@ -175,31 +197,7 @@ class GridReport:
             *self.persons(),
             "",
         ]
-        (output / "report.md").write_text("\n".join(lines), encoding="utf-8")
-        files.write_json(
-            str(output / "report.json"),
-            {
-                "notes": NOTES,
-                "published": published(),
-                "cells": [
-                    {
-                        "domain": cell.domain,
-                        "pre-training": cell.encoder.name,
-                        "fraction": cell.encoder.fraction,
-                        **row,
-                    }
-                    for cell, row in self._pairs
-                ],
-            },
-        )
-        for domain in self._domains:
-            for number, name, picture in (
-                (2, "corpus-size", self._sizes(domain)),
-                (3, "shots", self._few(domain)),
-            ):
-                if picture is not None:
-                    path = output / f"figure-{number}-{name}-{domain}.png"
-                    path.write_bytes(picture)
+        return "\n".join(lines)
 
     def _sizes(self, domain: str) -> bytes | None:
         """Figure 2: F1 by share of the corpus; None if there are fewer than two shares."""

@@ -56,13 +56,12 @@ def run_stage(
     pieces = pieces_of(data, tokenizer, settings, second)
     args = _arguments(folder, settings, pieces, seed, second)
     last = last_whole(folder)
-    start = Best.load(last) if last else best or Best.of(model)
     set_seed(seed)
     trainer = DualTrainer(
         model,
         method,
         data,
-        start,
+        Best.load(last) if last else best or Best.of(model),
         settings,
         second,
         args=args,
@@ -73,12 +72,16 @@ def run_stage(
         data_collator=Collator(int(tokenizer.pad_token_id or 0)),
     )
     trainer.train(resume_from_checkpoint=str(last) if last else None)
-    history = [line for line in trainer.state.log_history if "eval_f1" in line]
+    history = _evaluations(trainer)
     if not history or history[-1]["step"] != trainer.state.global_step:
         trainer.evaluate()
-        history = [line for line in trainer.state.log_history if "eval_f1" in line]
+        history = _evaluations(trainer)
     model.load_state_dict(trainer.best.state)
     return trainer.best, history
+
+
+def _evaluations(trainer: DualTrainer) -> list[dict[str, Any]]:
+    return [line for line in trainer.state.log_history if "eval_f1" in line]
 
 
 def _arguments(

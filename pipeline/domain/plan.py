@@ -71,14 +71,7 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
         UserError: an input is missing or unreadable, or the output folder holds something else.
             Nothing has been changed.
     """
-    states = {}
-    for name in ("documents", "entities"):
-        states[name] = Folder(files.join(settings.documents, name), {}).found()
-        if not states[name].get("complete"):
-            raise UserError(
-                f"{settings.documents}: has no finished {name}/; make them with nerbert corpus "
-                f"--dump ... --output {settings.documents} --stage resolve"
-            )
+    documents, entities = (_made_from(settings, name) for name in ("documents", "entities"))
     tree, domain = ClassTree.shipped(), settings.definition()
     domain.check(tree)
     for path in settings.exclude:
@@ -106,11 +99,20 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
         entities=files.join(settings.documents, "entities"),
         tree=tree,
         language=manifest["inputs"][0]["language"],
-        categories=_folder(settings, "categories", {"from": states["documents"]["fingerprint"]}),
-        sentences=_folder(
-            settings, "sentences", {"from": states["entities"]["fingerprint"], **decided}
-        ),
+        categories=_folder(settings, "categories", {"from": documents}),
+        sentences=_folder(settings, "sentences", {"from": entities, **decided}),
     )
+
+
+def _made_from(settings: DomainSettings, name: str) -> str:
+    """The fingerprint of a finished folder that `nerbert corpus` made."""
+    state = Folder(files.join(settings.documents, name), {}).found()
+    if not state.get("complete"):
+        raise UserError(
+            f"{settings.documents}: has no finished {name}/; make them with nerbert corpus "
+            f"--dump ... --output {settings.documents} --stage resolve"
+        )
+    return str(state["fingerprint"])
 
 
 def _folder(settings: DomainSettings, name: str, made_from: dict[str, Any]) -> Folder:

@@ -201,6 +201,34 @@ def whole_copies(expected: Floats, keys: Sequence[str], seed: int) -> Ints:
     return copies
 
 
+def repeat(
+    batch: pa.RecordBatch, weights: Weights, n_categories: int, seed: int
+) -> tuple[pa.RecordBatch, CategoryCounts, Ints]:
+    """Repeats the examples of a batch.
+
+    Args:
+        batch: examples.
+        weights: expected copies of each example.
+        n_categories: number of categories.
+        seed: seed of the draws.
+
+    Returns:
+        The repeated examples; counts of categories, and numbers of copies, of the given ones.
+    """
+    counts = CategoryCounts.of_tags(batch.column("ner_tags"), n_categories)
+    ids = batch.column("id").to_pylist()
+    copies = whole_copies(weights.expected(counts), ids, seed)
+    indices = np.repeat(np.arange(len(batch)), copies)
+    number = np.arange(len(indices)) - np.repeat(np.cumsum(copies) - copies, copies)
+    repeated = batch.take(pa.array(indices))
+    stems = [ids[index].rpartition(":")[0] for index in indices]
+    columns = dict(zip(batch.schema.names, repeated.columns, strict=True))
+    columns["id"] = pa.array([f"{s}:{n}" for s, n in zip(stems, number, strict=True)], pa.string())
+    columns["copy"] = pa.array(number, pa.int32())
+    result = pa.RecordBatch.from_arrays(list(columns.values()), schema=batch.schema)
+    return result, counts, copies
+
+
 def exponent(before: Mapping[str, int], after: Mapping[str, int]) -> float | None:
     """Slope of log(after) over log(before), for categories in both; None for fewer than two."""
     pairs = [(n, after.get(name, 0)) for name, n in before.items() if n and after.get(name, 0)]

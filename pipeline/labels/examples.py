@@ -17,7 +17,7 @@ from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import tokenize
 from ontology.entity_table import EntityTable
 from pipeline.labels import filters
-from pipeline.labels.balance import CategoryCounts, Weights, whole_copies
+from pipeline.labels.balance import CategoryCounts
 from pipeline.labels.counts import Selection
 from pipeline.labels.mentions import COLUMNS as SENTENCE_COLUMNS
 from pipeline.labels.mentions import (
@@ -189,33 +189,18 @@ class Selector:
         selection: Selection,
     ) -> dict[str, Any] | None:
         """Makes the row of a sentence; None if it is dropped, for a reason that is counted."""
-        settings = self._settings
         start, end = int(sentences.starts[index]), int(sentences.ends[index])
         sentence = page.text[start:end]
-        n_mentions = anchors.stop - anchors.start
         number = int(sentences.numbers[index])
-        if sentence in page.seen:
-            selection.drop_one("repeated", n_mentions)
-            return None
-        page.seen.add(sentence)
-        if len(sentence) > LONGEST_WORD * settings.max_tokens:
-            selection.drop_one("too-long", n_mentions)
-            return None
-        anchor_spans = [
-            (int(a) - start, int(b) - start)
-            for a, b in zip(
-                sentences.anchor_starts[anchors], sentences.anchor_ends[anchors], strict=True
-            )
-        ]
-        spans = tokenize(sentence, [edge for span in anchor_spans for edge in span])
-        if not settings.min_tokens <= len(spans) <= settings.max_tokens:
-            short = len(spans) < settings.min_tokens
-            selection.drop_one("too-short" if short else "too-long", n_mentions)
-            return None
         example_id = f"{page_id}:{number}:0"
-        if (hit := next(self._excluded.hits(sentence), None)) is not None:
-            selection.drop_one("contaminated", n_mentions)
+        edges = (sentences.anchor_starts[anchors] - start, sentences.anchor_ends[anchors] - start)
+        anchor_spans = list(zip(*(edge.tolist() for edge in edges), strict=True))
+        reason, spans = self._tokenize(sentence, anchor_spans, page.seen)
+        if not reason and (hit := next(self._excluded.hits(sentence), None)) is not None:
+            reason = "contaminated"
             selection.contamination.append((example_id, *hit))
+        if reason:
+            selection.drop_one(reason, len(anchor_spans))
             return None
         tags = self._tags(spans, anchor_spans, labels[anchors])
         return {
@@ -231,6 +216,26 @@ class Selector:
             "end": end,
             "copy": 0,
         }
+
+    def _tokenize(
+        self, sentence: str, anchors: Sequence[tuple[int, int]], seen: set[str]
+    ) -> tuple[str, Sequence[tuple[int, int]]]:
+        """The reason why a sentence is dropped, "" if it is kept, and the spans of its tokens.
+
+        Args:
+            sentence: the sentence.
+            anchors: spans of its anchors, at whose edges tokens begin and end.
+            seen: earlier sentences of the page; this one is added.
+        """
+        if sentence in seen:
+            return "repeated", ()
+        seen.add(sentence)
+        if len(sentence) > LONGEST_WORD * self._settings.max_tokens:
+            return "too-long", ()
+        spans = tokenize(sentence, [edge for span in anchors for edge in span])
+        if len(spans) < self._settings.min_tokens:
+            return "too-short", spans
+        return "too-long" if len(spans) > self._settings.max_tokens else "", spans
 
     def _names(
         self, title: str, text: str, sentences: Sentences, document: int, labels: Ints
@@ -273,31 +278,3 @@ class Selector:
         selection.tokens[split] += sum(len(row["tokens"]) for row in rows)
         selection.mentions[split] += int(mentions.sum())
         return batch
-
-
-def repeat(
-    batch: pa.RecordBatch, weights: Weights, n_categories: int, seed: int
-) -> tuple[pa.RecordBatch, CategoryCounts, Ints]:
-    """Repeats the examples of a batch.
-
-    Args:
-        batch: examples.
-        weights: expected copies of each example.
-        n_categories: number of categories.
-        seed: seed of the draws.
-
-    Returns:
-        The repeated examples; counts of categories, and numbers of copies, of the given ones.
-    """
-    counts = CategoryCounts.of_tags(batch.column("ner_tags"), n_categories)
-    ids = batch.column("id").to_pylist()
-    copies = whole_copies(weights.expected(counts), ids, seed)
-    indices = np.repeat(np.arange(len(batch)), copies)
-    number = np.arange(len(indices)) - np.repeat(np.cumsum(copies) - copies, copies)
-    repeated = batch.take(pa.array(indices))
-    stems = [ids[index].rpartition(":")[0] for index in indices]
-    columns = dict(zip(batch.schema.names, repeated.columns, strict=True))
-    columns["id"] = pa.array([f"{s}:{n}" for s, n in zip(stems, number, strict=True)], pa.string())
-    columns["copy"] = pa.array(number, pa.int32())
-    result = pa.RecordBatch.from_arrays(list(columns.values()), schema=batch.schema)
-    return result, counts, copies

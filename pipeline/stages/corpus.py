@@ -24,7 +24,7 @@ from nerbert.text.tags import LabelSet
 from ontology.entity_table import SOURCES
 from pipeline.labels import balance, filters
 from pipeline.labels.counts import BalanceReport, Selection, SelectionReport, Statistics
-from pipeline.labels.examples import DOCUMENT_COLUMNS, Selector, repeat, schema
+from pipeline.labels.examples import DOCUMENT_COLUMNS, Selector, schema
 from pipeline.labels.mentions import (
     COLUMNS,
     Labelling,
@@ -175,7 +175,7 @@ class BalanceExamples(_CorpusPass):
         with parts.writer_if_rows(path, schema(LabelSet(tuple(known.kept)))) as write:
             for batch in parts.read_batches(_example_part(self._plan, source, split)):
                 seed = self._plan.settings.seed
-                repeated, held, copies = repeat(batch, weights, len(known.kept), seed)
+                repeated, held, copies = balance.repeat(batch, weights, len(known.kept), seed)
                 counted = held.mentions * copies[held.rows]
                 mentions += np.bincount(held.categories, counted, len(mentions)).astype(np.int64)
                 rows += len(repeated)

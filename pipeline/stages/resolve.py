@@ -118,25 +118,15 @@ def write_type_facts(path: str, part: str, tree: ClassTree, file: str = "") -> T
         tree: classes of the ontology.
         file: name of the file in the report, because `path` may be that of a copy.
     """
-    counts: Counter[str] = Counter()
+    n_lines = n_other = 0
     unknown: Counter[str] = Counter()
     renamed: Counter[str] = Counter()
-    titles: list[str] = []
-    classes: list[str] = []
+    statements: list[tuple[str, str]] = []
     with parts.writer(part, FACTS) as writer:
-
-        def flush() -> None:
-            keys = pa.array(title_keys(titles))
-            nothing = pa.array(np.zeros(len(titles), np.uint64))
-            names = pa.array(classes, pa.string())
-            writer.write_batch(pa.RecordBatch.from_arrays([keys, nothing, names], schema=FACTS))
-            titles.clear()
-            classes.clear()
-
         for statement in read_instance_types(path):
-            counts["lines"] += 1
+            n_lines += 1
             if statement is None:
-                counts["other_lines"] += 1
+                n_other += 1
                 continue
             title, name = statement
             known = tree.known_name(name)
@@ -144,19 +134,26 @@ def write_type_facts(path: str, part: str, tree: ClassTree, file: str = "") -> T
                 unknown[name] += 1
             elif known != name:
                 renamed[f"{name} -> {known}"] += 1
-            titles.append(title)
-            classes.append(known or name)
-            if len(titles) == 100_000:
-                flush()
-        flush()
+            statements.append((title, known or name))
+            if len(statements) == 100_000:
+                writer.write_batch(_type_facts(statements))
+                statements.clear()
+        writer.write_batch(_type_facts(statements))
     return TypesReport(
         files.name(part),
         file,
-        counts["lines"],
-        counts["other_lines"],
+        n_lines,
+        n_other,
         dict(sorted(unknown.items())),
         dict(sorted(renamed.items())),
     )
+
+
+def _type_facts(statements: Sequence[tuple[str, str]]) -> pa.RecordBatch:
+    keys = pa.array(title_keys([title for title, _ in statements]))
+    no_targets = pa.array(np.zeros(len(statements), np.uint64))
+    classes = pa.array([name for _, name in statements], pa.string())
+    return pa.RecordBatch.from_arrays([keys, no_targets, classes], schema=FACTS)
 
 
 def _read_facts(folder: str, names: Sequence[str]) -> tuple[Any, Any, list[str], Any]:

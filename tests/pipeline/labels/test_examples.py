@@ -11,9 +11,9 @@ from ontology.categories import ENTITY
 from ontology.classes import ClassTree
 from ontology.entity_table import EntityTable, PageFacts, TypeFacts
 from ontology.titles import title_keys
-from pipeline.labels.balance import Weights
+from pipeline.labels.balance import Weights, repeat
 from pipeline.labels.counts import Selection
-from pipeline.labels.examples import Selector, repeat
+from pipeline.labels.examples import Selector
 from pipeline.labels.mentions import (
     Labelling,
     distinct_entities,

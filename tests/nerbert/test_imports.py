@@ -1,0 +1,154 @@
+"""Which module imports which, compared with the tables in CONTRIBUTING."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGES = ("nerbert", "ontology", "pipeline", "pretrain", "finetune")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def modules() -> dict[str, Path]:
+    """Name -> file of every module of the packages."""
+    found = {}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            found[name.removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def statements(tree: ast.AST, inside: bool = False):
+    """The import statements that run, with whether they are inside a function."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node, inside
+        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from statements(node, inside or function)
+
+
+def imported(node) -> list[str]:
+    """Names of the modules that a statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    names = [f"{node.module}.{alias.name}" for alias in node.names]
+    return [name if name in MODULES else node.module for name in names]
+
+
+def imports_of(module: str) -> set[str]:
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    return {name for node, _ in statements(tree) for name in imported(node)}
+
+
+IMPORTS = {module: imports_of(module) for module in MODULES}
+
+
+def room(module: str) -> str:
+    return ".".join(MODULES[module].parent.relative_to(ROOT).parts)
+
+
+def table(heading: str) -> dict[str, set[str]]:
+    """A table of CONTRIBUTING: first column -> the names in code marks of the second one."""
+    rows = {}
+    for line in (
+        CONTRIBUTING.split(heading)[1].split("|---|---|\n")[1].split("\n\n")[0].splitlines()
+    ):
+        key, names = line.strip("| ").split(" | ")[:2]
+        rows[key.strip("`")] = set(re.findall(r"`([\w.]+)`", names))
+    return rows
+
+
+def test_rooms_import_what_the_table_says():
+    found = {room(module): set() for module in MODULES}
+    for module, names in IMPORTS.items():
+        others = {room(name) for name in names if name in MODULES} - {room(module)}
+        found[room(module)] |= others
+    assert found == table("### Imports of our rooms")
+
+
+def test_libraries_are_imported_where_the_table_says():
+    for library, rooms in table("### Imports of heavy libraries").items():
+        users = {
+            room(module)
+            for module, names in IMPORTS.items()
+            if any(name.partition(".")[0] == library for name in names)
+        }
+        assert users == rooms, library
+
+
+def test_no_cycles():
+    state: dict[str, str] = {}
+
+    def visit(module: str, path: list[str]) -> None:
+        state[module] = "open"
+        for name in sorted(IMPORTS[module] & MODULES.keys()):
+            assert state.get(name) != "open", f"cycle: {' -> '.join([*path, module, name])}"
+            if name not in state:
+                visit(name, [*path, module])
+        state[module] = "done"
+
+    for module in MODULES:
+        if module not in state:
+            visit(module, [])
+
+
+def test_a_command_is_imported_by_no_other_module():
+    from nerbert.cli import COMMANDS
+
+    doors = {module for module, _ in COMMANDS.values()}
+    doors |= {module for module in MODULES if module.endswith("__main__")}
+    for module, names in IMPORTS.items():
+        assert not names & doors, module
+
+
+def test_imports_inside_functions_state_their_reason():
+    for module, path in MODULES.items():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for node, inside in statements(ast.parse("\n".join(lines))):
+            if inside and "  # " not in lines[node.end_lineno - 1]:
+                above = node.lineno - 2
+                while lines[above].strip().startswith(("from ", "import ")) or not lines[above]:
+                    above -= 1
+                assert lines[above].strip().startswith("# "), f"{module}: {ast.unparse(node)}"
+
+
+def test_only_the_worker_unpickles():
+    users = {module for module, names in IMPORTS.items() if "pickle" in names}
+    assert users == {"pipeline.stages.worker"}
+
+
+BENCHMARKS = sorted(path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py"))
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_benchmarks_import_what_exists(name, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    importlib.import_module(f"benchmarks.{name}")
+
+
+HELP = """
+import contextlib, io, sys
+from nerbert.cli import COMMANDS, main
+for name in ("", *COMMANDS):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
+        main([name, "--help"] if name else ["--help"])
+    assert out.getvalue().startswith("usage: "), name
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def test_help_loads_no_heavy_library():
+    done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    heavy = set(table("### Imports of heavy libraries")) | {"numpy", "pandas", "pyarrow"}
+    assert not heavy & set(done.stdout.split())

@@ -1,0 +1,86 @@
+import io
+import logging
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nerbert import progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test moves."""
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_lines_without_a_terminal(clock, caplog, monkeypatch):
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    caplog.set_level(logging.INFO, "nerbert")
+    with progress.shown("extract", 4) as add:
+        for pages in (10, 20, 0):
+            clock[0] += 10
+            add(pages)
+    assert caplog.messages == [
+        "extract: 2 of 4 parts in 20 s, 2 pages/s, 20 s left",
+        "extract: 3 of 4 parts in 30 s, 1 pages/s, 10 s left",
+    ]
+
+
+def test_a_bar_on_a_terminal(monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress.shown("extract", 2) as add:
+        add(30)
+        add(0)
+    shown = screen.getvalue()
+    assert "extract" in shown
+    assert "2/2" in shown
+    assert "pages/s" in shown
+
+
+def test_polled_counts_until_the_end(caplog, monkeypatch):
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.setattr(progress, "_POLL_S", 0.01)
+    caplog.set_level(logging.INFO, "nerbert")
+    found = [0]
+    with progress.polled("corpus", 3, lambda: found[0]):
+        for number in (1, 3):
+            found[0] = number
+            time.sleep(0.05)
+    assert caplog.messages == ["corpus: 3 of 3 parts in 0 s"]
+
+
+NOTEBOOK = """
+from nerbert import build_corpus, load_corpus
+report = build_corpus(output={output!r}, workers=2)
+print(report)
+corpus = load_corpus({output!r})
+print(corpus.table("train").num_rows, len(corpus.labels.tags))
+"""
+
+
+def test_in_a_notebook(tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_code_cell(NOTEBOOK.format(output=str(tmp_path / "corpus")))]
+    client = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3")
+    client.execute(cwd=str(tmp_path))
+    texts = "".join(entry.get("text", "") for entry in notebook.cells[0].outputs)
+    assert "categories           13 and ENTITY" in texts
+    assert "304 29" in texts
+    assert Path(tmp_path, "corpus", "corpus", "labels.json").is_file()
+    # The bars of tqdm.auto: widgets if ipywidgets is installed, text otherwise.
+    shown = str(notebook.cells[0].outputs)
+    assert "extract" in shown
+    assert "1/1" in shown or "widget" in shown

@@ -1,0 +1,159 @@
+import dataclasses
+import logging
+
+import pytest
+from runs import DEMO
+
+from nerbert import files, parts
+from nerbert.errors import UserError
+from nerbert.parts import Folder
+from pipeline import plan as planning
+from pipeline import run as running
+from pipeline.plan import MANIFEST, find_dumps, make_plan
+from pipeline.settings import CorpusSettings
+
+
+def plan_of(tmp_path, **options):
+    options = {"dump": str(DEMO), "output": str(tmp_path / "out"), **options}
+    return make_plan(CorpusSettings(**options))
+
+
+def digests(tmp_path, **options):
+    plan = plan_of(tmp_path, **options)
+    folders = plan.documents, plan.entities, plan.examples, plan.corpus
+    return [folder.fingerprint for folder in folders]
+
+
+def test_a_plan_writes_nothing(tmp_path):
+    plan = plan_of(tmp_path)
+    assert not (tmp_path / "out").exists()
+    assert (plan.language, plan.sentence_model, len(plan.units)) == ("en", "dump", 1)
+    assert plan.parts == (str(tmp_path / "out" / "documents" / "part-00000.parquet"),)
+
+
+@pytest.mark.parametrize(
+    ("options", "first"),
+    [
+        ({"list_items": True}, 0),
+        ({"infobox": False}, 1),
+        ({"min_entities": 3}, 2),
+        ({"keep_untyped": True}, 2),
+        ({"categories": "coarse4"}, 2),
+        ({"validation_share": 0.2}, 2),
+        ({"drop_entity": "3:0.1"}, 2),
+        ({"alpha": 0.3}, 3),
+        ({"balance": "none"}, 3),
+        ({"workers": 3}, 4),
+        ({"max_set_aside": 0.5}, 4),
+        ({"stage": "extract"}, 4),
+    ],
+    ids=str,
+)
+def test_an_option_changes_its_stage_and_the_later_ones(tmp_path, options, first):
+    before, after = digests(tmp_path), digests(tmp_path, **options)
+    assert before[:first] == after[:first]
+    assert not set(before[first:]) & set(after[first:])
+
+
+def test_a_raised_version_makes_a_stage_and_the_later_ones_again(tmp_path, monkeypatch):
+    before = digests(tmp_path)
+    monkeypatch.setitem(planning.VERSIONS, "resolve", 99)
+    after = digests(tmp_path)
+    assert before[0] == after[0]
+    assert not set(before[1:]) & set(after[1:])
+
+
+def test_a_copy_under_another_name_is_the_same_input(tmp_path):
+    copy = tmp_path / "renamed.xml"
+    copy.write_bytes(DEMO.read_bytes())
+    assert digests(tmp_path) == digests(tmp_path, dump=str(copy))
+    copy.write_bytes(DEMO.read_bytes().replace(b"Einstein", b"Zweistein"))
+    assert digests(tmp_path)[0] != digests(tmp_path, dump=str(copy))[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dump": "no/such.xml"}, "--dump no/such.xml: no such file; give a path, a glob or a"),
+        ({"types": "no.nt"}, "--types no.nt: no such file; check the path"),
+        ({"ontology": "no.owl"}, "--ontology no.owl: no such file"),
+        ({"exclude": "no.txt"}, "--exclude no.txt: no such file"),
+        ({"categories": "no.tsv"}, "--categories: "),
+    ],
+)
+def test_wrong_inputs(tmp_path, options, message):
+    with pytest.raises(UserError) as error:
+        plan_of(tmp_path, **options)
+    assert str(error.value).startswith(message)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_another_dump_or_another_program_is_refused(tmp_path):
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "thesis.txt").write_text("mine")
+    with pytest.raises(UserError, match="not empty, and no run made it"):
+        plan_of(tmp_path)
+    (output / "thesis.txt").unlink()
+    other = tmp_path / "other.xml"
+    other.write_bytes(DEMO.read_bytes().replace(b"Einstein", b"Zweistein"))
+    plan_of(tmp_path, dump=str(other)).documents.prepare()
+    with pytest.raises(UserError, match=r"made from another dump \(other\.xml\)"):
+        plan_of(tmp_path)
+    assert (output / "documents" / "stage.json").is_file()
+
+
+def test_dumps_are_found_once_and_sorted_by_their_numbers(tmp_path):
+    for name in ("wiki10.xml", "wiki2.xml", "wiki1-index.txt.bz2", "wiki1.xml"):
+        (tmp_path / name).write_text("")
+    found = find_dumps([str(tmp_path), str(tmp_path / "wiki*.xml")])
+    assert [files.name(path) for path in found] == ["wiki1.xml", "wiki2.xml", "wiki10.xml"]
+
+
+def test_stages_run_once_and_only_when_something_changed(tmp_path, caplog):
+    caplog.set_level(logging.INFO, "nerbert")
+    settings = CorpusSettings(dump=str(DEMO), output=str(tmp_path / "out"), workers=1)
+
+    def told(**options):
+        caplog.clear()
+        report = running.run(dataclasses.replace(settings, **options))
+        ran = [line.split(":")[0] for line in caplog.messages if "done in" in line]
+        return ran, report
+
+    assert told(stage="extract") == (["extract"], None)
+    ran, first = told(min_entities=2)
+    assert ran == ["resolve", "corpus"]
+    ran, again = told(min_entities=2)
+    assert (ran, again) == ([], first)
+    assert told(min_entities=2, alpha=0.5)[0] == ["corpus"]
+    assert told(min_entities=2, infobox=False)[0] == ["resolve", "corpus"]
+    manifest = files.read_json(str(tmp_path / "out" / MANIFEST))
+    assert manifest["settings"]["balance"]["alpha"] == 0.7
+    complete = {name for name, state in manifest["stages"].items() if state["complete"]}
+    assert complete == {"documents", "entities", "corpus"}  # the last one stands for examples/ too
+
+
+def test_a_folder_is_emptied_only_if_it_was_made_from_something_else(tmp_path):
+    path = str(tmp_path / "f")
+    first = Folder.of(path, "extract", {"a": 1, "dump_files": ["x"]})
+    with parts.prepared(first):
+        files.write_json(files.join(path, "part.json"), 1)
+    renamed = Folder.of(path, "extract", {"a": 1, "dump_files": ["y"]})
+    renamed.prepare()
+    assert files.exists(files.join(path, "part.json"))
+    assert not renamed.is_complete()
+    renamed.finish(counts=3)
+    assert first.is_complete()
+    assert first.found()["counts"] == 3
+    Folder.of(path, "extract", {"a": 2}).prepare()
+    assert not files.exists(files.join(path, "part.json"))
+
+
+def test_dataflow_does_not_see_this_disk(tmp_path):
+    settings = CorpusSettings(dump=str(DEMO), output="gs://bucket/out")
+    with pytest.raises(UserError, match=f"--dump {DEMO}: Dataflow's workers do not see this disk"):
+        running.for_other_machines(settings, True)
+    relative = CorpusSettings(dump="a.xml", output="out", types=("t.nt",))
+    absolute = running.for_other_machines(relative, False)
+    assert absolute.dump == (files.absolute("a.xml"),)
+    assert absolute.types == (files.absolute("t.nt"),)
