@@ -6,16 +6,15 @@ import io
 from importlib.metadata import version
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def png(figure: Figure) -> bytes:
     """The bytes of a PNG file of the figure."""
     buffer = io.BytesIO()
-    FigureCanvasAgg(figure)
     # Without this matplotlib writes its version into the file.
     figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()

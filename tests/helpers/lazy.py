@@ -1,0 +1,20 @@
+"""Imports at first use: collecting the tests loads neither torch nor Beam."""
+
+from importlib import import_module
+from typing import Any
+
+
+class lazy:
+    """A module that is imported when one of its names is used."""
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(import_module(self._name), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(import_module(self._name), name)
