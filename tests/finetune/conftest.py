@@ -1,12 +1,14 @@
 import pytest
-import torch
 from corpora import simple_corpus
+from lazy import lazy
 from toy import QUICK, rows
 
-from finetune.tagger import Tagger
 from nerbert.corpus import Corpus
-from pretrain import tiny
-from pretrain.tagging import features as data
+
+data = lazy("pretrain.tagging.features")
+tagger = lazy("finetune.tagger")
+tiny = lazy("pretrain.tiny")
+torch = lazy("torch")
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +23,7 @@ def base(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def fitted(base):
-    return Tagger(base, QUICK).fit(rows(48), rows(12, 48))
+    return tagger.Tagger(base, QUICK).fit(rows(48), rows(12, 48))
 
 
 @pytest.fixture(scope="session")

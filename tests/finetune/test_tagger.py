@@ -6,7 +6,7 @@ import sys
 from typing import get_args
 
 import pytest
-import torch
+from lazy import lazy
 from runs import ROOT, run
 from toy import FLAGS, QUICK, rows, write_set
 
@@ -14,12 +14,14 @@ from finetune.data.registry import expand, registry
 from finetune.data.sets import DataSets, checksum, draw
 from finetune.data.views import same_name
 from finetune.evaluate import COMMAND
-from finetune.evaluation.execution import fit_in_regime, joined
 from finetune.settings import RECIPES, FitSettings, Regime
-from finetune.tagger import Entity, Tagger
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
-from pretrain import models as tagging
+
+execution = lazy("finetune.evaluation.execution")
+tagger_module = lazy("finetune.tagger")
+tagging = lazy("pretrain.models")
+torch = lazy("torch")
 
 
 def test_fit_predict_score(fitted):
@@ -43,7 +45,7 @@ def test_long_texts_are_not_cut(fitted):
 
 def test_save_and_load(fitted, tmp_path):
     fitted.save(str(tmp_path / "saved"))
-    again = Tagger.load(str(tmp_path / "saved"))
+    again = tagger_module.Tagger.load(str(tmp_path / "saved"))
     assert again.predict(["Emmy Noether lived in Rom"]) == fitted.predict(
         ["Emmy Noether lived in Rom"]
     )
@@ -52,7 +54,9 @@ def test_save_and_load(fitted, tmp_path):
 
 def test_same_numbers_twice(base):
     short = FitSettings(learning_rate=1e-3, epochs=2, batch_size=8)
-    histories = [Tagger(base, short).fit(rows(16), rows(8, 16)).history for _ in range(2)]
+    histories = [
+        tagger_module.Tagger(base, short).fit(rows(16), rows(8, 16)).history for _ in range(2)
+    ]
     losses = [[line["loss"] for line in history if "loss" in line] for history in histories]
     assert losses[0] == losses[1]
     assert len(losses[0]) == 2
@@ -93,9 +97,9 @@ def test_a_carried_head_knows_its_types_before_it_learns(saved):
     renamed = [
         Sentence(row.tokens, [tag.replace("person", "PER") for tag in row.tags]) for row in rows(12)
     ]
-    assert Tagger(saved, still).fit(renamed).score(renamed) == 1
+    assert tagger_module.Tagger(saved, still).fit(renamed).score(renamed) == 1
     fresh = FitSettings(learning_rate=1e-12, epochs=1)
-    assert Tagger(saved, fresh).fit(renamed).score(renamed) < 0.5
+    assert tagger_module.Tagger(saved, fresh).fit(renamed).score(renamed) < 0.5
 
 
 @pytest.mark.parametrize("regime", get_args(Regime))
@@ -103,7 +107,7 @@ def test_every_regime_learns_the_target(base, regime):
     source = [
         Sentence(row.tokens, [tag.replace("city", "place") for tag in row.tags]) for row in rows(40)
     ]
-    tagger = fit_in_regime(base, regime, rows(24), rows(12, 24), source, QUICK)
+    tagger = execution.fit_in_regime(base, regime, rows(24), rows(12, 24), source, QUICK)
     if regime == "zero-shot":  # it has not seen a city
         assert {tag for tags in tagger.tag([row.tokens for row in rows(4)]) for tag in tags} >= {
             "B-place",
@@ -115,24 +119,24 @@ def test_every_regime_learns_the_target(base, regime):
 
 def test_what_is_not_fitted_or_no_tagger(base, tmp_path):
     with pytest.raises(RuntimeError, match="call fit"):
-        Tagger(base).predict(["x"])
+        tagger_module.Tagger(base).predict(["x"])
     with pytest.raises(UserError, match="none"):
-        Tagger.load(str(tmp_path / "none"))
+        tagger_module.Tagger.load(str(tmp_path / "none"))
     with pytest.raises(
         UserError, match=r"not a file, a folder, or one of the sets .*crossner/politics"
     ):
-        Tagger(base).fit("crossner/politic")
+        tagger_module.Tagger(base).fit("crossner/politic")
 
 
 def test_entity_is_plain():
-    assert Entity(0, 1, "A", 0.5, "x").text == "x"
+    assert tagger_module.Entity(0, 1, "A", 0.5, "x").text == "x"
 
 
 def test_joined_repeats_the_target():
     source, target = rows(20), rows(3, 20)
-    assert joined(source, target) == [*source, *target * 7]
-    assert joined(source, target, 2) == [*source, *target * 2]
-    assert len(joined(rows(2), target)) == 5
+    assert execution.joined(source, target) == [*source, *target * 7]
+    assert execution.joined(source, target, 2) == [*source, *target * 2]
+    assert len(execution.joined(rows(2), target)) == 5
 
 
 def test_shots_are_nested():

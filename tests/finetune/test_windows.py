@@ -4,9 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
+from lazy import lazy
 
-from finetune.windows import WordTagger, windows
+torch = lazy("torch")
+windows_module = lazy("finetune.windows")
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ from finetune.windows import WordTagger, windows
     ids=["fits", "two", "three", "long-word", "no-room", "empty"],
 )
 def test_windows(subwords, limit, overlap, expected):
-    assert windows(subwords, limit, overlap) == expected
+    assert windows_module.windows(subwords, limit, overlap) == expected
 
 
 def test_windows_cover_every_word_and_fit():
@@ -30,7 +31,7 @@ def test_windows_cover_every_word_and_fit():
     for _ in range(2000):
         subwords = [draw.choice([0, 1, 1, 1, 2, 5, 12]) for _ in range(draw.randrange(1, 40))]
         limit, overlap = draw.randrange(4, 12), draw.randrange(4)
-        found = windows(subwords, limit, overlap)
+        found = windows_module.windows(subwords, limit, overlap)
         assert found[0][0] == 0
         assert found[-1][1] == len(subwords)
         for first, end in found:
@@ -88,7 +89,7 @@ class _Tokenizer:
 
 
 def test_a_word_is_taken_from_the_window_with_most_context():
-    tagger = WordTagger(_Model(), _Tokenizer(), max_subwords=42)
+    tagger = windows_module.WordTagger(_Model(), _Tokenizer(), max_subwords=42)
     words = ["x"] * 100
     (rows,) = tagger.logits([words])
     # Windows of 40 that share 32: inside, a word has at least 16 others on both sides.
@@ -97,7 +98,7 @@ def test_a_word_is_taken_from_the_window_with_most_context():
 
 
 def test_order_and_empty_texts_and_words_without_subwords():
-    tagger = WordTagger(_Model(), _Tokenizer(), max_subwords=42, batch_size=2)
+    tagger = windows_module.WordTagger(_Model(), _Tokenizer(), max_subwords=42, batch_size=2)
     texts = [["ab", ".", "c"], [], ["x"] * 50, ["d"]]
     found = tagger.logits(texts)
     assert [len(rows) for rows in found] == [3, 0, 50, 1]

@@ -11,6 +11,8 @@ class lazy:
         object.__setattr__(self, "_name", name)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith(("__", "_pytest", "pytest_", "_mock_")):  # pytest looks for these
+            raise AttributeError(name)
         return getattr(import_module(self._name), name)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -1,10 +1,12 @@
 """Two made-up languages that share names: only the first one has labels."""
 
 import numpy as np
-from datasets import Dataset
+from lazy import lazy
 
 from finetune.data.conll import Sentence, write
-from pretrain import tiny
+
+datasets = lazy("datasets")
+tiny = lazy("pretrain.tiny")
 
 SYLLABLES = ("ka", "lo", "mi", "nu", "pe", "ri", "so", "ta", "ve", "zu")
 TYPES = ("person", "city")
@@ -59,5 +61,5 @@ def write_world(folder, seed=0, train=300, text=300, names=15):
             rows = _sentences(draw, verbs, known, count)
             every += [row.tokens for row in rows]
             write(rows, str(folder / name / f"{split}.txt"))
-    tiny.build(Dataset.from_dict({"tokens": every}), folder / "base")
+    tiny.build(datasets.Dataset.from_dict({"tokens": every}), folder / "base")
     return folder / "first", folder / "second", folder / "base"

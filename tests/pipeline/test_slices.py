@@ -4,8 +4,7 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from nltk.tokenize.destructive import NLTKWordTokenizer
-from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+from lazy import lazy
 from runs import check_example, examples, run
 
 from nerbert.text.tokens import _aligned, word_spans
@@ -16,6 +15,9 @@ from pipeline.sentences.punkt import Splitter
 from pipeline.stages.documents import kept_as
 from pipeline.stages.extract import train_sentence_model
 from pipeline.wikitext.render import render
+
+destructive = lazy("nltk.tokenize.destructive")
+punkt = lazy("nltk.tokenize.punkt")
 
 SLICES = {
     "en-2016": ("enwiki-latest-*", None, 206),
@@ -73,17 +75,17 @@ def test_slice(shared, tmp_path, name):
 
 @pytest.mark.slow
 def test_every_sentence_and_word_of_every_slice_as_nltk(shared):
-    words = NLTKWordTokenizer()
+    words = destructive.NLTKWordTokenizer()
     sentences = 0
     for path in find_dumps([str(shared / "dumps")]):
         cut = units.cut([units.inspect(path)])
         model = train_sentence_model(cut, seed=0)
-        parameters = PunktParameters()
+        parameters = punkt.PunktParameters()
         parameters.abbrev_types = set(model.parameters.abbreviations)
         parameters.collocations = set(model.parameters.collocations)
         parameters.sent_starters = set(model.parameters.starters)
         parameters.ortho_context.update(model.parameters.contexts)
-        reference, splitter = PunktSentenceTokenizer(parameters), Splitter(model.parameters)
+        reference, splitter = punkt.PunktSentenceTokenizer(parameters), Splitter(model.parameters)
         for page in (page for unit in cut for page in units.read_unit(unit)):
             if not isinstance(page, Page) or kept_as(page) != "article":
                 continue

@@ -6,19 +6,21 @@ import shutil
 
 import numpy as np
 import pytest
-import torch
 from domain import write_sentences
+from lazy import lazy
 from toy import QUICK
-from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from finetune.tagger import Tagger
 from nerbert.levels import LEVELS
 from nerbert.text.columns import Sentence
 from pretrain import dapt
-from pretrain.mlm import blocks
-from pretrain.mlm.masking import Masker
-from pretrain.mlm.model import hidden_only
-from pretrain.tagging.features import IGNORED
+
+blocks = lazy("pretrain.mlm.blocks")
+features = lazy("pretrain.tagging.features")
+masking_module = lazy("pretrain.mlm.masking")
+model_module = lazy("pretrain.mlm.model")
+tagger = lazy("finetune.tagger")
+torch = lazy("torch")
+transformers = lazy("transformers")
 
 FLAGS = (
     "--recipe",
@@ -75,7 +77,7 @@ def results(output):
 
 
 def stream(corpus, adapted, rows, length=32):
-    tokenizer = AutoTokenizer.from_pretrained(adapted)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(adapted)
     ids = blocks.subwords(corpus, tokenizer, 1)
     return tokenizer, blocks.Blocks(ids, np.array(rows), tokenizer, length)
 
@@ -129,10 +131,10 @@ def test_levels_are_views_and_share_what_is_held_out(corpus, tmp_path):
 def test_what_is_hidden(corpus, adapted, tmp_path, masking):
     loaded = blocks.load(str(corpus), str(tmp_path))
     tokenizer, found = stream(loaded, adapted, list(range(120)) * 8)
-    masker = Masker(tokenizer, masking, 0.15, seed=3)
+    masker = masking_module.Masker(tokenizer, masking, 0.15, seed=3)
     batch = masker([found[index] for index in range(len(found))])
     ids, labels = batch["input_ids"].numpy(), batch["labels"].numpy()
-    hidden = labels != IGNORED
+    hidden = labels != features.IGNORED
     originals = np.where(hidden, labels, ids)
     plain = np.zeros_like(ids)
     for row in range(len(found)):
@@ -156,14 +158,14 @@ def test_perplexity_falls_and_the_checkpoint_is_an_encoder(adapted):
     found = results(adapted)
     assert found["perplexity"] < 0.8 * found["perplexity_before"]
     assert found["steps"] == 8
-    model = AutoModelForMaskedLM.from_pretrained(adapted)
-    tokenizer = AutoTokenizer.from_pretrained(adapted)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(adapted)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(adapted)
     assert model(**tokenizer("lada mova", return_tensors="pt")).logits.shape[-1] == len(tokenizer)
     card = (adapted / "README.md").read_text()
     assert f"Perplexity on {found['held_out']} sentences" in card
     assert "$" not in card
     sentence = Sentence(["lada"], ["B-x"])
-    assert Tagger(str(adapted), QUICK).fit([sentence] * 8).tag([["lada"]]) == [["B-x"]]
+    assert tagger.Tagger(str(adapted), QUICK).fit([sentence] * 8).tag([["lada"]]) == [["B-x"]]
 
 
 def test_token_masking_learns_too(adapt, tmp_path):
@@ -231,17 +233,19 @@ def test_bad_input_is_one_line(adapt, adapted, corpus, capsys, tmp_path):
 def test_first_loss_is_that_of_chance(adapted):
     """Before it learns, a model knows no more than that there are so many sub-words."""
     record = losses(adapted)
-    vocabulary = len(AutoTokenizer.from_pretrained(adapted))
+    vocabulary = len(transformers.AutoTokenizer.from_pretrained(adapted))
     assert record[1] == pytest.approx(math.log(vocabulary), rel=0.05)
 
 
 def test_a_head_that_sees_hidden_positions_alone_has_the_same_loss(corpus, adapted, tmp_path):
     tokenizer, found = stream(blocks.load(str(corpus), str(tmp_path)), adapted, range(40))
-    batch = Masker(tokenizer, "span", 0.3, seed=1)([found[index] for index in range(4)])
-    model = AutoModelForMaskedLM.from_pretrained(adapted).eval()
+    batch = masking_module.Masker(tokenizer, "span", 0.3, seed=1)(
+        [found[index] for index in range(4)]
+    )
+    model = transformers.AutoModelForMaskedLM.from_pretrained(adapted).eval()
     whole = model(**batch)
-    hidden = batch["labels"].ne(IGNORED)
-    with hidden_only(model, hidden) as alone:
+    hidden = batch["labels"].ne(features.IGNORED)
+    with model_module.hidden_only(model, hidden) as alone:
         assert alone
         part = model(**{**batch, "labels": batch["labels"][hidden]})
     assert torch.isclose(part.loss, whole.loss)
@@ -250,9 +254,11 @@ def test_a_head_that_sees_hidden_positions_alone_has_the_same_loss(corpus, adapt
 
 
 def test_a_few_words_have_something_to_guess(adapted):
-    tokenizer = AutoTokenizer.from_pretrained(adapted)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(adapted)
     ids = np.array(tokenizer("lada").input_ids)
     for number in range(20):
-        labels = Masker(tokenizer, "span", 0.01, seed=1)([blocks.Block((0, number), ids)])["labels"]
-        assert (labels != IGNORED).sum() == 1
-        assert labels[0, 0] == labels[0, -1] == IGNORED
+        labels = masking_module.Masker(tokenizer, "span", 0.01, seed=1)(
+            [blocks.Block((0, number), ids)]
+        )["labels"]
+        assert (labels != features.IGNORED).sum() == 1
+        assert labels[0, 0] == labels[0, -1] == features.IGNORED

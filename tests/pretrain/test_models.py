@@ -1,10 +1,12 @@
 import pytest
-import torch
-from transformers import BertConfig, BertForTokenClassification
+from lazy import lazy
 
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
-from pretrain.models import load_model, load_tokenizer
+
+models = lazy("pretrain.models")
+torch = lazy("torch")
+transformers = lazy("transformers")
 
 SMALL = {
     "vocab_size": 100,
@@ -17,14 +19,14 @@ SMALL = {
 
 
 def test_head_is_fresh_and_named(tmp_path):
-    model = BertForTokenClassification(BertConfig(**SMALL))
+    model = transformers.BertForTokenClassification(transformers.BertConfig(**SMALL))
     model.save_pretrained(tmp_path)
     labels = LabelSet(("ENTITY", "City"))
-    loaded = load_model(str(tmp_path), labels, 512)
+    loaded = models.load_model(str(tmp_path), labels, 512)
     assert loaded.config.id2label == dict(enumerate(labels.tags))
     assert loaded.classifier.weight.shape == (5, 64)
     with pytest.raises(UserError, match=r": accepts 512 sub-words; give --max-subwords 512"):
-        load_model(str(tmp_path), labels, 513)
+        models.load_model(str(tmp_path), labels, 513)
     ours, theirs = loaded.bert.state_dict(), model.bert.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
@@ -33,6 +35,6 @@ def test_head_is_fresh_and_named(tmp_path):
 def test_no_model_is_one_line(tmp_path, make):
     make(tmp_path / "model")
     with pytest.raises(UserError, match=r"model: .*; give a model of the hub") as e:
-        load_tokenizer(str(tmp_path / "model"))
+        models.load_tokenizer(str(tmp_path / "model"))
     assert "\n" not in str(e.value)
     assert e.value.about == str(tmp_path / "model")

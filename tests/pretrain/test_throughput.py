@@ -1,9 +1,10 @@
 import pytest
-import torch
-from torch.utils.flop_counter import FlopCounterMode
-from transformers import BertConfig, BertForTokenClassification
+from lazy import lazy
 
-from pretrain.logs import Throughput, TrainingFlops
+flop_counter = lazy("torch.utils.flop_counter")
+logs = lazy("pretrain.logs")
+torch = lazy("torch")
+transformers = lazy("transformers")
 
 SMALL = {
     "vocab_size": 100,
@@ -16,20 +17,22 @@ SMALL = {
 
 
 def test_flops_are_those_that_torch_counts():
-    model = BertForTokenClassification(BertConfig(**SMALL, attn_implementation="eager"))
+    model = transformers.BertForTokenClassification(
+        transformers.BertConfig(**SMALL, attn_implementation="eager")
+    )
     mask = torch.ones(3, 16, dtype=torch.long)
-    counter = FlopCounterMode(display=False)
+    counter = flop_counter.FlopCounterMode(display=False)
     with counter:
         model(input_ids=torch.ones_like(mask), attention_mask=mask).logits.sum().backward()
     # The first layer's input needs no gradient of its own; the embeddings take none of ours.
-    assert TrainingFlops(model).of(mask.sum(-1)) == pytest.approx(
+    assert logs.TrainingFlops(model).of(mask.sum(-1)) == pytest.approx(
         counter.get_total_flops(), rel=0.01
     )
 
 
 def test_only_real_subwords_count():
-    model = BertForTokenClassification(BertConfig(**SMALL))
-    meter = Throughput(model, torch.device("cpu"), devices=2)
+    model = transformers.BertForTokenClassification(transformers.BertConfig(**SMALL))
+    meter = logs.Throughput(model, torch.device("cpu"), devices=2)
     assert meter.log() == {}
     meter.add(torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0]]))
     rates = meter.log()

@@ -1,8 +1,9 @@
 from types import SimpleNamespace
 
-import torch
+from lazy import lazy
 
-from pretrain.trainer import token_loss
+torch = lazy("torch")
+trainer = lazy("pretrain.trainer")
 
 
 def test_loss_is_the_mean_over_labelled_subwords():
@@ -18,11 +19,11 @@ def test_loss_is_the_mean_over_labelled_subwords():
         ]
     )
     outputs = SimpleNamespace(logits=logits)
-    assert torch.isclose(token_loss(outputs, labels), expected.mean())
+    assert torch.isclose(trainer.token_loss(outputs, labels), expected.mean())
     # Halves of a step, each divided by the items of the whole.
     halves = [
-        token_loss(SimpleNamespace(logits=logits[i : i + 1]), labels[i : i + 1], 8)
+        trainer.token_loss(SimpleNamespace(logits=logits[i : i + 1]), labels[i : i + 1], 8)
         for i in range(2)
     ]
     assert torch.isclose(sum(halves), expected.mean())
-    assert token_loss(outputs, torch.full_like(labels, -100)) == 0
+    assert trainer.token_loss(outputs, torch.full_like(labels, -100)) == 0

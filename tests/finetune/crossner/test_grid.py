@@ -5,16 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from domain import write_sentences
+from lazy import lazy
 from toy import FLAGS, QUICK, rows, write_set
 
 from finetune.crossner import grid as grid_module
 from finetune.crossner.__main__ import COMMAND, main
 from finetune.crossner.cells import Encoder
 from finetune.crossner.report import person_share, published, published_f1, published_type
-from finetune.evaluation.execution import fit_in_regime
 from nerbert.errors import UserError
+
+execution = lazy("finetune.evaluation.execution")
+torch = lazy("torch")
 
 SMALL = """cache_dir = {cache}
 batch_size = 8
@@ -219,7 +221,7 @@ def test_head_and_optimiser_are_carried_from_source_to_target(base, monkeypatch)
     monkeypatch.setattr(module, "_trained", watched)
     chosen = replace(QUICK, carry_optimizer=True, source_epochs=2)
     target = rows(24, person="musicalartist")
-    tagger = fit_in_regime(
+    tagger = execution.fit_in_regime(
         base, "source-target", target, rows(12, 24, person="musicalartist"), rows(40), chosen
     )
     assert tagger.score(rows(12, 48, person="musicalartist")) > 0.9

@@ -1,10 +1,12 @@
-import datasets
 import pytest
 from corpora import simple_corpus
+from lazy import lazy
 
 from finetune.data.sets import DataSets
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
+
+datasets = lazy("datasets")
 
 NAMES = ["O", "B-LOC", "I-LOC"]
 

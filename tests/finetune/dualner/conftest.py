@@ -1,8 +1,10 @@
 import pytest
-import torch
-from tongues import write_world
+from lazy import lazy
 
 from finetune.dualner.__main__ import main
+
+tongues = lazy("tongues")
+torch = lazy("torch")
 
 RECIPE = """epochs = {epochs}
 batch_size = 16
@@ -19,7 +21,7 @@ regularisation = 0.5
 def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     torch.manual_seed(0)
-    write_world(folder)
+    tongues.write_world(folder)
     (folder / "recipe.toml").write_text(RECIPE.format(epochs=20, steps=40))
     (folder / "short.toml").write_text(RECIPE.format(epochs=1, steps=6))
     return folder

@@ -5,12 +5,14 @@ import shutil
 
 import numpy as np
 import pytest
-from transformers import AutoModelForTokenClassification
+from lazy import lazy
 
 from finetune.data import conll
-from finetune.dualner import training as dual_training
 from finetune.dualner.settings import METHODS
-from finetune.tagger import Tagger
+
+dual_training = lazy("finetune.dualner.training")
+tagger_module = lazy("finetune.tagger")
+transformers = lazy("transformers")
 
 
 def result(output, method, seed=555):
@@ -34,14 +36,16 @@ def test_it_works(world, teach, tmp_path):
     assert sorted(gains)[1] > 0
     assert np.mean(gains) > 0.1
     assert "| dual |" in out
-    tagger = Tagger.load(str(tmp_path / "out" / "seed-555" / "dual"))
+    tagger = tagger_module.Tagger.load(str(tmp_path / "out" / "seed-555" / "dual"))
     scores = result(tmp_path / "out", "dual")["test"]
     assert tagger.score(second) == pytest.approx(scores[second]["f1"])
     row = max(conll.read(str(world / "first" / "test.txt")), key=lambda row: len(row.tokens))
     (entity,) = tagger.predict([" ".join(row.tokens)])[0]
     assert [entity.type] == sorted({tag[2:] for tag in row.tags if tag != "O"})
     assert 0 < entity.score <= 1
-    plain = AutoModelForTokenClassification.from_pretrained(tmp_path / "out" / "seed-555" / "dual")
+    plain = transformers.AutoModelForTokenClassification.from_pretrained(
+        tmp_path / "out" / "seed-555" / "dual"
+    )
     assert plain.classifier.out_features == 5
 
 

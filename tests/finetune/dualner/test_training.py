@@ -1,12 +1,14 @@
-import torch
+from lazy import lazy
 
 from finetune.data.sets import DataSets
-from finetune.dualner import stages
-from finetune.dualner import training as dual_training
 from finetune.dualner.data import Names, read
-from finetune.dualner.runs import Experiment
 from finetune.dualner.settings import METHODS, DualSettings
-from pretrain.tagging.features import Collator
+
+dual_training = lazy("finetune.dualner.training")
+features = lazy("pretrain.tagging.features")
+runs = lazy("finetune.dualner.runs")
+stages = lazy("finetune.dualner.stages")
+torch = lazy("torch")
 
 
 def test_a_better_student_becomes_the_teacher(world, tmp_path, monkeypatch):
@@ -14,7 +16,7 @@ def test_a_better_student_becomes_the_teacher(world, tmp_path, monkeypatch):
     settings = DualSettings(base_model=str(world / "base"), batch_size=32, second_batch_size=32)
     names = Names(str(world / "first"), (str(world / "second"),))
     data = read(names, settings, DataSets())
-    experiment = Experiment(tmp_path, names, settings, DataSets())
+    experiment = runs.Experiment(tmp_path, names, settings, DataSets())
     model, tokenizer = experiment._fresh(data, 0, spans=True)
     pieces = stages.pieces_of(data, tokenizer, settings, second=True)
     args = stages._arguments(tmp_path / "x", settings, pieces, 0, second=True)
@@ -30,7 +32,7 @@ def test_a_better_student_becomes_the_teacher(world, tmp_path, monkeypatch):
         eval_dataset=pieces,
         batch_size=32,
         processing_class=tokenizer,
-        data_collator=Collator(0),
+        data_collator=features.Collator(0),
     )
     before = [row.clone() for row in trainer._pseudo]
     assert len(before) == len(pieces)

@@ -1,13 +1,15 @@
 import pytest
-import torch
+from lazy import lazy
 from toy import rows
 
 from finetune.evaluate import COMMAND
-from finetune.models import bilstm
-from finetune.tagger import Tagger
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
+
+bilstm = lazy("finetune.models.bilstm")
+tagger_module = lazy("finetune.tagger")
+torch = lazy("torch")
 
 LABELS = LabelSet(("city", "person"))
 
@@ -81,10 +83,12 @@ def test_tagger_learns_saves_and_loads(tmp_path):
     flags = "--model bilstm --data x --recipe bilstm-crf --epochs 12 --learning-rate 1e-2"
     _, settings = COMMAND.parse([*flags.split(), "--batch-size", "8"]).settings
     blank = Sentence([" "], ["O"])  # of which the tokenizer makes nothing
-    tagger = Tagger(bilstm.NAME, settings).fit([*rows(48), blank], [*rows(12, 48), blank])
+    tagger = tagger_module.Tagger(bilstm.NAME, settings).fit(
+        [*rows(48), blank], [*rows(12, 48), blank]
+    )
     assert tagger.tag([[" "], ["Ulm", " "], []])[0] == ["O"]
     assert tagger.score(rows(12, 60)) > 0.9
     tagger.save(str(tmp_path / "saved"))
-    again = Tagger.load(str(tmp_path / "saved"), settings)
+    again = tagger_module.Tagger.load(str(tmp_path / "saved"), settings)
     text = ["Ada Byron, unheard of, lived in Ulm.", ""]
     assert again.predict(text) == tagger.predict(text)

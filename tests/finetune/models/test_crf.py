@@ -3,9 +3,10 @@
 from itertools import pairwise, product
 
 import pytest
-import torch
+from lazy import lazy
 
-from finetune.models.crf import CRF
+crf_module = lazy("finetune.models.crf")
+torch = lazy("torch")
 
 TAGS, LENGTH = 3, 4
 
@@ -13,7 +14,7 @@ TAGS, LENGTH = 3, 4
 @pytest.fixture
 def crf():
     torch.manual_seed(0)
-    field = CRF(TAGS).double()
+    field = crf_module.CRF(TAGS).double()
     with torch.no_grad():
         for parameter in field.parameters():
             parameter.normal_()
@@ -75,7 +76,7 @@ def test_gradients(crf):
 
 
 def test_half_precision_is_finite():
-    field = CRF(5)
+    field = crf_module.CRF(5)
     emissions = torch.randn(2, 400, 5) * 50
     assert torch.isfinite(field(emissions, torch.zeros(2, 400, dtype=torch.long))).all()
 
@@ -92,4 +93,4 @@ def test_half_precision_is_finite():
 def test_bad_shapes(emissions, mask, message):
     given = torch.ones(mask) if mask else torch.tensor([[1, 0, 1], [0, 1, 1]])
     with pytest.raises(ValueError, match=message):
-        CRF(TAGS).decode(torch.zeros(emissions), given)
+        crf_module.CRF(TAGS).decode(torch.zeros(emissions), given)

@@ -2,14 +2,15 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-import torch
+from lazy import lazy
 from toy import QUICK, rows
-from transformers import AutoModelForTokenClassification
 
-from finetune.models.crf import CRF
-from finetune.models.heads import CrfHead, LinearHead
-from finetune.tagger import Tagger
-from pretrain.tagging.features import IGNORED
+crf_module = lazy("finetune.models.crf")
+features = lazy("pretrain.tagging.features")
+heads = lazy("finetune.models.heads")
+tagger_module = lazy("finetune.tagger")
+torch = lazy("torch")
+transformers = lazy("transformers")
 
 NAMES = ["O", "B-A", "I-A", "B-B", "I-B"]
 
@@ -19,13 +20,13 @@ def head():
     model = torch.nn.Module()
     model.config = SimpleNamespace(id2label=dict(enumerate(NAMES)))
     torch.manual_seed(0)
-    return CrfHead.add(model), model.crf
+    return heads.CrfHead.add(model), model.crf
 
 
 def test_labels_are_packed_for_loss_and_path(head):
     """First sub-words stand anywhere; a row may have none."""
     crf_head, crf = head
-    labels = torch.full((3, 7), IGNORED)
+    labels = torch.full((3, 7), features.IGNORED)
     places = [[1, 3, 4], [], [2, 6]]
     gold = [[1, 2, 0], [], [3, 4]]
     for row, (at, tags) in enumerate(zip(places, gold, strict=True)):
@@ -56,23 +57,23 @@ def test_no_stray_inside_tag(head):
 
 
 def test_linear_head_is_softmax():
-    tags, scores = LinearHead().decode(torch.tensor([[0.0, 2.0], [1.0, 1.0]]).numpy())
+    tags, scores = heads.LinearHead().decode(torch.tensor([[0.0, 2.0], [1.0, 1.0]]).numpy())
     assert tags[0] == 1
     assert scores == pytest.approx([0.8808, 0.5], abs=1e-4)
 
 
 def test_tagger_with_a_crf(base, tmp_path):
-    tagger = Tagger(base, replace(QUICK, head="crf")).fit(rows(48), rows(12, 48))
+    tagger = tagger_module.Tagger(base, replace(QUICK, head="crf")).fit(rows(48), rows(12, 48))
     assert tagger.score(rows(12, 60)) == 1
     tagger.save(str(tmp_path / "crf"))
-    again = Tagger.load(str(tmp_path / "crf"))
+    again = tagger_module.Tagger.load(str(tmp_path / "crf"))
     text = ["Emmy Noether lived in Rom"]
     assert again.predict(text) == tagger.predict(text)
-    assert isinstance(again._model.crf, CRF)
-    plain = AutoModelForTokenClassification.from_pretrained(tmp_path / "crf")
+    assert isinstance(again._model.crf, crf_module.CRF)
+    plain = transformers.AutoModelForTokenClassification.from_pretrained(tmp_path / "crf")
     assert plain.num_labels == 5
     # Another head in its place: the CRF stays behind.
-    other = Tagger(str(tmp_path / "crf"), QUICK).fit(rows(48), rows(12, 48))
+    other = tagger_module.Tagger(str(tmp_path / "crf"), QUICK).fit(rows(48), rows(12, 48))
     other.save(str(tmp_path / "linear"))
-    assert Tagger.load(str(tmp_path / "linear")).predict(text) == other.predict(text)
+    assert tagger_module.Tagger.load(str(tmp_path / "linear")).predict(text) == other.predict(text)
     assert not hasattr(other._model, "crf")

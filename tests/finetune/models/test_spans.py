@@ -1,10 +1,12 @@
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from lazy import lazy
 
-from finetune.models import spans
 from nerbert.text.tags import LabelSet, spans_to_tags, tags_to_spans
+
+spans = lazy("finetune.models.spans")
+torch = lazy("torch")
 
 LABELS = LabelSet(("A", "B"))
 TAGS = LABELS.tags

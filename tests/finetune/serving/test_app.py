@@ -8,12 +8,14 @@ from urllib.request import urlopen
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
+from lazy import lazy
 from runs import ROOT, run
 
 from finetune.entities import Entity
 from finetune.serving import html
-from finetune.serving.app import Page, application, shown_names
+
+app = lazy("finetune.serving.app")
+image = lazy("matplotlib.image")
 
 pytest.importorskip("fastapi")
 TEXT = "Ada <b>Byron</b> lived in Ulm"
@@ -38,8 +40,8 @@ class Upper:
 def client():
     from starlette.testclient import TestClient
 
-    page = Page({"one": Upper(), "two & more": Upper()}, 50)
-    return TestClient(application(page, ["testserver"]), raise_server_exceptions=True)
+    page = app.Page({"one": Upper(), "two & more": Upper()}, 50)
+    return TestClient(app.application(page, ["testserver"]), raise_server_exceptions=True)
 
 
 def test_marked_is_escaped_and_keeps_the_text():
@@ -97,12 +99,12 @@ def test_names_on_the_page(tmp_path):
     for name in ("a/x", "b/x", "b/y"):
         (tmp_path / name).mkdir(parents=True)
     paths = [str(tmp_path / name) for name in ("a/x", "b/y", "b/x")]
-    assert shown_names([*paths[:2], "hub/name"]) == {
+    assert app.shown_names([*paths[:2], "hub/name"]) == {
         "x": paths[0],
         "y": paths[1],
         "hub/name": "hub/name",
     }
-    assert shown_names(paths) == {path: path for path in paths}
+    assert app.shown_names(paths) == {path: path for path in paths}
 
 
 @pytest.fixture
@@ -153,7 +155,7 @@ def test_in_a_browser(server, saved, tmp_path):
         timeout=60,
         check=True,
     )
-    pixels = imread(picture)[..., :3]
+    pixels = image.imread(picture)[..., :3]
     assert pixels.shape[:2] == (900, 900)
     assert np.mean(pixels.min(-1) > 0.99) > 0.7  # a white page
     spread = pixels.max(-1) - pixels.min(-1)

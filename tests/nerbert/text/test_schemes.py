@@ -1,10 +1,12 @@
 import random
 
 import pytest
-from seqeval.metrics.sequence_labeling import get_entities
+from lazy import lazy
 from seqeval.scheme import IOB2, IOBES, Entities
 
 from nerbert.text.tags import scheme_of, tags_to_spans, to_iob2
+
+sequence_labeling = lazy("seqeval.metrics.sequence_labeling")
 
 TAGS = ["O", "B-A", "I-A", "B-B", "I-B"]
 ALL = [*TAGS, "E-A", "S-A", "E-B", "S-B"]
@@ -33,7 +35,9 @@ def test_mentions_are_those_of_conlleval_as_seqeval_has_it(alphabet):
     for _ in range(2000):
         tags = [draw.choice(alphabet) for _ in range(draw.randrange(1, 12))]
         # Its ends are inclusive, its default mode is conlleval's.
-        expected = [(start, end + 1, name) for name, start, end in get_entities(tags)]
+        expected = [
+            (start, end + 1, name) for name, start, end in sequence_labeling.get_entities(tags)
+        ]
         found = to_iob2(tags)
         assert tags_to_spans(found) == expected, tags
         strict = Entities([found], IOB2).entities[0]

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.stats import binomtest
+from lazy import lazy
 
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
@@ -23,6 +23,8 @@ from pipeline.labels.mentions import (
 )
 from pipeline.settings import CorpusSettings
 from pipeline.stages.documents import SCHEMA
+
+stats = lazy("scipy.stats")
 
 TREE = ClassTree({"A": [], "B": [], "C": [], "R": []})
 
@@ -171,7 +173,7 @@ def test_frequent_rule_hits_its_probability(n_entity, probability):
     if probability in (0, 1):
         assert dropped == 4000 * probability
     else:
-        assert binomtest(dropped, 4000, probability).pvalue > 1e-3
+        assert stats.binomtest(dropped, 4000, probability).pvalue > 1e-3
 
 
 def test_one_rare_category_saves_a_sentence():
@@ -242,7 +244,7 @@ def test_split_by_page_keeps_its_share():
     rows = [document(i, [f"One [NY] {i}.", f"Two [NY] {i}."]) for i in range(3000)]
     examples, selection, _ = select(batch_of(*rows), {"NY": "A"}, validation_share=0.1)
     assert selection.sentences["validation"] % 2 == 0
-    assert binomtest(selection.sentences["validation"] // 2, 3000, 0.1).pvalue > 1e-3
+    assert stats.binomtest(selection.sentences["validation"] // 2, 3000, 0.1).pvalue > 1e-3
     assert {e["page_id"] for e in examples}.isdisjoint(
         set(range(3000)) - {e["page_id"] for e in examples}
     )

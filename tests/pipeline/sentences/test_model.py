@@ -1,12 +1,7 @@
 import random
 
 import pytest
-from nltk.tokenize.punkt import (
-    PunktParameters,
-    PunktSentenceTokenizer,
-    PunktTokenizer,
-    PunktTrainer,
-)
+from lazy import lazy
 
 from nerbert.errors import UserError
 from pipeline.dump import units
@@ -17,6 +12,8 @@ from pipeline.sentences.model import SentenceModel, _split_full_stops
 from pipeline.sentences.punkt import Parameters
 from pipeline.stages.extract import train_sentence_model
 from pipeline.wikitext.render import Anchor, render
+
+punkt = lazy("nltk.tokenize.punkt")
 
 PLAIN = SentenceModel("test", Parameters(frozenset({"dr", "u.s"})))
 
@@ -54,12 +51,12 @@ def test_no_sentence_ends_inside_an_anchor():
 
 def nltk_tokenizer(model):
     """NLTK's own class with the parameters of a model."""
-    parameters = PunktParameters()
+    parameters = punkt.PunktParameters()
     parameters.abbrev_types = set(model.parameters.abbreviations)
     parameters.collocations = set(model.parameters.collocations)
     parameters.sent_starters = set(model.parameters.starters)
     parameters.ortho_context.update(model.parameters.contexts)
-    return PunktSentenceTokenizer(parameters)
+    return punkt.PunktSentenceTokenizer(parameters)
 
 
 def test_random_texts_are_split_as_nltk_splits_each_line():
@@ -112,7 +109,7 @@ def test_training_gives_nltks_parameters(shared):
     pages = [p for unit in units.cut([units.inspect(path)]) for p in units.read_unit(unit)]
     texts = [render(p.wikitext, ENGLISH).text for p in pages if p.redirect is None][:12]
     model = SentenceModel.train(texts)
-    trainer = PunktTrainer()
+    trainer = punkt.PunktTrainer()
     trainer.train("\n\n".join(texts))
     reference = trainer.get_params()
     assert set(model.parameters.abbreviations) == reference.abbrev_types
@@ -141,7 +138,7 @@ def test_pretrained_needs_data_and_a_known_language(monkeypatch):
 
 def test_pretrained_decides_as_nltk_on_real_pages(shared, monkeypatch):
     monkeypatch.setattr("nltk.data.path", [str(shared / "nltk")])
-    model, reference = SentenceModel.pretrained("en"), PunktTokenizer("english")
+    model, reference = SentenceModel.pretrained("en"), punkt.PunktTokenizer("english")
     source = units.inspect(str(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2"))
     lines = 0
     for unit in units.cut([source]):

@@ -2,12 +2,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lazy import lazy
 
-from pretrain.mlm.masking import span_mask
+masking = lazy("pretrain.mlm.masking")
 
 
 def moved(positions, length=20):
-    return np.flatnonzero(span_mask(np.isin(np.arange(length), positions)[None])[0]).tolist()
+    return np.flatnonzero(
+        masking.span_mask(np.isin(np.arange(length), positions)[None])[0]
+    ).tolist()
 
 
 def one_by_one(row):
@@ -49,14 +52,14 @@ def test_examples(drawn, masked):
 def test_like_the_rule_one_by_one(rows):
     mask = np.array(rows)
     before = mask.copy()
-    assert span_mask(mask).tolist() == [one_by_one(row) for row in rows]
+    assert masking.span_mask(mask).tolist() == [one_by_one(row) for row in rows]
     assert (mask == before).all()
 
 
 @pytest.mark.parametrize(("rate", "most"), [(0.15, 0.01), (0.2, 0.01)])
 def test_ten_thousand_rows_keep_their_number_and_few_stay_single(rate, most):
     drawn = np.random.default_rng(0).random((10_000, 510)) < rate
-    masked = span_mask(drawn)
+    masked = masking.span_mask(drawn)
     assert (masked.sum(1) == drawn.sum(1)).all()
     padded = np.pad(masked, ((0, 0), (1, 1)))
     single = masked & ~padded[:, :-2] & ~padded[:, 2:]
@@ -64,5 +67,5 @@ def test_ten_thousand_rows_keep_their_number_and_few_stay_single(rate, most):
 
 
 def test_empty():
-    assert span_mask(np.zeros((0, 5), bool)).shape == (0, 5)
-    assert span_mask(np.zeros((3, 0), bool)).shape == (3, 0)
+    assert masking.span_mask(np.zeros((0, 5), bool)).shape == (0, 5)
+    assert masking.span_mask(np.zeros((3, 0), bool)).shape == (3, 0)

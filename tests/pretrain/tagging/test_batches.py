@@ -1,14 +1,15 @@
 import numpy as np
 import pytest
+from lazy import lazy
 
-from pretrain.trainer import LengthBatches
+trainer = lazy("pretrain.trainer")
 
 DRAW = np.random.default_rng(3)
 LENGTHS = DRAW.gamma(4.0, 10.0, 5000).astype(np.int32).clip(3, 128)
 
 
 def batches(lengths, *arguments, epoch=0, **options):
-    sampler = LengthBatches(lengths, *arguments, **options)
+    sampler = trainer.LengthBatches(lengths, *arguments, **options)
     sampler.set_epoch(epoch)
     found = list(sampler)
     assert len(found) == len(sampler)
@@ -71,4 +72,4 @@ def test_little_padding_and_shuffled_steps():
 
 def test_an_empty_batch_is_refused():
     with pytest.raises(ValueError, match="3 pieces do not fill 2 x 2 batches"):
-        LengthBatches(LENGTHS[:3], 960, 2, 2)
+        trainer.LengthBatches(LENGTHS[:3], 960, 2, 2)

@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
-import torch
 from corpora import LABELS, example, simple_corpus, write_corpus, write_part
-from transformers import DataCollatorForTokenClassification
+from lazy import lazy
 
 from nerbert.corpus import Corpus
-from pretrain import models as tagging
-from pretrain import tiny
-from pretrain.tagging import features as data
-from pretrain.tagging.features import category_view
-from pretrain.tagging.pieces import PieceCounts, count_subwords
+
+data = lazy("pretrain.tagging.features")
+pieces_module = lazy("pretrain.tagging.pieces")
+tagging = lazy("pretrain.models")
+tiny = lazy("pretrain.tiny")
+torch = lazy("torch")
+transformers = lazy("transformers")
 
 LONG = example(9, " ".join(["Ada/B-Scientist Byron/I-Scientist in many years"] * 5))
 
@@ -39,8 +40,8 @@ def tokenizer(rows, tmp_path_factory):
 
 
 def features_of(corpus, rows, tokenizer, limit=128, categories="corpus", **options):
-    pieces = count_subwords(rows, tokenizer, limit, len(LABELS.tags), "train")
-    _, ids = category_view(corpus.labels, categories)
+    pieces = pieces_module.count_subwords(rows, tokenizer, limit, len(LABELS.tags), "train")
+    _, ids = data.category_view(corpus.labels, categories)
     return data.PieceFeatures(rows, pieces, tokenizer, ids, **options), pieces
 
 
@@ -80,7 +81,7 @@ def test_long_sentences_become_pieces_that_hold_every_word(corpus, rows, tokeniz
     assert len(long) > 1
     joined = np.concatenate([f.labels[1:-1] for f in long])
     assert joined.tolist() == whole[4].labels[1:-1].tolist()
-    counts = PieceCounts.of(rows, pieces)
+    counts = pieces_module.PieceCounts.of(rows, pieces)
     assert counts.sentences == 6
     assert counts.pieces == len(pieces) == 5 + len(long)
     assert (counts.split, counts.words_left_out, counts.words_unseen) == (1, 0, 0)
@@ -89,7 +90,7 @@ def test_long_sentences_become_pieces_that_hold_every_word(corpus, rows, tokeniz
 
 def test_words_that_fit_into_no_piece_are_counted(corpus, rows, tokenizer):
     features, pieces = features_of(corpus, rows, tokenizer, limit=3)
-    counts = PieceCounts.of(rows, pieces)
+    counts = pieces_module.PieceCounts.of(rows, pieces)
     found = features.__getitems__(list(range(len(features))))
     words = sum(int((f.labels != data.IGNORED).sum()) for f in found)
     assert counts.words_left_out > 0
@@ -110,7 +111,7 @@ def test_unlinked_names_are_left_out_of_the_loss_only_when_asked_for(corpus, row
 
 def test_a_view_changes_labels(corpus, rows, tokenizer):
     features, _ = features_of(corpus, rows, tokenizer, categories="coarse4")
-    labels, _ = category_view(corpus.labels, "coarse4")
+    labels, _ = data.category_view(corpus.labels, "coarse4")
     seen = [labels.tags[i] for i in features[0].labels if i > 0]
     assert seen == ["B-person", "B-location"]
 
@@ -119,7 +120,7 @@ def test_collator_pads_as_transformers_does(corpus, rows, tokenizer):
     features, _ = features_of(corpus, rows, tokenizer)
     found = features.__getitems__([4, 0, 5])
     ours = data.Collator(tokenizer.pad_token_id)(found)
-    theirs = DataCollatorForTokenClassification(tokenizer)(
+    theirs = transformers.DataCollatorForTokenClassification(tokenizer)(
         [{"input_ids": f.input_ids.tolist(), "labels": f.labels.tolist()} for f in found]
     )
     for name in ("input_ids", "attention_mask", "labels"):

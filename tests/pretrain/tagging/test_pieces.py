@@ -7,10 +7,12 @@ import pytest
 from corpora import LABELS, example
 from hypothesis import given
 from hypothesis import strategies as st
+from lazy import lazy
 from seqeval.scheme import IOB2, Entities
 
 from nerbert.errors import UserError
-from pretrain.tagging.pieces import Measure, Piece, cut, misplaced_tag
+
+pieces_module = lazy("pretrain.tagging.pieces")
 
 TAGS = ["O", "B-A", "I-A", "B-B", "I-B"]
 
@@ -39,7 +41,9 @@ TAGS = ["O", "B-A", "I-A", "B-B", "I-B"]
     ],
 )
 def test_cut(subwords, tags, limit, expected):
-    assert cut(subwords, tags, limit) == [Piece(*piece) for piece in expected]
+    assert pieces_module.cut(subwords, tags, limit) == [
+        pieces_module.Piece(*piece) for piece in expected
+    ]
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -50,7 +54,7 @@ def test_cut_keeps_every_mention_that_fits(seed):
         tags += draw.choice([[0], [1], [1, 2], [3, 4, 4], [1] + [2] * 6])
     subwords = [draw.choice([0, 1, 1, 2, 5]) for _ in tags]
     limit = draw.randrange(1, 9)
-    pieces = cut(subwords, tags, limit)
+    pieces = pieces_module.cut(subwords, tags, limit)
     assert all(a.end <= b.first for a, b in pairwise(pieces))
     covered = set()
     for piece in pieces:
@@ -79,7 +83,7 @@ def test_misplaced_tag_finds_what_is_not_strict_iob2():
         ]
         lengths = np.array([len(row) for row in rows])
         flat = np.array([tag for row in rows for tag in row], np.int64)
-        assert misplaced_tag(flat, lengths, 5) == (bad[0] if bad else None)
+        assert pieces_module.misplaced_tag(flat, lengths, 5) == (bad[0] if bad else None)
         found += bool(bad)
     assert 200 < found < 1900
 
@@ -100,7 +104,9 @@ class _Tokenizer:
 
 def measure(rows, limit=6):
     table = pa.Table.from_pylist(rows)
-    return Measure(_Tokenizer(), limit, len(LABELS.tags), "train")(table, [7, 8, 9][: len(rows)])
+    return pieces_module.Measure(_Tokenizer(), limit, len(LABELS.tags), "train")(
+        table, [7, 8, 9][: len(rows)]
+    )
 
 
 def test_measure_counts_subwords_and_splits_long_sentences():

@@ -3,12 +3,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from seqeval.metrics import f1_score, precision_score, recall_score
+from lazy import lazy
 from seqeval.scheme import IOB2
 
 from nerbert.text.tags import LabelSet
-from pretrain.tagging.features import IGNORED
-from pretrain.tagging.scores import EntityScores
+
+features = lazy("pretrain.tagging.features")
+metrics = lazy("seqeval.metrics")
+scores_module = lazy("pretrain.tagging.scores")
 
 TAGS = LabelSet(("A", "B")).tags
 
@@ -17,7 +19,7 @@ def batch(gold, predicted, unlinked=None):
     """Word tags with ignored sub-words strewn in, padded."""
     draw = random.Random(1)
     width = 2 * max(map(len, gold)) + 2
-    labels = np.full((len(gold), width), IGNORED)
+    labels = np.full((len(gold), width), features.IGNORED)
     predictions = np.array([[draw.randrange(5) for _ in range(width)] for _ in gold])
     marks = np.zeros((len(gold), width), int)
     for row, tags in enumerate(gold):
@@ -34,20 +36,22 @@ def test_scores_are_those_of_seqeval_in_strict_mode():
     for _ in range(100):
         lengths = [draw.randrange(1, 9) for _ in range(9)]
         gold, predicted = ([[draw.choice(TAGS) for _ in range(n)] for n in lengths] for _ in "gp")
-        scores = EntityScores(TAGS)
+        scores = scores_module.EntityScores(TAGS)
         assert scores(batch(gold[:4], predicted[:4]), compute_result=False) == {}
         found = scores(batch(gold[4:], predicted[4:]), compute_result=True)
         strict = {"mode": "strict", "scheme": IOB2, "zero_division": 0}
-        assert found["f1"] == pytest.approx(f1_score(gold, predicted, **strict))
-        assert found["precision"] == pytest.approx(precision_score(gold, predicted, **strict))
-        assert found["recall"] == pytest.approx(recall_score(gold, predicted, **strict))
+        assert found["f1"] == pytest.approx(metrics.f1_score(gold, predicted, **strict))
+        assert found["precision"] == pytest.approx(
+            metrics.precision_score(gold, predicted, **strict)
+        )
+        assert found["recall"] == pytest.approx(metrics.recall_score(gold, predicted, **strict))
         assert found["f1_unlinked_ignored"] == pytest.approx(found["f1"])
 
 
 def test_predictions_on_unlinked_names_can_be_ignored():
     gold = [["B-A", "O", "O", "O"]]
     predicted = [["B-A", "O", "B-B", "I-B"]]
-    scores = EntityScores(TAGS)
+    scores = scores_module.EntityScores(TAGS)
     linked = scores(batch(gold, predicted, [[0, 1, 0, 0]]))
     unlinked = scores(batch(gold, predicted, [[0, 0, 0, 1]]))
     assert linked["f1"] == unlinked["f1"] == linked["f1_unlinked_ignored"] == pytest.approx(2 / 3)

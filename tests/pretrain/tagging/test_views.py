@@ -2,20 +2,24 @@
 
 import pytest
 from corpora import LABELS
+from lazy import lazy
 
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
-from pretrain.tagging.features import category_view
+
+features = lazy("pretrain.tagging.features")
 
 
 def test_views():
-    labels, ids = category_view(LABELS, "corpus")
+    labels, ids = features.category_view(LABELS, "corpus")
     assert labels == LABELS
     assert ids.tolist() == list(range(7))
-    labels, ids = category_view(LABELS, "coarse4")
+    labels, ids = features.category_view(LABELS, "coarse4")
     assert labels.categories == ("ENTITY", "location", "person")
     assert ids.tolist() == [0, 1, 2, 3, 4, 5, 6]
-    labels, ids = category_view(LabelSet(("ENTITY", "album", "scientist", "town")), "coarse4")
+    labels, ids = features.category_view(
+        LabelSet(("ENTITY", "album", "scientist", "town")), "coarse4"
+    )
     assert labels.categories == ("ENTITY", "location", "person")
     assert [labels.tags[i] for i in ids] == [
         "O",
@@ -33,10 +37,10 @@ def test_views():
 def test_views_by_a_table_of_ones_own(tmp_path):
     table = tmp_path / "t.tsv"
     table.write_text("place\tPlace\nScientist\tPerson\n")
-    labels, ids = category_view(LabelSet(("ENTITY", "Scientist", "place")), str(table))
+    labels, ids = features.category_view(LabelSet(("ENTITY", "Scientist", "place")), str(table))
     assert labels.categories == ("ENTITY", "Person", "Place")
     assert ids.tolist() == list(range(7))
     with pytest.raises(UserError, match="category 'thing' of the corpus is neither a class"):
-        category_view(LabelSet(("ENTITY", "thing")), str(table))
+        features.category_view(LabelSet(("ENTITY", "thing")), str(table))
     with pytest.raises(UserError, match="'wintersportplayer' of the corpus would become several"):
-        category_view(LabelSet(("ENTITY", "wintersportplayer")), "nerbert315")
+        features.category_view(LabelSet(("ENTITY", "wintersportplayer")), "nerbert315")
