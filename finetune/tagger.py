@@ -230,7 +230,7 @@ def _trained(
             model=model,
             args=_arguments(settings, folder, splits),
             batch_size=settings.batch_size,
-            window=1,
+            window=1,  # sorting over several steps would make small sets less random
             loss=head.loss,
             train_dataset=splits["train"],
             eval_dataset=splits.get("dev"),
@@ -241,6 +241,7 @@ def _trained(
             optimizers=(optimizer, None),
             callbacks=[EarlyStoppingCallback(settings.patience)] if "dev" in splits else [],
         )
+        # The checkpoints are not needed afterwards: the Trainer loads the best weights at the end.
         trainer.train()
     return trainer
 
@@ -284,11 +285,12 @@ def _arguments(
         save_steps=between,
         save_total_limit=1,
         bf16=settings.bf16,
+        # transformers refuses bf16 without a GPU, unless the CPU is asked for.
         use_cpu=settings.bf16 and not torch.cuda.is_available(),
         load_best_model_at_end=has_dev,
         metric_for_best_model="f1",
         greater_is_better=True,
         batch_eval_metrics=True,
-        save_only_model=True,
+        save_only_model=True,  # training never continues from these checkpoints
         **COMMON_ARGUMENTS,
     )

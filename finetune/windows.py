@@ -89,11 +89,13 @@ class WordTagger:
         context = [np.full(len(words), -1) for words in texts]
         for rows in results:
             rows[:, 0] = _SURE
+        # Longest first: batches need less padding, and too little memory shows at once.
         found = sorted(self._windows(texts), key=lambda w: w.first - w.end)
         for start in range(0, len(found), self._batch_size):
             batch = found[start : start + self._batch_size]
             for window, (words, rows) in zip(batch, self._run(texts, batch), strict=True):
                 length = len(texts[window.text])
+                # The edge of a text is no lack of context.
                 left = words if window.first else np.full(len(words), length)
                 right = window.end - window.first - 1 - words
                 if window.end == length:

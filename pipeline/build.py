@@ -29,10 +29,11 @@ COMMAND = Command(
 )
 
 
-def build_corpus(**options: Any) -> CorpusReport | None:
+def build_corpus(*, beam_flags: Sequence[str] = (), **options: Any) -> CorpusReport | None:
     """Makes a corpus like the command `nerbert corpus`: runs the stages that are not up to date.
 
     Args:
+        beam_flags: flags of Beam, such as `["--runner=DataflowRunner", ...]`; none for local runs.
         options: fields of `pipeline.settings.CorpusSettings`, such as `dump`, `output`, `types`,
             `workers`. Without `dump` the demo dump is used.
 
@@ -43,7 +44,7 @@ def build_corpus(**options: Any) -> CorpusReport | None:
         UserError: an option or an input is wrong.
         OSError: the disk is full, or a folder cannot be written.
     """
-    return _run(build_from_python(CorpusSettings, options))
+    return _run(build_from_python(CorpusSettings, options), beam_flags)
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:

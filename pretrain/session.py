@@ -59,7 +59,7 @@ def _defaults(output: str, on_gpu: bool) -> dict[str, Any]:
         "save_strategy": "steps",
         "save_total_limit": 2,
         "remove_unused_columns": False,
-        "logging_nan_inf_filter": False,
+        "logging_nan_inf_filter": False,  # it would replace a NaN loss in the log by the last one
         "disable_tqdm": True,
         "report_to": "none",
         "ddp_find_unused_parameters": False,

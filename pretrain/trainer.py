@@ -61,6 +61,7 @@ class LengthBatches(Sampler[list[int]]):
         self._accumulation, self._world, self._rank, self._seed = accumulation, world, rank, seed
         self._epoch, self._window = 0, window
         self.steps = -(-len(lengths) // batch_size)
+        # An empty batch would make this device wait for the others forever.
         if len(lengths) // max(self.steps, 1) < accumulation * world:
             raise ValueError(f"{len(lengths)} pieces do not fill {accumulation} x {world} batches")
 
@@ -78,8 +79,10 @@ class LengthBatches(Sampler[list[int]]):
 
     def _steps(self) -> Iterator[npt.NDArray[np.int64]]:
         """The pieces of each optimiser step, sorted by length."""
+        # No state of the process is used, so a resumed run draws the same order.
         draw = np.random.default_rng((self._seed, self._epoch))
         order = draw.permutation(len(self._lengths))
+        # Sizes of steps differ by at most one piece: a small last step would have noisy gradients.
         bounds = np.arange(self.steps + 1) * len(order) // self.steps
         for first in range(0, self.steps, self._window):
             inner = bounds[first : first + self._window + 1]
@@ -132,7 +135,7 @@ def token_loss(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = Non
         num_items_in_batch: number of labelled sub-words of the step, over all devices and
             accumulated batches; if None, that of this batch.
     """
-    logits = outputs.logits.float()
+    logits = outputs.logits.float()  # sums of bfloat16 lose small terms
     total = functional.cross_entropy(
         logits.view(-1, logits.shape[-1]), labels.view(-1), ignore_index=IGNORED, reduction="sum"
     )
@@ -210,6 +213,7 @@ class TaggingTrainer(CardTrainer):
             BadLossError: the loss is NaN or infinite.
         """
         self.throughput.add(inputs["attention_mask"])
+        # Read before the step, because the Trainer may delete the inputs.
         pieces = inputs[PIECES].tolist()
         loss: torch.Tensor = super().training_step(model, inputs, *args, **kwargs)
         if not torch.isfinite(loss):

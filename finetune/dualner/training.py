@@ -123,6 +123,7 @@ class DualTrainer(TaggingTrainer):
     def _teacher_outputs(self, teacher: PreTrainedModel) -> Iterator[Tensor]:
         """Tags, starts and ends of each piece (3, words), or scores (words, width), in order."""
         teacher.eval()  # type: ignore[no-untyped-call]
+        # By length, so that batches need little padding; the results are in the old order.
         order = np.argsort(self.train_dataset.lengths, kind="stable")
         found: dict[int, Tensor] = {}
         tags = len(tag_names(teacher))
@@ -158,6 +159,7 @@ class DualTrainer(TaggingTrainer):
             }
         )
         scores, tags, mask = packed(outputs.logits.float(), labels)
+        # Unlabelled pieces have labels too, all O, to mark their first sub-words.
         gold = mask & self._labelled[numbers].to(mask.device).unsqueeze(1)
         total = gold_loss(scores, tags.where(gold, 0), gold, self._method.gold)
         if self._pseudo:
@@ -167,6 +169,7 @@ class DualTrainer(TaggingTrainer):
         if self._weight:
             hidden, _, _ = packed(_last_hidden(model), labels)
             found = entities(scores, hidden.float(), mask, self._languages[numbers].to(mask.device))
+            # The Trainer adds up the batches of a step, and this term is a mean.
             loss = loss + self._weight * regularisation(*found) / (
                 self.args.gradient_accumulation_steps
             )
@@ -206,6 +209,7 @@ class DualTrainer(TaggingTrainer):
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Writes the teacher, then the checkpoint, which is complete with the Trainer's state."""
         step = self.state.global_step
+        # First, because a checkpoint counts as whole when the Trainer's state is there.
         self.best.save(Path(str(self.args.output_dir)) / f"checkpoint-{step}")
         super()._save_checkpoint(model, trial)
 

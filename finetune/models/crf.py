@@ -70,6 +70,7 @@ class CRF(nn.Module):
         alpha = self.start_transitions + emissions[:, 0]
         for place in range(1, emissions.shape[1]):
             following = (alpha.unsqueeze(2) + self.transitions).logsumexp(1) + emissions[:, place]
+            # A sequence that has ended keeps its sum.
             alpha = following.where(mask[:, place].unsqueeze(1), alpha)
         return (alpha + self.end_transitions).logsumexp(1)
 
@@ -87,6 +88,7 @@ class CRF(nn.Module):
         mask = self._checked(emissions, mask)
         best = self.start_transitions + emissions[:, 0]
         origins: list[Tensor] = []
+        # Behind the end of a sequence each tag is its own origin, so the path back stays on it.
         stay = torch.arange(emissions.shape[2], device=emissions.device).expand_as(best)
         for place in range(1, emissions.shape[1]):
             scores, origin = (best.unsqueeze(2) + self.transitions).max(1)

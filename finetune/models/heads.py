@@ -19,7 +19,7 @@ from pretrain.tagging.features import IGNORED
 from pretrain.tagging.scores import best_label
 from pretrain.trainer import token_loss
 
-_FORBIDDEN = -1e4
+_FORBIDDEN = -1e4  # not -inf, whose gradient is NaN
 _PREFIX = "crf."
 
 Floats = npt.NDArray[np.float32]
@@ -112,8 +112,10 @@ def packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         Emissions (rows, words, tags), tags and mask (rows, words).
     """
     first = labels.ne(IGNORED)
+    # Pieces whose labels are all ignored would be empty sequences.
     full = first.any(1)
     logits, labels, first = logits[full], labels[full], first[full]
+    # A stable sort keeps the order of the words; booleans cannot be sorted on all devices.
     order = (~first).to(torch.uint8).argsort(dim=1, stable=True)[:, : int(first.sum(1).max())]
     mask = first.gather(1, order)
     emissions = logits.gather(1, order.unsqueeze(2).expand(-1, -1, logits.shape[2]))

@@ -48,7 +48,7 @@ def print_predictions(options: PredictOptions) -> None:
     if options.format == "html":
         print(html.PAGE_END)
     elapsed_s = time.monotonic() - start
-    _LOGGER.info("%d texts, %.1f a second", len(texts), len(texts) / elapsed_s)
+    _LOGGER.info("texts: %d, %.1f per second", len(texts), len(texts) / elapsed_s)
 
 
 def _lines(path: str) -> list[str]:

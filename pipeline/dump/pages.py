@@ -72,6 +72,8 @@ def _page(fields: dict[str, str], site: Site) -> Page | BadPage:
     wikitext = fields.get("page/revision/text", "")
     number = fields.get("page/ns")
     namespace = int(number) if number is not None else site.split(title)[0]
+    # Old exports have no <redirect>, or one without a title: then the wikitext decides. Its first
+    # characters are enough to see that most pages are no redirect.
     leads_to = fields.get("page/redirect")
     redirect = None
     if leads_to:
@@ -103,6 +105,7 @@ def _page_fields(xml: bytes) -> dict[str, str]:
         path.append(name)
         text.clear()
         if name == "revision":
+            # A full-history dump has several revisions: forget all fields of the one before.
             for known in [known for known in fields if known.startswith("page/revision")]:
                 del fields[known]
         elif name == "redirect":
@@ -113,7 +116,9 @@ def _page_fields(xml: bytes) -> dict[str, str]:
         path.pop()
         text.clear()
 
+    # A tree is not needed: only the texts of a few elements are read.
     parser = expat.ParserCreate()
+    # Without this, expat calls back for each line of the wikitext.
     parser.buffer_text = True
     parser.buffer_size = max(1, min(len(xml), 1 << 20))
     parser.StartElementHandler, parser.EndElementHandler = start, end
@@ -124,6 +129,7 @@ def _page_fields(xml: bytes) -> dict[str, str]:
 
 def _xml_reason(xml: bytes) -> str:
     """Why XML is not well-formed: one of the kinds of damage that occur in dumps."""
+    # libxml2's message for a zero byte differs between its versions.
     if b"\x00" in xml:
         return "control-character"
     try:
@@ -205,6 +211,7 @@ def _take_pages(
             break
         end = buffer.find(b"</page>", start)
         following = buffer.find(b"<page>", start + 6, end if end >= 0 else len(buffer))
+        # Pages are not nested, and wikitext has `&lt;page>`: bytes between were lost.
         if following >= 0:
             pages.append(_bad_page(buffer[start:following], "cut-off", "page without an end"))
             position = following
@@ -224,6 +231,7 @@ def _take_pages(
             position = start
             break
     else:
+        # No further page, but the last 5 bytes may be the beginning of `<page>`.
         position = max(position, len(buffer) - 5)
         if cut:
             position = len(buffer)

@@ -160,6 +160,7 @@ class Site:
             raise ValueError(f"broken <siteinfo>: {error}") from None
         code = language or declared_language(data) or _database_language(root) or "en"
         base = cls.for_language(code)
+        # The shipped tables stay as aliases: dumps omit English names, which work on every wiki.
         numbers, names = dict(base.namespaces), {}
         for element in root.iter("{*}namespace"):
             number, name = int(element.get("key", "0")), (element.text or "").replace("_", " ")

@@ -44,6 +44,7 @@ def stream_starts(path: str, start: int = 0) -> Iterator[int]:
             for match in _STREAM.finditer(data):
                 yield offset - len(tail) + match.start()
             offset += len(block)
+            # A header may lie across two blocks; it has 10 bytes.
             tail = data[-9:]
 
 
@@ -73,6 +74,7 @@ def pieces(file: IO[bytes], start: int, end: int) -> Iterator[tuple[bytes, bool]
                     raise EOFError(f"the file ends inside the bz2 stream at byte {stream_start}")
                 position += len(data)
             try:
+                # The bound keeps memory flat: a small block may hold a huge text.
                 piece = decompressor.decompress(data, BLOCK)
             except OSError as error:
                 raise CorruptStreamError(stream_start, error) from None
@@ -239,6 +241,7 @@ def _damaged_pieces(unit: Unit) -> Iterator[tuple[bytes | None, bool, Damage | N
         except (OSError, zlib.error, lzma.LZMAError) as error:
             position = error.position if isinstance(error, CorruptStreamError) else start
             yield None, False, Damage("corrupt", unit.path, position, str(error))
+        # Only bz2 can be entered again behind the damage: gz and xz are one stream.
         following = None
         if unit.compression == "bz2":
             following = next(stream_starts(unit.path, position + 1), None)

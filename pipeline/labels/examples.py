@@ -157,6 +157,7 @@ class Selector:
         kept = wanted.copy()
         checks = (
             ("no-category", lambda: ~wanted),
+            # A check is called after those before it, and sees what they kept.
             (
                 "frequent",
                 lambda: filters.frequent_drops(

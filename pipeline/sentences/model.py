@@ -37,6 +37,7 @@ class SentenceModel:
     @classmethod
     def train(cls, texts: Iterable[str]) -> SentenceModel:
         """Trains a model on texts without annotation. Source: Kiss and Strunk 2006."""
+        # The empty line after each text separates its last paragraph from the next text.
         lines = (line for text in texts for line in (*text.split("\n"), ""))
         return cls("dump", train(lines))
 
@@ -105,6 +106,7 @@ class SentenceModel:
         """Spans of the sentences of one paragraph, in characters."""
         spans: list[Span] = []
         for start, end in _split_full_stops(line):
+            # A mark at the very end splits nothing, so most short lines need no Punkt.
             if _PUNKT_END.search(line, start, end - 1) is None:
                 spans.append((start, end))
             else:
@@ -114,6 +116,7 @@ class SentenceModel:
 
     def split(self, text: str, anchors: Sequence[Anchor] = ()) -> list[Span]:
         """Spans of the sentences of a text. No sentence crosses a line or ends inside an anchor."""
+        # Punkt reads whole texts, which is faster than line by line.
         if text.isascii() or not _OTHER_STOP.search(text):
             return _joined_over_anchors(self._splitter.spans(text), anchors)
         spans: list[Span] = []

@@ -118,6 +118,7 @@ class Splitter:
         if line[mark] != ".":
             return True
         end = following + 1
+        # Most full stops are decided here by the word alone, without tokens.
         if following > mark + 1:
             before = line[word:mark]
             if before.isalpha():
@@ -173,6 +174,7 @@ def _candidates(text: str) -> list[tuple[int, int, int]]:
 
     Of several marks in one word, only the last is a candidate.
     """
+    # All blanks become spaces, so that `rfind` of one character finds the start of a word.
     blanks = text.replace("\n", " ")
     if not blanks.isprintable():
         blanks = _ASCII_BLANK.sub(" ", blanks)

@@ -131,6 +131,7 @@ def _abbreviations(counts: _Counts) -> set[str]:
         periods = stem.count(".") + 1
         others = len(stem) - periods + 1
         with_period, without = counts.type_counts[kind], counts.type_counts[stem]
+        # NLTK's constants, so that the scores are the same to the last digit.
         independent = with_period * math.log(share + 1e-8)
         independent += without * math.log(1.0 - share + 1e-8)
         together = with_period * math.log(0.99) + without * math.log(1.0 - 0.99)
@@ -152,6 +153,8 @@ def _contexts(counts: _Counts, decisions: list[str], kinds: list[str]) -> dict[s
             after[number] = _UNKNOWN
     place = np.concatenate([[_MIDDLE], after[counts.stream[:-1]]])
     paragraphs, lines = counts.paragraph_starts, counts.line_starts
+    # At the start of a line a token may begin a sentence or continue one; after an empty line it
+    # begins one.
     place[paragraphs] = np.where(place[paragraphs] == _UNKNOWN, _UNKNOWN, _BEGIN)
     place[lines] = np.where(place[lines] == _MIDDLE, _UNKNOWN, place[lines])
     cases = np.array(

@@ -162,6 +162,7 @@ class BalanceExamples(_CorpusPass):
 
     def make(self, element: str, part: str, known: Statistics) -> BalanceReport:
         train = self._write(element, "train", known.weights, known)
+        # Validation keeps the natural distribution, so that scores do not depend on balancing.
         self._write(element, "validation", balance.Weights("none", ()), known)
         return train
 

@@ -148,7 +148,7 @@ class _Documents:
             return
         try:
             row = document(page, self._unit.site, self._model, list_items=self._list_items)
-        except Exception as error:
+        except Exception as error:  # one page in millions must not end the run; it is counted
             self._set_aside(failed_page(error, page.page_id, page.title))
             return
         self._rows.append((kind, row))
@@ -161,7 +161,7 @@ class _Documents:
         rows, self._rows, self._chars = self._rows, [], 0
         try:
             batch = to_batch([row for _, row in rows])
-        except (pa.ArrowException, OverflowError, UnicodeError):
+        except (pa.ArrowException, OverflowError, UnicodeError):  # such as an id above 2**63
             rows = [pair for pair in rows if self._fits(pair[1])]
             batch = to_batch([row for _, row in rows])
         for kind, row in rows:

@@ -47,6 +47,7 @@ def page_facts(
     batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str]
 ) -> pa.RecordBatch:
     """FACTS of the articles and redirects of a batch of documents."""
+    # Redirects of templates and categories are in the documents too, but are no entities.
     batch = batch.filter(pa.array(batch.column("namespace").to_numpy() == ARTICLE))
     redirect = batch.column("redirect")
     is_redirect = redirect.is_valid().to_numpy(zero_copy_only=False)
@@ -65,6 +66,7 @@ def _infobox_classes(
 ) -> list[str | None]:
     """Class of each page by its first mapped template; pages without one are not looked at."""
     classes: list[str | None] = [None] * len(batch)
+    # Each distinct template is looked up once: a page has dozens, and few are infoboxes.
     column = batch.column("templates")
     names = column.flatten().dictionary_encode()
     mapped = np.array(
@@ -136,9 +138,9 @@ def write_type_facts(path: str, part: str, tree: ClassTree, file: str = "") -> T
                 renamed[f"{name} -> {known}"] += 1
             statements.append((title, known or name))
             if len(statements) == 100_000:
-                writer.write_batch(_type_facts(statements))
+                writer.write_batch(_statement_facts(statements))
                 statements.clear()
-        writer.write_batch(_type_facts(statements))
+        writer.write_batch(_statement_facts(statements))
     return TypesReport(
         files.name(part),
         file,
@@ -149,7 +151,7 @@ def write_type_facts(path: str, part: str, tree: ClassTree, file: str = "") -> T
     )
 
 
-def _type_facts(statements: Sequence[tuple[str, str]]) -> pa.RecordBatch:
+def _statement_facts(statements: Sequence[tuple[str, str]]) -> pa.RecordBatch:
     keys = pa.array(title_keys([title for title, _ in statements]))
     no_targets = pa.array(np.zeros(len(statements), np.uint64))
     classes = pa.array([name for _, name in statements], pa.string())

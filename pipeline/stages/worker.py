@@ -68,4 +68,5 @@ def _listen(connection: Connection[Any, Any], messages: SimpleQueue[Any]) -> Non
         try:
             messages.put(connection.recv())
         except (EOFError, OSError):
+            # `sys.exit` would only end this thread, and an unfinished part is worth nothing.
             os._exit(1)

@@ -19,6 +19,8 @@ def _reference(name: str) -> str | None:
     if name[0] != "#":
         return html5.get(name + ";")
     code = int(name[2:], 16) if name[1] in "xX" else int(name[1:])
+    # White space, surrogates, our markers (U+FDD0 to U+FDEF) and what is not Unicode become a
+    # space; other control characters vanish, as in a browser.
     if (
         code in (9, 10, 13)
         or code > 0x10FFFF

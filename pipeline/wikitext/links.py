@@ -30,6 +30,7 @@ class _Link(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _link_pattern(trail: str) -> re.Pattern[str]:
+    # Possessive quantifiers (*+) cannot backtrack: unbalanced brackets take linear time.
     target = rf"([^\[\]{{}}|<>\n{OPEN}{CLOSE}{SEPARATOR}]*+)"
     text = r"([^\[\]]*+(?:(?:\[(?!\[)|\](?!\]))[^\[\]]*+)*+)"
     after = f"([{trail}]*+)" if trail else "()"
@@ -82,12 +83,14 @@ class LinkPass:
             if "\n" in text:
                 text = text.replace("\n", " ")
             return f"{OPEN}{len(self.targets) - 1}{SEPARATOR}{text}{trail}{CLOSE}"
+        # `[[Title|]]` is expanded when a page is saved, so in a dump it is text.
         if kind == "invalid" or match[2] == "":
             return match[0]
         return self._rare_link(link, text, bracket, trail)
 
     def _rare_link(self, link: _Link, text: str, bracket: str, trail: str) -> str:
         """A link that is not an anchor, or that is followed by a third bracket."""
+        # In `[[A|b [c]]]` the third bracket closes the inner one and belongs to the text.
         if bracket and "[" in text:
             text, bracket = text + "]", ""
         if link.kind == "nothing":
@@ -113,12 +116,14 @@ class LinkPass:
         link = self._resolve_uncached(raw)
         if "''" in link.shown:  # apostrophes of a title are not markup
             link = link._replace(shown=link.shown.replace("''", "&#39;&#39;"))
+        # Bounded, because a wiki has millions of targets.
         if len(self._cache) < _MAX_CACHED_TARGETS:
             self._cache[raw] = link
         return link
 
     def _resolve_uncached(self, raw: str) -> _Link:
         target = decode_references(raw).strip(" _\u00a0")
+        # A template made a part of the target: the page is unknown, but the text is shown.
         if HOLE in target or NOTE in target:
             return _Link("text", "", target.lstrip(":"))
         if _PERCENT.search(target):
@@ -143,7 +148,7 @@ class LinkPass:
                 return _Link("nothing", "", "")
             if number == CATEGORY and not colon_first:
                 return _Link("category", self._site.title(name).partition(":")[2], "")
-            if number is not None and number < 0:
+            if number is not None and number < 0:  # special pages and media files are no entities
                 return _Link("text", "", shown)
         title = self._site.title(name)
         return _Link("page", title, shown) if title else _Link("invalid", "", shown)

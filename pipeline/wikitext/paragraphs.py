@@ -84,6 +84,7 @@ class Prose:
 
     def add(self, paragraph: str) -> None:
         """Appends a paragraph, which may contain markers, as a line."""
+        # Only now: until here `&#91;` must not be read as markup.
         paragraph = decode_references(paragraph)
         if "  " in paragraph or not self._add(paragraph, is_plain=False):
             paragraph = _SPACES.sub(" ", _INVISIBLE.sub("", paragraph).replace("\n", " "))
@@ -168,6 +169,7 @@ class Prose:
                 if open_anchor is not None:
                     anchors.append((open_anchor[0], length, open_anchor[1]))
                 open_anchor = None
+            # The neighbourhood is enough, and keeps many holes in one paragraph linear.
             elif _is_hole("".join(pieces[-8:]), paragraph[position : position + 200]):
                 holes.append(length)
         text = paragraph[position:]
@@ -191,6 +193,7 @@ def _without_empty_parentheses(paragraph: str) -> str:
     def replacement(match: re.Match[str]) -> str:
         return HOLE if HOLE in match[0] else NOTE
 
+    # The patterns below try every bracket, and few paragraphs need them.
     if not _has_bracket_at_marker(paragraph):
         return paragraph
     paragraph = _EMPTY_PARENTHESES.sub(replacement, paragraph)

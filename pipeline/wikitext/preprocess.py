@@ -54,6 +54,7 @@ def strip_tags(text: str) -> str:
         if not name:
             start, end, replacement = _comment(text, match)
         elif name in unclosed:
+            # No closing tag follows, and looking for it again would make the pass quadratic.
             end, replacement = _end_of_tag(text, match.end()), HOLE
         else:
             end, replacement = _extension(text, match, name, unclosed)
@@ -92,6 +93,7 @@ def _comment(text: str, match: re.Match[str]) -> tuple[int, int, str]:
 
 
 def _end_of_tag(text: str, position: int) -> int:
+    # Bounded, because a page may have many `<` without any `>`.
     end = text.find(">", position, position + 2000)
     return position if end < 0 else end + 1
 
@@ -110,6 +112,7 @@ def _extension(text: str, match: re.Match[str], name: str, unclosed: set[str]) -
         escaped = content.translate(_ESCAPES)
         return closing.end(), _LINE_START.sub(lambda first: f"&#{ord(first[0])};", escaped)
     if name == "poem":
+        # Each verse is a line of its own, but lines of wikitext are joined to paragraphs.
         return closing.end(), content.replace("\n", "\n\n")
     if name in _FORMULAS:
         return closing.end(), HOLE
@@ -129,6 +132,7 @@ def expand_braces(text: str, template: Callable[[str, int, int, int], str]) -> s
     """
     if "{{{" in text:
         return _expand_runs(text, template)
+    # Without runs of three braces, `split` does the work of a pattern in less time.
     first, *opened = text.split("{{")
     open_pieces = [[first]]  # text in each open template so far, outermost first
     starts = [0]
@@ -149,6 +153,8 @@ def expand_braces(text: str, template: Callable[[str, int, int, int], str]) -> s
             else:
                 open_pieces[0] += ("}}", after)
             position += len(after)
+    # Templates that are still open are shown as they are typed, by MediaWiki too. Text may be
+    # missing there, so a hole marks the sentence.
     return f"{HOLE}{{{{".join(map("".join, open_pieces))
 
 
@@ -170,7 +176,7 @@ def _expand_runs(text: str, template: Callable[[str, int, int, int], str]) -> st
             width = 3 if left >= 3 and braces >= 3 else 2
             content = "".join(pieces)
             left, braces = left - width, braces - width
-            if width == 3:
+            if width == 3:  # a parameter of a template, which a page shows as its default
                 value = content.partition("|")[2]
             elif len(open_runs) > MAX_DEPTH:
                 value = HOLE
@@ -197,6 +203,7 @@ def drop_tables(text: str, list_items: bool) -> str:
     Of an unclosed table only the lines that begin with `|`, `!` or `{|` are removed.
     """
     if "{|" in text:
+        # A table begins a line; the first line of the page has no newline before it.
         text = _drop_nested("\n" + text, _WIKI_TABLE)
         text = _UNCLOSED_TABLE.sub("\n\n", text)
     if "</" in text:
@@ -217,6 +224,7 @@ def _drop_nested(text: str, delimiters: re.Pattern[str]) -> str:
             starts.append(match.start())
         elif starts:
             start = starts.pop()
+            # Keep the outermost spans only: they contain those that ended before.
             while spans and spans[-1][0] > start:
                 spans.pop()
             spans.append((start, match.end()))

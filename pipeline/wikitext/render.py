@@ -106,6 +106,7 @@ class _Renderer:
 
     def render(self, wikitext: str) -> Rendered:
         text = wikitext.replace("\r\n", "\n").replace("\x00", "")
+        # Our markers are noncharacters of Unicode; a page that has some must not forge links.
         if any(marker in text for marker in MARKERS):
             text = ANY_MARKER.sub("", text)
         self._source = preprocess.strip_tags(text) if "<" in text else text
@@ -121,6 +122,7 @@ class _Renderer:
             text = _EXTERNAL.sub(r"\1", text)
         if "__" in text:
             text = _DOUBLE_UNDERSCORE.sub("", text)
+        # Tags come last: until here they keep apart what they separate.
         if "<" in text:
             text = _LINE_BREAK.sub("\n\n", text)
             text = _BLOCK_TAG.sub("\n\n", text)
@@ -166,6 +168,7 @@ class _Renderer:
         output = Prose(self._links.targets)
         for paragraph in found:
             output.add(paragraph)
+        # Inner templates are rendered first, but the first one of the page names its infobox.
         templates = sorted(self._templates, key=lambda item: item[0])
         return Rendered(
             text="".join(output.pieces),

@@ -52,7 +52,7 @@ def arguments(content: str) -> tuple[list[str], dict[str, str]]:
         if equals and "[" not in key and "<" not in key:
             if (key := key.strip()).isdigit():
                 index = int(key) - 1
-                if index < 100:
+                if index < 100:  # `|99999999=x` would make a list of that length
                     positional.extend([""] * (index + 1 - len(positional)))
                     positional[index] = value.strip()
             else:
@@ -80,6 +80,7 @@ def _plain_value(value: str) -> str:
     value = value.strip()
     if value.isascii() and not any(c in value for c in "[{<&'"):
         return value[:MAX_VALUE_CHARS]
+    # Markup is longer than its text; the rest of a long value cannot matter.
     value = value[: 4 * MAX_VALUE_CHARS]
     value = re.sub(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]*)\]\]", r"\1", value)
     value = re.sub(rf"<[^<>]*>|'{{2,}}|[{MARKERS}]", " ", value)
@@ -100,6 +101,7 @@ def split_arguments(content: str) -> list[str]:
     if len(content) <= MAX_PIECE and "<" in content:
         parsed = mwparserfromhell.parse("{{" + content + "}}", skip_style_tags=True)
         templates = parsed.filter_templates(recursive=False)
+        # Otherwise the parser has read the braces differently from us.
         if len(templates) == 1 and len(parsed.nodes) == 1:
             template = templates[0]
             return [str(template.name), *(str(parameter) for parameter in template.params)]

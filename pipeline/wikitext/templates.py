@@ -123,6 +123,7 @@ def _kind(name: str) -> tuple[str, str]:
     if colon and function in _FUNCTIONS:
         return "function", function
     exact, stems = _notes()
+    # Not a name, but the text of a broken template; matching it against the stems is slow.
     if len(key) >= 80:
         return "hole", key
     if key in _renderers():
@@ -166,6 +167,7 @@ def render_template(name: str, content: str) -> str:
         code = key[5:].split("-")[0]
         return _named_language(code, _pick(positional, named, 0))
     text = _renderers()[key](positional, named)
+    # Without its argument the template shows nothing or an error message, so text is missing.
     return text if text or key in _table()["symbol"] else HOLE
 
 
@@ -185,6 +187,7 @@ def _langx(args: Arguments, named: dict[str, str]) -> str:
 
 
 def _link(args: Arguments, named: dict[str, str]) -> str:
+    # Brackets in the title would make a link that reaches into the text around it.
     if not args or not args[0] or any(c in args[0] for c in "[]{}<>"):
         return args[0] if args else ""
     text = named.get("lt") or named.get("label") or args[0]

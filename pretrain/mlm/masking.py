@@ -80,11 +80,12 @@ class Masker:
         shape = len(blocks), max(len(block.input_ids) for block in blocks)
         ids = np.full(shape, self._pad)
         attention = np.zeros(shape, np.int64)
-        draws = np.ones((3, *shape))
+        draws = np.ones((3, *shape))  # which position, how it is replaced, by which sub-word
         for row, block in enumerate(blocks):
             length = len(block.input_ids)
             ids[row, :length] = block.input_ids
             attention[row, :length] = 1
+            # A generator per block: the draws do not depend on the other blocks of the batch.
             generator = np.random.default_rng((self._seed, *block.key))
             draws[:, row, :length] = generator.random((3, length))
         text = (attention == 1) & ~np.isin(ids, self._special)
