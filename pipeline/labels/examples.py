@@ -194,8 +194,9 @@ class Selector:
         sentence = page.text[start:end]
         number = int(sentences.numbers[index])
         example_id = f"{page_id}:{number}:0"
-        edges = (sentences.anchor_starts[anchors] - start, sentences.anchor_ends[anchors] - start)
-        anchor_spans = list(zip(*(edge.tolist() for edge in edges), strict=True))
+        starts = sentences.anchor_starts[anchors].tolist()
+        ends = sentences.anchor_ends[anchors].tolist()
+        anchor_spans = [(a - start, b - start) for a, b in zip(starts, ends, strict=True)]
         reason, spans = self._tokenize(sentence, anchor_spans, page.seen)
         if not reason and (hit := next(self._excluded.hits(sentence), None)) is not None:
             reason = "contaminated"
