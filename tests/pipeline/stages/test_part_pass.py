@@ -91,6 +91,10 @@ def test_an_error_in_a_worker_is_the_error_of_the_run(workers, how, kind, text, 
         local.run([Fails(tmp_path, [3, 5, 7], how)], workers, lambda report, made: None)
 
 
+needs_proc = pytest.mark.skipif(not Path("/proc").is_dir(), reason="no /proc to list processes")
+
+
+@needs_proc
 def test_a_worker_that_dies_is_named(tmp_path):
     with pytest.raises(
         WorkerDiedError, match=r"ended with code -9 .* --workers 1 needs less memory"
@@ -115,6 +119,7 @@ def children():
     return found
 
 
+@needs_proc
 def test_workers_end_with_the_stage(tmp_path):
     seen = []
 
