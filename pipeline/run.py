@@ -53,8 +53,8 @@ def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusRepor
     Raises:
         UserError: an input is missing or unreadable, or the output folder holds something else.
     """
-    settings = _with_demo(settings)
     runner = chosen_runner(beam_flags)
+    settings = _with_demo(settings)
     if runner is not None:
         settings = for_other_machines(settings, runner.is_dataflow)
     plan = make_plan(settings)

@@ -29,6 +29,8 @@ class LogLines(TrainerCallback):
 
 def quiet_libraries() -> None:
     """Hides the messages and progress bars of transformers and datasets."""
+    # Without a network it repeats each request for half a minute, with two lines for each.
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     datasets.utils.logging.set_verbosity_error()

@@ -211,7 +211,7 @@ def test_predict_as_command(fitted, tmp_path):
     assert code == 0, err
     found = [json.loads(line) for line in out.splitlines()]
     assert [[e["type"] for e in row["entities"]] for row in found] == [["person", "city"]] * 2
-    assert "2 texts, " in err
+    assert "texts: 2, " in err
     code, out, _ = run(
         "--model",
         tmp_path / "saved",
