@@ -15,6 +15,7 @@ from nerbert.options import near
 COMMANDS = {
     "corpus": ("pipeline.build", "make a labelled corpus from a Wikipedia dump"),
     "domain": ("pipeline.domain.build", "extract the sentences of one domain from a corpus run"),
+    "audit": ("pipeline.audit.__main__", "judge sampled mentions of a corpus on a web page"),
     "pretrain": ("pretrain.launch", "continue pre-training an encoder by entity tagging"),
     "dapt": ("pretrain.dapt", "continue masked language modelling on a domain corpus"),
     "evaluate": ("finetune.evaluate", "fine-tune taggers and score them"),

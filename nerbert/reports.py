@@ -20,13 +20,13 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def filled(package: str, **values: Any) -> str:
-    """Text of `data/card.md` in a package, with its `$names` replaced.
+def filled(package: str, template: str = "card.md", **values: Any) -> str:
+    """Text of a file in the folder `data` of a package, with its `$names` replaced.
 
     Raises:
         KeyError: a name in the template has no value.
     """
-    text = (files(package) / "data" / "card.md").read_text(encoding="utf-8")
+    text = (files(package) / "data" / template).read_text(encoding="utf-8")
     return Template(text).substitute(values)
 
 

@@ -1,4 +1,3 @@
-import shutil
 import signal
 import socket
 import subprocess
@@ -8,6 +7,7 @@ from urllib.request import urlopen
 
 import numpy as np
 import pytest
+from browser import dom, screenshot
 from lazy import lazy
 from runs import ROOT, run
 
@@ -118,9 +118,6 @@ def server(saved):
 
 
 def test_in_a_browser(server, saved, tmp_path):
-    browser = shutil.which("chromium")
-    if browser is None:
-        pytest.skip("no chromium; Debian's package has it")
     with urlopen(server) as answer:
         assert answer.status == 200
     page = tmp_path / "submit.html"
@@ -129,33 +126,10 @@ def test_in_a_browser(server, saved, tmp_path):
         f'<textarea name="text">{escape(TEXT)}</textarea></form>'
         "<script>document.forms[0].submit()</script>"
     )
-    quiet = (
-        "--disable-background-networking --disable-component-update --disable-sync --no-first-run"
-    )
-    command = [
-        browser,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        *quiet.split(),
-        f"--user-data-dir={tmp_path / 'profile'}",
-        "--window-size=900,900",
-        "--virtual-time-budget=5000",
-    ]
-    picture = tmp_path / "page.png"
-    found = subprocess.run(
-        [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=60
-    )
-    assert "Ulm<small>city</small></mark>" in found.stdout, found.stderr
-    assert "&lt;b&gt;" in found.stdout
-    subprocess.run(
-        [*command, f"--screenshot={picture}", page.as_uri()],
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
-    pixels = image.imread(picture)[..., :3]
+    found = dom(page, tmp_path)
+    assert "Ulm<small>city</small></mark>" in found
+    assert "&lt;b&gt;" in found
+    pixels = image.imread(screenshot(page, tmp_path))[..., :3]
     assert pixels.shape[:2] == (900, 900)
     assert np.mean(pixels.min(-1) > 0.99) > 0.7  # a white page
     spread = pixels.max(-1) - pixels.min(-1)

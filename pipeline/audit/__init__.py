@@ -1,0 +1,1 @@
+"""Audits: people judge sampled mentions of a corpus."""

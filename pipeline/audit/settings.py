@@ -1,0 +1,33 @@
+"""The options of an audit."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from nerbert.options import CHECKED, Text, option
+
+Which = Literal["typed", "entity", "all"]
+
+
+@dataclass(frozen=True, config=CHECKED)
+class AuditSettings:
+    """The options of `nerbert audit`."""
+
+    corpus: Text = option(
+        help="folder of the corpus: the output of nerbert corpus, or the folder corpus in it",
+        positional=True,
+        metavar="CORPUS",
+        recipe=False,
+    )
+    sample: int = option(150, "number of mentions, drawn at random", ge=1)
+    seed: int = option(0, "seed of the draw")
+    which: Which = option("typed", "mentions with a category, those of ENTITY, or all of them")
+    output: Text = option("audit.html", "the page to judge them on", metavar="FILE", recipe=False)
+    judged: Text | None = option(
+        None,
+        "judgements that were downloaded from such a page: print their rates, make no page",
+        metavar="FILE",
+        recipe=False,
+    )

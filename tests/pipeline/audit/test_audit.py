@@ -1,0 +1,181 @@
+import json
+import re
+from collections import Counter
+from html import unescape
+from itertools import pairwise
+
+import pytest
+from browser import dom, screenshot
+from lazy import lazy
+
+from nerbert.corpus import load_corpus
+from nerbert.errors import UserError
+from ontology.categories import ENTITY
+from pipeline.audit.__main__ import main
+from pipeline.audit.rates import QUESTIONS, read_judgements, table, wilson
+from pipeline.audit.sample import sample_mentions
+
+stats = lazy("scipy.stats")
+
+
+@pytest.fixture(scope="module")
+def corpus(demo):
+    return load_corpus(demo[0])
+
+
+def by_hand(corpus, which):
+    """Every mention of the corpus once, by a second reading of the parts."""
+    found = {}
+    for split in ("train", "validation"):
+        for row in corpus.table(split).to_pylist():
+            tags = [corpus.labels.tags[label] for label in row["ner_tags"]]
+            begins = [tag[2:] for tag in tags if tag.startswith("B-")]
+            for number, (category, target) in enumerate(zip(begins, row["targets"], strict=True)):
+                if which == "all" or (category == ENTITY) == (which == "entity"):
+                    stem = row["id"].rpartition(":")[0]
+                    found[f"{stem}:0", number] = (category, target)
+    return found
+
+
+@pytest.mark.parametrize("which", ["typed", "entity", "all"])
+def test_all_mentions_once(corpus, which):
+    drawn = sample_mentions(corpus, 10_000, 0, which)
+    found = {(mention.id, mention.number): (mention.category, mention.target) for mention in drawn}
+    assert len(found) == len(drawn)
+    assert found == by_hand(corpus, which)
+
+
+def test_a_larger_sample_contains_the_smaller_and_seeds_differ(corpus):
+    small, large = (sample_mentions(corpus, size, 1, "typed") for size in (20, 60))
+    assert large[:20] == small
+    assert sample_mentions(corpus, 20, 2, "typed") != small
+
+
+def test_every_mention_is_drawn_equally_often(corpus):
+    drawn = Counter(
+        (mention.id, mention.number)
+        for seed in range(300)
+        for mention in sample_mentions(corpus, 50, seed, "typed")
+    )
+    size = len(by_hand(corpus, "typed"))
+    seen = [*drawn.values(), *[0] * (size - len(drawn))]
+    assert stats.chisquare(seen).pvalue > 1e-4
+
+
+def test_mentions_are_where_the_page_shows_them(corpus):
+    for mention in sample_mentions(corpus, 10_000, 0, "all"):
+        spans = sorted([(mention.start, mention.end), *mention.others])
+        assert all(one[1] <= other[0] for one, other in pairwise(spans))
+        words = mention.text[mention.start : mention.end]
+        assert words == words.strip() != ""
+
+
+def judged(answers, source="link", category="City", missed=None, id="1:0:0", others=()):
+    row = {"id": id, "number": 0, "category": category, "source": source, "others": others}
+    return {**row, **dict(zip(QUESTIONS, answers, strict=True)), "missed": missed}
+
+
+def test_rates():
+    rows = [
+        judged([True, True, True, True], missed=1, others=[[0, 3]]),
+        judged([False, None, True, True], source="title", category="Film", id="2:0:0"),
+        judged([True, False, None, True], category="Film", id="3:0:0", missed=0),
+    ]
+    lines = table(rows).splitlines()
+    assert lines[2].startswith("| all | 3 | 2 of 3, 66.7% (21% to 94%) | 1 of 2, 50.0% (9% to 91%)")
+    assert [line.split(" | ")[0] for line in lines[3:7]] == [
+        "| source link",
+        "| source title",
+        "| category Film",
+        "| category City",
+    ]
+    assert "| source title | 1 | 0 of 1, 0.0% (0% to 79%) | - |" in lines[4]
+    assert lines[-1] == "marked names: 3 of 4, 75.0% (30% to 95%), in 2 sentences"
+
+
+@pytest.mark.parametrize(("right", "judged_"), [(0, 5), (3, 7), (95, 100), (150, 150), (1, 1)])
+def test_intervals_are_those_of_scipy(right, judged_):
+    known = stats.binomtest(right, judged_).proportion_ci(0.95, method="wilson")
+    assert wilson(right, judged_) == pytest.approx((known.low, known.high), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"mentions": [{}]}', '{"mentions": [{"page_class": 1}]}']
+)
+def test_a_file_without_judgements_is_one_line(demo, tmp_path, text, capsys):
+    path = tmp_path / "audit.json"
+    path.write_text(text)
+    assert main([str(demo[0]), "--judged", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"--judged {path}: no judgements (")
+    assert error.count("\n") == 1
+
+
+def test_missing_files(demo, tmp_path, capsys):
+    assert main([str(demo[0]), "--judged", "no.json"]) == 2
+    assert (
+        capsys.readouterr().err == "--judged no.json: No such file or directory; check the path\n"
+    )
+    assert main([str(tmp_path)]) == 2
+    assert "no corpus (labels.json is missing)" in capsys.readouterr().err
+
+
+def make_page(demo, tmp_path, *flags):
+    page = tmp_path / "audit.html"
+    assert main([str(demo[0]), "--sample", "12", "--seed", "1", "--output", str(page), *flags]) == 0
+    return page
+
+
+def test_page_holds_its_data_and_nothing_from_outside(demo, tmp_path, capsys):
+    page = make_page(demo, tmp_path)
+    text = page.read_text(encoding="utf-8")
+    data = json.loads(
+        re.search(r'<script id="data" type="application/json">(.*)</script>', text)[1]
+    )
+    assert [row["id"] for row in data["mentions"]] == [
+        mention.id for mention in sample_mentions(load_corpus(demo[0]), 12, 1, "typed")
+    ]
+    assert data["language"] == "en"
+    assert not re.search(r'(?:src|href)="', text)
+    assert "12 mentions: open" in capsys.readouterr().out
+    assert make_page(demo, tmp_path).read_text(encoding="utf-8") == text
+
+
+KEYS = ["1", "2", "2", "3", "3", "3", "4", "+", "+", "-", "Enter", "a", "j", "k", "j", "1"]
+
+
+def test_keys_judge_in_a_browser(demo, tmp_path):
+    page = make_page(demo, tmp_path)
+    script = (
+        f"<script>for (const key of {json.dumps(KEYS)}) document.dispatchEvent("
+        'new KeyboardEvent("keydown", { key: key }));'
+        'const out = document.createElement("pre"); out.id = "out";'
+        "out.textContent = JSON.stringify(JSON.parse(localStorage.getItem(place)));"
+        "document.body.append(out);</script></body>"
+    )
+    acted = tmp_path / "acted.html"
+    acted.write_text(page.read_text(encoding="utf-8").replace("</body>", script), encoding="utf-8")
+    found = dom(acted, tmp_path)
+    rows = json.loads(unescape(re.search(r'<pre id="out">(.*?)</pre>', found, re.DOTALL)[1]))
+    answers = [[row.get(name) for name in QUESTIONS] for row in rows]
+    assert answers[:3] == [
+        [True, False, None, True],
+        [True, True, True, True],
+        [True, None, None, None],
+    ]
+    assert answers[3:] == [[None] * 4] * 9
+    assert rows[0]["missed"] == 1
+    assert "1 of 12 judged" in found
+    # What the page keeps is what the command reads.
+    (tmp_path / "audit.json").write_text(json.dumps({"mentions": rows}))
+    assert "| all | 12 | 3 of 3" in table(read_judgements(str(tmp_path / "audit.json")))
+    assert found.count("<mark>") == 12
+    assert screenshot(page, tmp_path).stat().st_size > 10_000
+
+
+def test_unknown_answer_is_named(tmp_path):
+    path = tmp_path / "audit.json"
+    row = judged([True, "yes", None, None])
+    path.write_text(json.dumps({"mentions": [row]}))
+    with pytest.raises(UserError, match="an answer of 1:0:0 is neither true, false nor null"):
+        read_judgements(str(path))
