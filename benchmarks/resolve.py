@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from ontology.building import PageFacts, TypeFacts, build
 from ontology.classes import ClassTree
-from ontology.entity_table import EntityTable, PageFacts, TypeFacts
+from ontology.entity_table import EntityTable
 from ontology.titles import title_keys
 
 _CHUNK = 500_000
@@ -88,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = parser.parse_args(argv)
     pages, types = generated_facts(options.titles)
     before_mib, start = peak_mib(), time.process_time()
-    table = EntityTable.build(pages, types, ClassTree.shipped())
+    table = build(pages, [types], ClassTree.shipped()).table
     built_s, built_mib = time.process_time() - start, peak_mib()
     with tempfile.TemporaryDirectory() as folder:
         table.save(folder)

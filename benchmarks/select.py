@@ -18,9 +18,9 @@ import pyarrow as pa
 from benchmarks.resolve import generated_facts
 from nerbert import parts
 from nerbert.text.overlap import SentenceIndex
+from ontology.building import build
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
-from ontology.entity_table import EntityTable
 from pipeline.labels import filters
 from pipeline.labels.counts import Selection
 from pipeline.labels.examples import DOCUMENT_COLUMNS, Selector
@@ -82,7 +82,8 @@ def generated_documents(sentences: int) -> Iterator[pa.RecordBatch]:
 def _spent(paths: Sequence[str]) -> tuple[dict[str, float], int]:
     """CPU seconds of each pass over the parts, and the number of examples."""
     tree = ClassTree.shipped()
-    table = EntityTable.build(*generated_facts(_TITLES), tree)
+    pages, types = generated_facts(_TITLES)
+    table = build(pages, [types], tree).table
     labelling = Labelling.of(table, CategorySet.load("specific"), tree)
     selector = Selector(table, labelling, labelling.names[:2], CorpusSettings(), SentenceIndex([]))
     selection, again = Selection(), Selection()

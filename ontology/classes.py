@@ -11,6 +11,9 @@ from nerbert.files import open_decompressed
 ROOT = "owl:Thing"
 NAMESPACE = "http://dbpedia.org/ontology/"
 
+NO_KIND = "Agent"
+"""The parent of Person and Organisation. It says so little that depth is measured below it."""
+
 _RENAMED = {"Location": "Place", "RaceHorse": "Horse"}
 """Classes of other releases of DBpedia -> their names in the shipped ontology."""
 
@@ -27,6 +30,7 @@ class ClassTree:
         Raises:
             ValueError: a class is its own ancestor.
         """
+        parents = {**parents, **_corrected(parents)}
         self._parents = {
             name: tuple(sorted({p for p in above if p in parents and p != name}))
             for name, above in parents.items()
@@ -43,7 +47,7 @@ class ClassTree:
             raise ValueError(f"class {name} is its own ancestor: {' < '.join((*below, name))}")
         if name not in self._depth:
             above = [self._measure(parent, (*below, name)) for parent in self._parents[name]]
-            self._depth[name] = 1 + max(above, default=0)
+            self._depth[name] = 0 if name == NO_KIND else 1 + max(above, default=0)
         return self._depth[name]
 
     @classmethod
@@ -95,8 +99,20 @@ class ClassTree:
         return self._parents.get(name, ())
 
     def depth(self, name: str) -> int:
-        """Length of the longest path from the root: 1 below owl:Thing; 0 for an unknown class."""
-        return self._depth.get(name, 0)
+        """Length of the longest path from the root, where `NO_KIND` does not count.
+
+        It is 1 for the kinds, such as Person, Organisation, Place, Work, Event and Species; 0 for
+        Agent; -1 for an unknown class.
+        """
+        return self._depth.get(name, -1)
+
+    def kind(self, name: str) -> str | None:
+        """The kind of a class: its ancestor of depth 1, or itself; None for Agent and unknown ones.
+
+        Of several kinds, the first by name.
+        """
+        line = (name, *self.ancestors(name))
+        return min((known for known in line if self.depth(known) == 1), default=None)
 
     def ancestors(self, name: str) -> list[str]:
         """Superclasses, nearest first, ties by name; without the class itself and the root."""
@@ -126,8 +142,25 @@ class ClassTree:
         return min(names, key=lambda name: (-self.depth(name), name), default=None)
 
 
+def _corrected(parents: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Corrected parents of the classes of an ontology that has them, and their new parents."""
+    return {
+        name: above
+        for name, above in _corrections().items()
+        if name in parents and all(parent in parents for parent in above)
+    }
+
+
+@cache
+def _corrections() -> dict[str, list[str]]:
+    return {name: above.split() for name, above, _ in _rows("corrections.tsv")}
+
+
 @cache
 def _shipped() -> ClassTree:
-    text = (files("ontology") / "data" / "classes.tsv").read_text(encoding="utf-8")
-    rows = (line.split("\t") for line in text.splitlines() if line and line[0] != "#")
-    return ClassTree({name: above.split() for name, above in rows})
+    return ClassTree({name: above.split() for name, above in _rows("classes.tsv")})
+
+
+def _rows(file: str) -> list[list[str]]:
+    text = (files("ontology") / "data" / file).read_text(encoding="utf-8")
+    return [line.split("\t") for line in text.splitlines() if line and line[0] != "#"]

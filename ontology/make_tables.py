@@ -27,8 +27,14 @@ ALIASES = {
 }
 """Classes whose name in the paper's list is not their own name in lower case."""
 
-TOURNAMENTS = ("golftournament", "soccertournament", "tennistournament")
-"""Merged into `sportstournament`, as in the paper's example (section 4.4)."""
+MERGED_NAMES = {"Tournament": "sportstournament"}
+"""Parent -> name of its merged group, if the name is not the parent's own.
+
+The paper's example (section 4.4) merges the tournaments into `sportstournament`.
+"""
+
+SPORT = ("Athlete", "SportsTeam", "SportsLeague", "SportsClub", "SportsEvent", "SportsTeamSeason")
+"""Classes of sport. The groups below them are merged first: the paper's example is one of them."""
 
 COARSE = {"Person": "person", "Place": "location", "Organisation": "organization"}
 
@@ -49,24 +55,29 @@ def coarse(tree: ClassTree, classes: dict[str, str]) -> dict[str, str]:
 
 
 def merge_to(size: int, tree: ClassTree, classes: dict[str, str]) -> dict[str, str]:
-    """Each of the 315 names -> one of `size` names. The most fine-grained names are merged first.
+    """Each of the 315 names -> one of `size` names. The most fine-grained names are merged.
 
-    The three tournaments are merged first. Then leaf classes with siblings take the name of their
-    parent, deepest classes first and then alphabetically, until `size` names are left.
+    A group are the names of all leaf classes with the same parent; it is merged as a whole, and
+    takes the name of the parent. Groups of sport come first, then those of the greatest depth below
+    their kind, then the largest. A group that would leave fewer than `size` names is not merged.
     """
-    merged = {name: name for name in (ENTITY, *classes.values())}
-    merged.update(dict.fromkeys(TOURNAMENTS, "sportstournament"))
     by_name = {name: cls for cls, name in sorted(classes.items(), reverse=True)}
     inner = {parent for cls in classes for parent in tree.ancestors(cls)}
-    leaves = [n for n in by_name if by_name[n] not in inner and n not in TOURNAMENTS]
-    leaves.sort(key=lambda n: (-tree.depth(by_name[n]), tree.parents(by_name[n]), n))
-    for name in leaves:
-        if len(set(merged.values())) == size:
-            break
-        parents = tree.parents(by_name[name])
-        siblings = [n for n in leaves if tree.parents(by_name[n]) == parents]
-        if parents and len(siblings) > 1:
-            merged[name] = classes.get(parents[0], parents[0].lower())
+    groups: dict[str, list[str]] = {}
+    for name, cls in by_name.items():
+        for parent in tree.parents(cls)[:1] if cls not in inner else ():
+            groups.setdefault(parent, []).append(name)
+
+    def order(parent: str) -> tuple[bool, int, int, str]:
+        is_sport = bool({parent, *tree.ancestors(parent)} & set(SPORT))
+        return not is_sport, -tree.depth(parent), -len(groups[parent]), parent
+
+    merged = {name: name for name in (ENTITY, *classes.values())}
+    for parent in sorted((name for name in groups if len(groups[name]) > 1), key=order):
+        name = MERGED_NAMES.get(parent) or classes.get(parent, parent.lower())
+        tried = {**merged, **dict.fromkeys(groups[parent], name)}
+        if len(set(tried.values())) >= size:
+            merged = tried
     return merged
 
 
@@ -88,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     source = "Source: DBpedia ontology, CC BY-SA 3.0."
     _write(
         options.output / "classes.tsv",
-        f"class, its parents. {source}",
+        f"class, its parents, with those of corrections.tsv. {source}",
         ([name, " ".join(tree.parents(name))] for name in tree.names),
     )
     _write(

@@ -12,6 +12,9 @@ from nerbert.options import CHECKED, Text, Texts, option
 
 Stage = Literal["extract", "resolve", "corpus"]
 
+Rule = Literal["votes", "deepest"]
+"""The same as `ontology.building.Rule`, which is not imported because it loads numpy."""
+
 STAGES: tuple[Stage, ...] = ("extract", "resolve", "corpus")
 """The stages of a run, in order."""
 
@@ -94,8 +97,11 @@ class CorpusSettings:
     infobox_mapping: Text | None = option(
         None, "DBpedia's Mapping_xx.xml (default: shipped, English)", metavar="FILE", group=_RESOLVE
     )
-    infobox: bool = option(
-        True, "take classes from infoboxes where --types has none", group=_RESOLVE
+    infobox: bool = option(True, "take classes from infoboxes, too", group=_RESOLVE)
+    classes: Rule = option(
+        "votes",
+        "class by a vote of all sources, or the deepest class of --types, else of the infobox",
+        group=_RESOLVE,
     )
     categories: Text = option(
         "specific",
@@ -151,7 +157,7 @@ class CorpusSettings:
 
 # The options that decide the output of each stage. Their order is part of the fingerprints.
 DECIDE_DOCUMENTS = ("sentence_model", "list_items", "seed")
-DECIDE_ENTITIES = ("types", "ontology", "infobox_mapping", "infobox")
+DECIDE_ENTITIES = ("types", "ontology", "infobox_mapping", "infobox", "classes")
 DECIDE_EXAMPLES = (
     "categories",
     "min_entities",

@@ -3,168 +3,30 @@
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from nerbert import files, parts
 from nerbert.parts import Report
-from ontology.classes import ClassTree
-from ontology.entity_table import SOURCES, EntityTable, PageFacts, TypeFacts
-from ontology.infobox import InfoboxMapping, resolve_redirect
-from ontology.instance_types import read_instance_types
+from ontology.building import Built, PageFacts, TypeFacts, build
+from ontology.entity_table import ARRAYS, SOURCES, EntityTable
 from ontology.titles import title_keys
-from pipeline.dump.site import ARTICLE, TEMPLATE
 from pipeline.plan import Plan
+from pipeline.stages.facts import (
+    FACTS,
+    TypesReport,
+    page_facts,
+    read_facts,
+    template_redirects,
+    write_type_facts,
+)
 from pipeline.stages.part_pass import Gather, PartPass, Pass, Stage
 
-FACTS = pa.schema(
-    [
-        ("key", pa.uint64()),  # of the page's title
-        ("target", pa.uint64()),  # key of the title that a redirect leads to; 0 for other pages
-        ("class", pa.string()),  # class by the page's infobox; null for none
-    ]
-)
-"""Columns of the parts in `entities/pages/` (one row per page) and `entities/types/`."""
-
-_TABLE_FILES = ("keys.npy", "entities.npy", "classes.npy", "sources.npy", "classes.json")
-
-
-def template_redirects(part: str) -> Iterator[tuple[str, str]]:
-    """Redirects between templates in a part of documents: (old name, new name)."""
-    for batch in parts.read_batches(part, ["namespace", "title", "redirect"]):
-        for row in batch.to_pylist():
-            if row["namespace"] == TEMPLATE and row["redirect"]:
-                yield row["title"].partition(":")[2], row["redirect"].partition(":")[2]
-
-
-def page_facts(
-    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str]
-) -> pa.RecordBatch:
-    """FACTS of the articles and redirects of a batch of documents."""
-    # Redirects of templates and categories are in the documents too, but are no entities.
-    batch = batch.filter(pa.array(batch.column("namespace").to_numpy() == ARTICLE))
-    redirect = batch.column("redirect")
-    is_redirect = redirect.is_valid().to_numpy(zero_copy_only=False)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array(title_keys(batch.column("title"))),
-            pa.array(title_keys(redirect) * is_redirect),
-            pa.array(_infobox_classes(batch, mapping, redirects), pa.string()),
-        ],
-        schema=FACTS,
-    )
-
-
-def _infobox_classes(
-    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str]
-) -> list[str | None]:
-    """Class of each page by its first mapped template; pages without one are not looked at."""
-    classes: list[str | None] = [None] * len(batch)
-    # Each distinct template is looked up once: a page has dozens, and few are infoboxes.
-    column = batch.column("templates")
-    names = column.flatten().dictionary_encode()
-    mapped = np.array(
-        [resolve_redirect(name, redirects) in mapping for name in names.dictionary.to_pylist()]
-        or [False],
-        bool,
-    )
-    found = np.flatnonzero(mapped[names.indices.to_numpy(zero_copy_only=False)])
-    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    pages = np.repeat(np.arange(len(batch)), lengths)
-    arguments = batch.column("template_arguments").flatten()
-    for place in found.tolist():
-        if classes[pages[place]] is None:
-            template = (names[place].as_py(), arguments[place].as_py())
-            classes[pages[place]] = mapping.class_of([template], redirects)
-    return classes
-
-
-@dataclass(frozen=True)
-class TypesReport(Report):
-    """Counts of an instance-types file.
-
-    Attributes:
-        part: name of its part.
-        file: name of the file.
-        lines: number of lines, without blank lines and comments.
-        other_lines: number of lines that are not statements.
-        unknown_classes: number of statements with classes that the ontology lacks, by class.
-        renamed_classes: number of statements with classes that the ontology has under another name.
-    """
-
-    part: str
-    file: str
-    lines: int = 0
-    other_lines: int = 0
-    unknown_classes: dict[str, int] = field(default_factory=dict)
-    renamed_classes: dict[str, int] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if value or key != "other_lines"}
-
-
-def write_type_facts(path: str, part: str, tree: ClassTree, file: str = "") -> TypesReport:
-    """Writes the statements of an instance-types file as FACTS.
-
-    Classes that the ontology lacks are kept, as classes without ancestors.
-
-    Args:
-        path: local path of the file.
-        part: path of the part that is written.
-        tree: classes of the ontology.
-        file: name of the file in the report, because `path` may be that of a copy.
-    """
-    n_lines = n_other = 0
-    unknown: Counter[str] = Counter()
-    renamed: Counter[str] = Counter()
-    statements: list[tuple[str, str]] = []
-    with parts.writer(part, FACTS) as writer:
-        for statement in read_instance_types(path):
-            n_lines += 1
-            if statement is None:
-                n_other += 1
-                continue
-            title, name = statement
-            known = tree.known_name(name)
-            if known is None:
-                unknown[name] += 1
-            elif known != name:
-                renamed[f"{name} -> {known}"] += 1
-            statements.append((title, known or name))
-            if len(statements) == 100_000:
-                writer.write_batch(_statement_facts(statements))
-                statements.clear()
-        writer.write_batch(_statement_facts(statements))
-    return TypesReport(
-        files.name(part),
-        file,
-        n_lines,
-        n_other,
-        dict(sorted(unknown.items())),
-        dict(sorted(renamed.items())),
-    )
-
-
-def _statement_facts(statements: Sequence[tuple[str, str]]) -> pa.RecordBatch:
-    keys = pa.array(title_keys([title for title, _ in statements]))
-    no_targets = pa.array(np.zeros(len(statements), np.uint64))
-    classes = pa.array([name for _, name in statements], pa.string())
-    return pa.RecordBatch.from_arrays([keys, no_targets, classes], schema=FACTS)
-
-
-def _read_facts(folder: str, names: Sequence[str]) -> tuple[Any, Any, list[str], Any]:
-    """Keys, targets, names of classes, and class indices (-1 for none) from some parts."""
-    table = parts.read_tables([files.join(folder, name) for name in names], FACTS)
-    classes = table.column("class").combine_chunks().dictionary_encode()
-    indices = classes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
-    keys, targets = (table.column(name).to_numpy() for name in ("key", "target"))
-    return keys, targets, classes.dictionary.to_pylist(), indices
+_TABLE_FILES = (*(f"{name}.npy" for name in ARRAYS), "classes.json")
 
 
 def save_table(table: EntityTable, folder: str) -> None:
@@ -263,24 +125,19 @@ def resolve_stage(plan: Plan) -> Stage:
     def merge(reports: list[_Redirects], _: None) -> dict[str, str]:
         return {old: new for report in reports for old, new in report.redirects.items()}
 
-    def build(types: list[TypesReport], _: Any) -> None:
-        folder = plan.entities.path
-        pages = sorted(files.name(part) for part in plan.parts)
-        keys, targets, names, indices = _read_facts(files.join(folder, "pages"), pages)
-        facts = PageFacts(keys, targets, names, indices)
+    def finish(types: list[TypesReport], _: Any) -> None:
         ordered = sorted(types, key=lambda report: report.part)
-        statements = _read_facts(files.join(folder, "types"), [report.part for report in ordered])
-        keys, _, names, indices = statements
-        table = EntityTable.build(facts, TypeFacts(keys, names, indices), plan.tree)
-        save_table(table, folder)
-        by_source = np.bincount(table.sources, minlength=len(SOURCES)).tolist()
+        built = _build(plan, ordered)
+        save_table(built.table, plan.entities.path)
+        by_source = np.bincount(built.table.sources, minlength=len(SOURCES)).tolist()
         plan.entities.finish(
             counts={
-                "titles": len(table),
-                "entities": len(table.classes),
-                "redirects": int((facts.targets != 0).sum()),
+                "titles": len(built.table),
+                "entities": len(built.table.classes),
                 "entities_by_source": dict(zip(SOURCES, by_source, strict=True)),
                 "types_files": [report.to_json() for report in ordered],
+                "voters": _voters(built),
+                "conflicts": _conflicts(plan, built),
             }
         )
 
@@ -289,5 +146,51 @@ def resolve_stage(plan: Plan) -> Stage:
         Gather("all template redirects", merge),
         _PageFacts(plan),
         _TypeFacts(plan),
-        Gather("entity table", build),
+        Gather("entity table", finish),
+    ]
+
+
+def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
+    """Builds the entity table from the facts."""
+    pages = sorted(files.name(part) for part in plan.parts)
+    folder = plan.entities.path
+    facts = PageFacts(*read_facts(files.join(folder, "pages"), pages))
+    stated = []
+    for report in types:
+        keys, _, names, indices = read_facts(files.join(folder, "types"), [report.part])
+        stated.append(TypeFacts(keys, names, indices, report.file))
+    return build(facts, stated, plan.tree, plan.settings.classes)
+
+
+def _voters(built: Built) -> list[dict[str, Any]]:
+    """Each voter: its weight, and how many of its statements agree with the other voters."""
+    known = [int((built.table.voters >> bit & 1).sum()) for bit in range(len(built.weights))]
+    return [
+        {
+            "name": name,
+            "entities": known[number],
+            "weight": round(built.weights[number], 4),
+            "agreed": int(built.agreed[number].sum()),
+            "compared": int(built.compared[number].sum()),
+        }
+        for number, name in enumerate(built.table.voter_names)
+    ]
+
+
+def _conflicts(plan: Plan, built: Built) -> list[dict[str, Any]]:
+    """The most frequent conflicts, with examples of pages of the dump."""
+    wanted = sorted({entity for found in built.conflicts for entity in found.examples})
+    titles: dict[int, str] = {}
+    for part in plan.parts if wanted else ():
+        for batch in parts.read_batches(part, ["title"], rows=65_536):
+            entities = built.table.lookup_keys(title_keys(batch.column("title")))
+            for row in np.flatnonzero(np.isin(entities, wanted)).tolist():
+                titles.setdefault(int(entities[row]), batch.column("title")[row].as_py())
+    return [
+        {
+            "classes": list(found.classes),
+            "entities": found.entities,
+            "examples": [titles[entity] for entity in found.examples if entity in titles],
+        }
+        for found in built.conflicts
     ]

@@ -38,8 +38,11 @@ def test_merges_are_functions_of_the_315(coarser):
         ("DartsPlayer", ("DartsPlayer", "dartplayer", "athlete", "person")),
         (
             "AmericanFootballTeam",
-            ("AmericanFootballTeam", "footballteam", "footballteam", "organization"),
+            ("AmericanFootballTeam", "footballteam", "sportsteam", "organization"),
         ),
+        ("Stadium", ("Stadium", "stadium", "venue", "location")),
+        ("Hospital", ("Hospital", "hospital", "building", "location")),
+        ("Architect", ("Architect", "architect", "architect", "person")),
         (None, (ENTITY,) * 4),
     ],
 )

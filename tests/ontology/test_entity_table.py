@@ -3,14 +3,16 @@ import random
 import numpy as np
 import pyarrow as pa
 
+from ontology.building import PageFacts, TypeFacts
+from ontology.building import build as build_table
 from ontology.classes import ClassTree
-from ontology.entity_table import SOURCES, EntityTable, PageFacts, TypeFacts
+from ontology.entity_table import SOURCES, EntityTable
 from ontology.titles import title_keys
 
 TREE = ClassTree({"Place": [], "City": ["Place"], "Agent": [], "Person": ["Agent"]})
 
 
-def build(pages, redirects, types, boxes=None):
+def build(pages, redirects, types, boxes=None, rule="deepest"):
     """Table of article titles, redirects {from: to}, DBpedia's (title, class) and {title: class}."""
     boxes = boxes or {}
     titles = [*pages, *redirects]
@@ -27,7 +29,7 @@ def build(pages, redirects, types, boxes=None):
         classes,
         np.array([classes.index(c) for _, c in types], np.int32),
     )
-    return EntityTable.build(facts, stated, TREE)
+    return build_table(facts, [stated], TREE, rule).table
 
 
 def test_dbpedia_first_infobox_fills_gaps():

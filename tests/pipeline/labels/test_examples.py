@@ -7,9 +7,9 @@ from lazy import lazy
 
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
+from ontology.building import PageFacts, TypeFacts, build
 from ontology.categories import ENTITY
 from ontology.classes import ClassTree
-from ontology.entity_table import EntityTable, PageFacts, TypeFacts
 from ontology.titles import title_keys
 from pipeline.labels.balance import Weights, repeat
 from pipeline.labels.counts import Selection
@@ -40,7 +40,7 @@ def table_of(classes):
     keys = title_keys(classes)
     nothing = PageFacts(keys, np.zeros(len(keys), np.uint64), [], np.full(len(keys), -1, np.int32))
     indices = np.array([names.index(c) for c in classes.values()], np.int32)
-    return EntityTable.build(nothing, TypeFacts(keys, names, indices), TREE)
+    return build(nothing, [TypeFacts(keys, names, indices)], TREE).table
 
 
 def document(page_id, sentences, **columns):

@@ -1,0 +1,197 @@
+"""Builds the entity table: follows redirects, and decides the class of each entity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ontology.classes import ClassTree
+from ontology.entity_table import INFOBOX, NO_CLASS, EntityTable, Int32
+from ontology.titles import Keys
+from ontology.votes import (
+    Conflict,
+    Decision,
+    Hierarchy,
+    Ints,
+    Statements,
+    agreement,
+    conflicts,
+    decide,
+    weights,
+)
+
+Rule = Literal["votes", "deepest"]
+"""How the class of an entity is chosen from what the sources state."""
+
+_MOST_VOTERS = 32
+
+
+@dataclass(frozen=True)
+class PageFacts:
+    """Facts from the dump: one entry per page.
+
+    Attributes:
+        keys: keys of the titles, shape (pages,).
+        targets: key of the title that a redirect leads to, 0 for other pages, shape (pages,).
+        classes: names of the classes that infoboxes give.
+        class_indices: index into `classes` of each page, -1 for none, shape (pages,).
+    """
+
+    keys: Keys
+    targets: Keys
+    classes: Sequence[str]
+    class_indices: Int32
+
+
+@dataclass(frozen=True)
+class TypeFacts:
+    """Facts from a file of instance types: one entry per statement "this page has this class".
+
+    Attributes:
+        keys: keys of the titles, shape (statements,).
+        classes: names of classes.
+        class_indices: index into `classes` of each statement, shape (statements,).
+        name: name of the file.
+    """
+
+    keys: Keys
+    classes: Sequence[str]
+    class_indices: Int32
+    name: str = "types"
+
+
+@dataclass(frozen=True)
+class Built:
+    """An entity table, and how its sources agree.
+
+    Attributes:
+        table: the table.
+        weights: weight of each voter.
+        agreed: numbers of agreeing statements, shape (voters, voters).
+        compared: numbers of compared statements, shape (voters, voters).
+        conflicts: the most frequent disagreements.
+    """
+
+    table: EntityTable
+    weights: list[float]
+    agreed: Ints
+    compared: Ints
+    conflicts: list[Conflict]
+
+
+def build(
+    pages: PageFacts, types: Sequence[TypeFacts], tree: ClassTree, rule: Rule = "votes"
+) -> Built:
+    """Builds the table of a dump.
+
+    Chains of redirects are followed. Titles in a cycle of redirects are entities without class. A
+    statement about a redirect counts for its target if the same source states nothing about the
+    target itself.
+
+    Args:
+        pages: facts from the dump; their infoboxes are the first voter.
+        types: facts from files of instance types; each file is a voter.
+        tree: the classes.
+        rule: "votes": see `ontology.votes`. "deepest": the deepest class of the files of instance
+            types; without one, the class of the infobox, as in the paper.
+    """
+    if len(types) >= _MOST_VOTERS:
+        raise ValueError(f"{len(types)} files of instance types; at most {_MOST_VOTERS - 1}")
+    is_redirect = pages.targets != 0
+    stated = [facts.keys for facts in types]
+    keys = np.unique(np.concatenate([pages.keys, pages.targets[is_redirect], *stated]))
+    final, circular = _follow(keys, pages.keys, pages.targets, is_redirect)
+    nodes, entities = np.unique(final, return_inverse=True)
+    entity_of = entities.astype(np.int32)
+    hierarchy = Hierarchy(
+        [*pages.classes, *(name for facts in types for name in facts.classes)], tree
+    )
+    boxed = (pages.class_indices >= 0) & ~is_redirect
+    boxes = TypeFacts(pages.keys[boxed], pages.classes, pages.class_indices[boxed], INFOBOX)
+    voters = [boxes, *types]
+    found = [
+        _statements(facts, number, keys, final, entity_of, hierarchy)
+        for number, facts in enumerate(voters)
+    ]
+    whole = Statements(
+        *(np.concatenate(columns) for columns in zip(*map(_columns, found), strict=True))
+    )
+    whole = whole.where(~np.isin(nodes[whole.entities], circular))
+    agreed, compared = agreement(whole, hierarchy, len(voters))
+    weight = weights(agreed, compared)
+    chosen = (
+        decide(whole, hierarchy, weight, len(nodes))
+        if rule == "votes"
+        else _deepest(whole, hierarchy, len(nodes))
+    )
+    table = EntityTable(
+        hierarchy.names,
+        [facts.name for facts in voters],
+        keys,
+        entity_of,
+        chosen.classes,
+        chosen.support,
+        chosen.voters,
+    )
+    return Built(table, weight.tolist(), agreed, compared, conflicts(whole, hierarchy))
+
+
+def _columns(statements: Statements) -> tuple[Ints, Ints, Ints]:
+    return statements.entities, statements.classes, statements.voters
+
+
+def _statements(
+    facts: TypeFacts, voter: int, keys: Keys, final: Ints, entity_of: Int32, hierarchy: Hierarchy
+) -> Statements:
+    """The statements of a voter about entities."""
+    node = np.searchsorted(keys, facts.keys)
+    entities = entity_of[node].astype(np.int64)
+    direct = final[node] == node
+    has_direct = np.zeros(int(entity_of.max(initial=-1)) + 1, bool)
+    has_direct[entities[direct]] = True
+    kept = direct | ~has_direct[entities]
+    index = np.array([hierarchy.index[name] for name in facts.classes], np.int64)
+    classes = index[facts.class_indices[kept]] if len(index) else np.zeros(0, np.int64)
+    return Statements(entities[kept], classes, np.full(len(classes), voter))
+
+
+def _deepest(statements: Statements, hierarchy: Hierarchy, n_entities: int) -> Decision:
+    """The deepest class that the files of instance types state, else that of the infobox."""
+    names = np.argsort(np.lexsort((np.arange(len(hierarchy.names)), -hierarchy.depths)))
+    classes = np.full(n_entities, NO_CLASS, np.int16)
+    order = np.argsort(names)  # class of each rank, the most specific first
+    for of_voter in (statements.voters > 0, statements.voters == 0):
+        best = np.full(n_entities, len(order), np.int64)
+        np.minimum.at(best, statements.entities[of_voter], names[statements.classes[of_voter]])
+        gaps = (classes == NO_CLASS) & (best < len(order))
+        classes[gaps] = order[best[gaps]]
+    voters = np.zeros(n_entities, np.uint32)
+    bits = np.uint32(1) << statements.voters.astype(np.uint32)
+    np.bitwise_or.at(voters, statements.entities, bits)
+    return Decision(classes, np.where(classes == NO_CLASS, 0, 100).astype(np.uint8), voters)
+
+
+def _follow(
+    keys: Keys, sources: Keys, targets: Keys, is_redirect: npt.NDArray[np.bool_]
+) -> tuple[Ints, Ints]:
+    """Index of the key where the redirects of each key end, and indices of keys in cycles."""
+    following = np.arange(len(keys))
+    source = np.searchsorted(keys, sources[is_redirect])
+    following[source] = np.searchsorted(keys, targets[is_redirect])
+    pages = np.searchsorted(keys, sources[~is_redirect])
+    # Two titles may share a normal form; an article wins over a redirect.
+    following[pages] = pages
+    step = following.copy()
+    # Each round doubles the number of redirects that are followed.
+    for _ in range(len(keys).bit_length()):
+        further = step[step]
+        if np.array_equal(further, step):
+            break
+        step = further
+    circular = np.flatnonzero(following[step] != step)
+    step[circular] = circular
+    return step, circular
