@@ -61,15 +61,18 @@ def sample_mentions(corpus: Corpus, size: int, seed: int, which: Which) -> list[
         seed: seed of the draw.
         which: mentions with a category, those of ENTITY, or all.
     """
-    return [mention for _, _, mention in heapq.nsmallest(size, _keyed(corpus, seed, which))]
+    keyed = _keyed(corpus, seed, which)
+    # A page that is in two dump files is twice in the corpus, with the same ids.
+    drawn = heapq.nsmallest(2 * size, keyed, key=lambda pair: pair[0])
+    return list(dict(drawn).values())[:size]
 
 
-def _keyed(corpus: Corpus, seed: int, which: Which) -> Iterator[tuple[int, str, Mention]]:
+def _keyed(corpus: Corpus, seed: int, which: Which) -> Iterator[tuple[tuple[int, str], Mention]]:
     for row, spans in _examples(corpus):
         for number, (_, _, category) in enumerate(spans):
             if which == "all" or (category == ENTITY) == (which == "entity"):
                 key = f"{row['id']}:{number}"
-                yield digest64(seed, "audit", key), key, _mention(row, spans, number)
+                yield (digest64(seed, "audit", key), key), _mention(row, spans, number)
 
 
 def _examples(corpus: Corpus) -> Iterator[tuple[Mapping[str, Any], list[TypedSpan]]]:

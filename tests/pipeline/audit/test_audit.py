@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 from collections import Counter
 from html import unescape
 from itertools import pairwise
@@ -49,6 +50,17 @@ def test_a_larger_sample_contains_the_smaller_and_seeds_differ(corpus):
     small, large = (sample_mentions(corpus, size, 1, "typed") for size in (20, 60))
     assert large[:20] == small
     assert sample_mentions(corpus, 20, 2, "typed") != small
+
+
+def test_a_page_of_two_dump_files_counts_once(demo, corpus, tmp_path):
+    twice = tmp_path / "corpus"
+    shutil.copytree(demo[0] / "corpus", twice)
+    for split in ("train", "validation"):
+        shutil.copy(twice / split / "part-00000.parquet", twice / split / "part-00001.parquet")
+    for size in (20, 10_000):
+        assert sample_mentions(load_corpus(twice), size, 1, "all") == sample_mentions(
+            corpus, size, 1, "all"
+        )
 
 
 def test_every_mention_is_drawn_equally_often(corpus):
