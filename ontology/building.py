@@ -17,6 +17,7 @@ from ontology.votes import (
     Decision,
     Hierarchy,
     Ints,
+    Reliability,
     Statements,
     agreement,
     conflicts,
@@ -84,7 +85,11 @@ class Built:
 
 
 def build(
-    pages: PageFacts, types: Sequence[TypeFacts], tree: ClassTree, rule: Rule = "votes"
+    pages: PageFacts,
+    types: Sequence[TypeFacts],
+    tree: ClassTree,
+    rule: Rule = "votes",
+    least: float = 0.8,
 ) -> Built:
     """Builds the table of a dump.
 
@@ -98,6 +103,7 @@ def build(
         tree: the classes.
         rule: "votes": see `ontology.votes`. "deepest": the deepest class of the files of instance
             types; without one, the class of the infobox, as in the paper.
+        least: smallest probability of a class, for "votes".
     """
     if len(types) >= _MOST_VOTERS:
         raise ValueError(f"{len(types)} files of instance types; at most {_MOST_VOTERS - 1}")
@@ -124,7 +130,7 @@ def build(
     agreed, compared = agreement(whole, hierarchy, len(voters))
     weight = weights(agreed, compared)
     chosen = (
-        decide(whole, hierarchy, weight, len(nodes))
+        decide(whole, hierarchy, Reliability(whole, hierarchy, weight), len(nodes), least)
         if rule == "votes"
         else _deepest(whole, hierarchy, len(nodes))
     )

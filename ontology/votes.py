@@ -26,6 +26,8 @@ _CHUNK = 1 << 20
 
 _PRIOR_AGREED, _PRIOR_COMPARED = 9.0, 10.0
 """Agreements that a voter starts with, so that a few comparisons decide nothing."""
+_PRIOR_CLASS = 10.0
+"""Comparisons with the weight of the voter that each of its classes starts with."""
 
 
 @dataclass(frozen=True)
@@ -145,20 +147,89 @@ def weights(agreed: Ints, compared: Ints) -> Floats:
     return found
 
 
+class Reliability:
+    """How often a class is right if a voter states it, or states a class below it.
+
+    For each voter and stated class, the share of its entities for which the other voters agree. A
+    voter may be good at cities and bad at songs. Rare classes tend to the weight of the voter.
+    """
+
+    def __init__(self, statements: Statements, hierarchy: Hierarchy, weight: Floats) -> None:
+        """Counts agreements.
+
+        Args:
+            statements: statements of all voters.
+            hierarchy: the classes.
+            weight: weight of each voter.
+        """
+        self._size = len(hierarchy.names)
+        size, n_voters = self._size, len(weight)
+        whole = expanded(statements, hierarchy)
+        codes: list[Ints] = []
+        right: list[Floats] = []
+        for voter in range(n_voters):
+            others = whole.where(whole.voters != voter)
+            implied = np.unique(others.entities * size + others.classes)
+            # What others state, without what follows from it.
+            stated = statements.where(statements.voters != voter)
+            direct = np.unique(stated.entities * size + stated.classes)
+            own = statements.where(statements.voters == voter)
+            own = own.where(np.isin(own.entities, stated.entities))
+            classes, rows = hierarchy.lines(own.classes)
+            entities = own.entities[rows]
+            agrees = np.isin(entities * size + classes, implied)
+            agrees |= _states_above(entities, classes, direct, hierarchy)
+            codes.append((voter * size + own.classes[rows]) * size + classes)
+            right.append(agrees.astype(float))
+        self._codes, places = np.unique(np.concatenate(codes), return_inverse=True)
+        counts = np.bincount(places, minlength=len(self._codes))
+        sums = np.bincount(places, np.concatenate(right), len(self._codes))
+        prior = weight[self._codes // size // size]
+        self._rates = (sums + _PRIOR_CLASS * prior) / (counts + _PRIOR_CLASS)
+        self._weight = weight
+
+    def __call__(self, voters: Ints, stated: Ints, classes: Ints) -> Floats:
+        """Probability that each class is right, by the class that the voter states."""
+        wanted = (voters * self._size + stated) * self._size + classes
+        place = np.minimum(np.searchsorted(self._codes, wanted), max(len(self._codes) - 1, 0))
+        if not len(self._codes):
+            return self._weight[voters]
+        known = self._codes[place] == wanted
+        found: Floats = np.where(known, self._rates[place], self._weight[voters])
+        return found
+
+
+def _states_above(entities: Ints, classes: Ints, direct: Ints, hierarchy: Hierarchy) -> Bools:
+    """Whether one of the sorted keys `direct` states the class, or one above it, of each entity."""
+    size = len(hierarchy.names)
+    keys, places = np.unique(entities * size + classes, return_inverse=True)
+    above, rows = hierarchy.lines(keys % size)
+    hits = np.isin((keys // size)[rows] * size + above, direct)
+    found: Bools = np.bincount(rows, hits, minlength=len(keys)).astype(bool)[places]
+    return found
+
+
 def decide(
-    statements: Statements, hierarchy: Hierarchy, weight: Floats, n_entities: int
+    statements: Statements,
+    hierarchy: Hierarchy,
+    reliability: Reliability,
+    n_entities: int,
+    least: float = 0.0,
 ) -> Decision:
     """Decides the class of each entity.
 
-    Among the classes that more than half of the weight of the entity's voters supports, the ones
-    without such a class below them are candidates. The candidate with the most weight wins. Equal
+    A voter supports a class with the probability that the class is right by its statements. A class
+    is possible if more than half of the weight of the entity's voters supports it, and it is right
+    with at least the probability `least`. Candidates are the possible classes without a possible
+    class below them. The candidate with the most support wins, then the more probable one. Equal
     candidates abstain to their deepest common ancestor; without one, the entity has no class.
 
     Args:
         statements: statements of all voters.
         hierarchy: the classes.
-        weight: weight of each voter.
+        reliability: probabilities that statements are right.
         n_entities: number of entities.
+        least: smallest probability of a class.
     """
     found = Decision(
         np.full(n_entities, NO_CLASS, np.int16),
@@ -167,7 +238,7 @@ def decide(
     )
     order = np.argsort(statements.entities, kind="stable")
     ordered = Statements(
-        *(getattr(statements, name)[order] for name in ("entities", "classes", "voters"))
+        statements.entities[order], statements.classes[order], statements.voters[order]
     )
     bounds = np.searchsorted(ordered.entities, np.arange(0, n_entities + _CHUNK, _CHUNK))
     for first, last in pairwise(bounds.tolist()):
@@ -175,49 +246,84 @@ def decide(
             ordered.entities[first:last], ordered.classes[first:last], ordered.voters[first:last]
         )
         if len(part):
-            _decide_some(part, hierarchy, weight, found)
+            _decide_some(part, hierarchy, reliability, least, found)
     return found
 
 
 def _decide_some(
-    statements: Statements, hierarchy: Hierarchy, weight: Floats, found: Decision
+    statements: Statements,
+    hierarchy: Hierarchy,
+    reliability: Reliability,
+    least: float,
+    found: Decision,
 ) -> None:
     """Decides the classes of the entities of some statements."""
     size = len(hierarchy.names)
     entities, local = np.unique(statements.entities, return_inverse=True)
-    votes = expanded(
-        Statements(local.astype(np.int64), statements.classes, statements.voters), hierarchy
-    )
     bits = np.zeros(len(entities), np.uint32)
     np.bitwise_or.at(bits, local, np.uint32(1) << statements.voters.astype(np.uint32))
-    total = sum(
-        (weight[voter] * ((bits >> np.uint32(voter)) & 1) for voter in range(len(weight))),
-        np.zeros(len(entities)),
-    )
-    keys, rows = np.unique(votes.entities * size + votes.classes, return_inverse=True)
-    support = np.bincount(rows, weight[votes.voters], len(keys)) / total[keys // size]
-    # Half of the weight is no majority; the bound is for sums of fractions.
-    has_majority = support > 0.5 + 1e-9
-    keys, support = keys[has_majority], support[has_majority]
+    keys, support, chance = _supported(statements, local, hierarchy, reliability)
+    # Half of the weight is no majority; the bounds are for sums of fractions.
+    possible = (support > 0.5 + 1e-9) & (chance >= least - 1e-9)
+    keys, support, chance = keys[possible], support[possible], chance[possible]
     lines, rows = hierarchy.lines(keys % size)
     parents = (keys // size)[rows] * size + lines
-    is_parent = parents != keys[rows]
-    leaf = ~np.isin(keys, parents[is_parent])
+    leaf = ~np.isin(keys, parents[parents != keys[rows]])
     keys, support = keys[leaf], support[leaf]
+    # Probabilities that differ by less than a tenth are equal.
+    score = np.round(support, 6) * 100 + np.round(chance[leaf], 1)
     place = keys // size
     best = np.zeros(len(entities))
-    np.maximum.at(best, place, support)
-    top = support >= best[place] - 1e-9
-    keys, place = keys[top], place[top]
-    counts = np.bincount(place, minlength=len(entities))
-    single = counts[place] == 1
+    np.maximum.at(best, place, score)
+    top = score >= best[place] - 1e-9
+    keys, place, support = keys[top], place[top], support[top]
+    single = np.bincount(place, minlength=len(entities))[place] == 1
     chosen = np.full(len(entities), NO_CLASS, np.int64)
     chosen[place[single]] = keys[single] % size
     _abstain(keys[~single], place[~single], hierarchy, chosen)
-    share = np.where(chosen >= 0, np.rint(100 * np.maximum(best, 0)), 0)
+    share = np.zeros(len(entities))
+    share[place] = np.rint(100 * support)
     found.classes[entities] = chosen
-    found.support[entities] = share.astype(np.uint8)
+    found.support[entities] = np.where(chosen >= 0, share, 0).astype(np.uint8)
     found.voters[entities] = bits
+
+
+def _supported(
+    statements: Statements, local: Ints, hierarchy: Hierarchy, reliability: Reliability
+) -> tuple[Ints, Floats, Floats]:
+    """The classes that follow from the statements about each entity.
+
+    Args:
+        statements: some statements.
+        local: number of the entity of each statement, from 0.
+        hierarchy: the classes.
+        reliability: probabilities that statements are right.
+
+    Returns:
+        Keys (entity * classes + class), sorted; share of the voters' weight that supports the
+        class; probability that it is right.
+    """
+    size = len(hierarchy.names)
+    n_voters = int(statements.voters.max()) + 1
+    classes, rows = hierarchy.lines(statements.classes)
+    voters = statements.voters[rows]
+    rates = reliability(voters, statements.classes[rows], classes)
+    # A voter with several statements supports a class by the best of them.
+    votes, places = np.unique(
+        (local[rows] * size + classes) * n_voters + voters, return_inverse=True
+    )
+    rate = np.zeros(len(votes))
+    np.maximum.at(rate, places, rates)
+    keys, places = np.unique(votes // n_voters, return_inverse=True)
+    weight = np.bincount(places, rate, len(keys))
+    wrong = np.bincount(places, np.log(np.maximum(1 - rate, 1e-6)), len(keys))
+    own = reliability(statements.voters, statements.classes, statements.classes)
+    pairs, places = np.unique(local * n_voters + statements.voters, return_inverse=True)
+    most = np.zeros(len(pairs))
+    np.maximum.at(most, places, own)
+    total = np.bincount(pairs // n_voters, most)
+    # What follows from a statement may be more probable than the statement itself.
+    return keys, np.minimum(weight / total[keys // size], 1.0), 1 - np.exp(wrong)
 
 
 def _abstain(keys: Ints, place: Ints, hierarchy: Hierarchy, chosen: Ints) -> None:
