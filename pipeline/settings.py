@@ -109,6 +109,11 @@ class CorpusSettings:
         metavar="SET",
         group=_CORPUS,
     )
+    names_only: bool = option(
+        True,
+        "only anchors that are names are mentions, not 'tennis' or 'American citizen'",
+        group=_CORPUS,
+    )
     min_entities: int | None = option(
         None,
         "distinct linked pages that a category needs (default: 10; demo: 2)",
@@ -160,6 +165,7 @@ DECIDE_DOCUMENTS = ("sentence_model", "list_items", "seed")
 DECIDE_ENTITIES = ("types", "ontology", "infobox_mapping", "infobox", "classes")
 DECIDE_EXAMPLES = (
     "categories",
+    "names_only",
     "min_entities",
     "frequent",
     "keep_untyped",

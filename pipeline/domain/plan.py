@@ -14,7 +14,7 @@ from pipeline.domain.definition import Domain
 from pipeline.domain.settings import DomainSettings
 from pipeline.plan import MANIFEST, checked
 
-VERSION = 1
+VERSION = 2
 """Raised if a change of the code changes the rows."""
 
 RECORD = "domain.json"

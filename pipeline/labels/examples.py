@@ -109,7 +109,7 @@ class Selector:
 
     def select(self, batch: pa.RecordBatch, selection: Selection) -> dict[str, pa.RecordBatch]:
         """Makes the examples of a batch of documents, by split; adds counts to `selection`."""
-        sentences = sentences_of(batch, self._entities)
+        sentences = sentences_of(batch, self._entities, self._settings.names_only)
         labels = self._labelling.label(sentences.entities)
         kept = self.keep(batch, sentences, labels, selection)
         rows: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}

@@ -48,6 +48,7 @@ class Sentences:
         targets: title that each anchor leads to, shape (anchors,).
         entities: entity index of each anchor, -1 for none, shape (anchors,).
         outside: number of anchors outside of sentences.
+        common: number of anchors in sentences that are no names.
     """
 
     documents: Ints
@@ -61,6 +62,7 @@ class Sentences:
     targets: pa.StringArray
     entities: npt.NDArray[np.int32]
     outside: int
+    common: int
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -74,8 +76,16 @@ def _numpy(column: pa.Array) -> Ints:
     return column.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def sentences_of(batch: pa.RecordBatch, entities: EntityTable) -> Sentences:
-    """The sentences and anchors of a batch of documents."""
+def sentences_of(
+    batch: pa.RecordBatch, entities: EntityTable, names_only: bool = True
+) -> Sentences:
+    """The sentences and anchors of a batch of documents.
+
+    Args:
+        batch: documents, with the columns COLUMNS.
+        entities: the entity table.
+        names_only: whether anchors that are no names are left out.
+    """
     starts_column = batch.column("sentence_starts")
     per_document = _numpy(pc.list_value_length(starts_column).fill_null(0))
     documents = np.repeat(np.arange(len(batch)), per_document)
@@ -98,6 +108,9 @@ def sentences_of(batch: pa.RecordBatch, entities: EntityTable) -> Sentences:
     inside[inside] = (documents[place] == anchor_documents)[inside] & (ends[place] >= anchor_ends)[
         inside
     ]
+    outside = int((~inside).sum())
+    if names_only:
+        inside &= flat.field("name").to_numpy(zero_copy_only=False).astype(bool)
     targets = flat.field("target").filter(pa.array(inside))
     return Sentences(
         documents=documents,
@@ -110,7 +123,8 @@ def sentences_of(batch: pa.RecordBatch, entities: EntityTable) -> Sentences:
         anchor_ends=anchor_ends[inside],
         targets=targets,
         entities=entities.lookup(targets),
-        outside=int((~inside).sum()),
+        outside=outside,
+        common=int((~inside).sum()) - outside,
     )
 
 

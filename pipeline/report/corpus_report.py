@@ -144,7 +144,8 @@ class CorpusReport:
             f"{pages.get('redirect', 0):,} redirects, {pages.get('category', 0):,} categories, "
             f"{pages.get('other-namespace', 0):,} of other namespaces, {aside:,} set aside",
             f"anchors    {sum(self.coverage.anchors.values()):>12,}, "
-            f"{100 * (self.coverage.typed_share or 0):.1f} % with a class",
+            f"{self.coverage.anchors['no-name']:,} of them no names, "
+            f"{100 * (self.coverage.typed_share or 0):.1f} % of the others with a class",
             f"sentences  {sentences.in_:>12,}",
             *(f"  dropped  {count:>12,} {reason}" for reason, count in sentences.dropped.items()),
             f"train      {sentences.out['train']:>12,} -> {train.examples:,} balanced "
@@ -219,7 +220,8 @@ def _funnel(plan: Plan, selected: SelectionReport, balanced: BalanceReport) -> F
 
 
 def _coverage(plan: Plan, anchors: Counts) -> Coverage:
-    typed, total = anchors["dbpedia"] + anchors["infobox"], sum(anchors.values())
+    typed = anchors["dbpedia"] + anchors["infobox"]
+    total = sum(anchors.values()) - anchors["no-name"]
     share = round(typed / total, 4) if total else None
     types_files = plan.entities.found().get("counts", {}).get("types_files", [])
     return Coverage(anchors=anchors, typed_share=share, types_files=types_files)

@@ -42,8 +42,8 @@ from pipeline.stages.resolve import open_table
 LINKED = pa.schema([("entity", pa.int32()), ("mentions", pa.int64())])
 """Columns of `examples/linked/part-*.parquet`: numbers of links to each entity."""
 
-_ANCHORS = ("unknown-page", "no-class", "dbpedia", "infobox")
-"""Kinds of pages that anchors lead to: unknown, without class, with a class by its source."""
+_ANCHORS = ("no-name", "unknown-page", "no-class", "dbpedia", "infobox")
+"""Kinds of anchors: no name; to an unknown page, one without class, one with a class by source."""
 
 
 class _CorpusPass(PartPass):
@@ -83,11 +83,13 @@ class CountLinked(_CorpusPass):
         linked = np.zeros(len(self._table.classes), np.int64)
         anchors = np.zeros(len(_ANCHORS), np.int64)
         for batch in parts.read_batches(element, COLUMNS):
-            entities = sentences_of(batch, self._table).entities
+            sentences = sentences_of(batch, self._table, self._plan.settings.names_only)
+            entities = sentences.entities
             found = entities[entities >= 0]
             linked += np.bincount(found, minlength=len(linked))
-            anchors[0] += len(entities) - len(found)
-            anchors[1:] += np.bincount(self._table.sources[found], minlength=len(SOURCES))
+            anchors[0] += sentences.common
+            anchors[1] += len(entities) - len(found)
+            anchors[2:] += np.bincount(self._table.sources[found], minlength=len(SOURCES))
         once = np.flatnonzero(linked)
         columns = [pa.array(once, pa.int32()), pa.array(linked[once])]
         with parts.writer(part, LINKED) as writer:
@@ -111,7 +113,7 @@ class CountMentions(_CorpusPass):
         labelling = self._labelling.keep(known.kept)
         counts = np.zeros(len(labelling.names), np.int64)
         for batch in parts.read_batches(element, COLUMNS):
-            sentences = sentences_of(batch, self._table)
+            sentences = sentences_of(batch, self._table, self._plan.settings.names_only)
             labels = labelling.label(sentences.entities)
             kept = filters.with_category(sentences, labels)
             counts += filters.mention_counts(sentences, labels, kept, len(counts))

@@ -14,9 +14,17 @@ from pipeline.dump.pages import Page
 from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
 from pipeline.sentences.model import SentenceModel
 from pipeline.sentences.punkt import Span
-from pipeline.wikitext.render import Anchor, Rendered, render
+from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, is_name
+from pipeline.wikitext.render import Rendered, render
 
-ANCHOR = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())])
+ANCHOR = pa.struct(
+    [
+        ("start", pa.int32()),
+        ("end", pa.int32()),
+        ("target", pa.string()),
+        ("name", pa.bool_()),  # whether the text may be a name, by its letters
+    ]
+)
 
 SCHEMA = pa.schema(
     [
@@ -53,14 +61,11 @@ def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def _anchor_column(by_page: Sequence[Sequence[Anchor]]) -> pa.ListArray:
+def _anchor_column(by_page: Sequence[Sequence[tuple[int, int, str, bool]]]) -> pa.ListArray:
     flat = list(chain.from_iterable(by_page))
-    starts, ends, targets = zip(*flat, strict=True) if flat else ((), (), ())
+    columns = zip(*flat, strict=True) if flat else ((),) * len(ANCHOR)
     offsets = list(accumulate(map(len, by_page), initial=0))
-    fields = [
-        pa.array(values, kind.type)
-        for values, kind in zip((starts, ends, targets), ANCHOR, strict=True)
-    ]
+    fields = [pa.array(values, kind.type) for values, kind in zip(columns, ANCHOR, strict=True)]
     anchors = pa.StructArray.from_arrays(fields, fields=list(ANCHOR))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), anchors)
 
@@ -102,8 +107,12 @@ def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool =
         return row
     row["is_disambiguation"] = is_disambiguation(page, rendered, site)
     row["text"] = rendered.text
-    # MediaWiki shows a link to the page itself as bold text.
-    row["anchors"] = [anchor for anchor in rendered.anchors if anchor.target != page.title]
+    all_names = site.language in NOUNS_IN_UPPER_CASE
+    row["anchors"] = [
+        (*anchor, all_names or is_name(rendered.text[anchor.start : anchor.end], anchor.target))
+        for anchor in rendered.anchors
+        if anchor.target != page.title  # MediaWiki shows a link to the page itself as bold text
+    ]
     spans = model.split(rendered.text, rendered.anchors)
     row["sentence_starts"] = [start for start, _ in spans]
     row["sentence_ends"] = [end for _, end in spans]

@@ -78,7 +78,9 @@ def check_example(row, document, tags):
         (row["start"] + row["token_starts"][s], row["start"] + ends[e - 1]) for s, e, _ in spans
     ]
     anchors = [
-        a for a in document["anchors"] if row["start"] <= a["start"] and a["end"] <= row["end"]
+        a
+        for a in document["anchors"]
+        if a["name"] and row["start"] <= a["start"] and a["end"] <= row["end"]
     ]
     assert mentions == [(a["start"], a["end"]) for a in anchors]
     assert row["targets"] == [a["target"] for a in anchors]

@@ -43,7 +43,7 @@ def table_of(classes):
     return build(nothing, [TypeFacts(keys, names, indices)], TREE).table
 
 
-def document(page_id, sentences, **columns):
+def document(page_id, sentences, name=True, **columns):
     """A document row of sentences written with anchors as [text|target]."""
     row = {
         "page_id": page_id,
@@ -72,7 +72,12 @@ def document(page_id, sentences, **columns):
             if index % 2:
                 start = len(row["text"])
                 row["anchors"].append(
-                    {"start": start, "end": start + len(shown), "target": target or shown}
+                    {
+                        "start": start,
+                        "end": start + len(shown),
+                        "target": target or shown,
+                        "name": name,
+                    }
                 )
             row["text"] += shown if index % 2 else piece
         row["sentence_ends"].append(len(row["text"]))

@@ -1,0 +1,40 @@
+import pytest
+
+from pipeline.wikitext.names import is_name
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "expected"),
+    [
+        ("tennis", "Tennis", False),
+        ("at the time", "1990s", False),
+        ("American citizen", "Citizenship of the United States", False),
+        ("French capital", "Paris", False),
+        ("Paris", "Paris", True),
+        ("Homo sapiens", "Homo sapiens", True),
+        ("homo sapiens", "Homo sapiens", False),
+        ("Albanian language", "Albanian language", True),
+        ("Mercury", "Mercury (planet)", True),
+        ("Sea lion", "Sea lion (animal)", True),
+        ("iPhone", "IPhone", True),
+        ("eBay", "EBay", True),
+        ("d'Alembert", "Jean le Rond d'Alembert", True),
+        ("al-Qaeda", "Al-Qaeda", True),
+        ("de Gaulle", "Charles de Gaulle", True),
+        ("van der Waals", "Johannes Diderik van der Waals", True),
+        ("de facto", "De facto", False),
+        ("the Hague", "The Hague", True),
+        ("of the Bulge", "Battle of the Bulge", True),
+        ("Battle of the Bulge", "Battle of the Bulge", True),
+        ("1990s", "1990s", True),
+        ("2001", "2001: A Space Odyssey", True),
+        ("東京", "東京", True),
+        ("пивом", "Пиво", False),
+        ("Київ", "Київ", True),
+        ("القاهرة", "القاهرة", True),
+        ("'", "Apostrophe", False),
+        ("", "Nothing", False),
+    ],
+)
+def test_is_name(text, title, expected):
+    assert is_name(text, title) is expected
