@@ -20,15 +20,7 @@ from pipeline.labels import filters
 from pipeline.labels.balance import CategoryCounts
 from pipeline.labels.counts import Selection
 from pipeline.labels.mentions import COLUMNS as SENTENCE_COLUMNS
-from pipeline.labels.mentions import (
-    ENTITY_INDEX,
-    Bools,
-    Ints,
-    Labelling,
-    Names,
-    Sentences,
-    sentences_of,
-)
+from pipeline.labels.mentions import Bools, Ints, Labelling, Names, Sentences, sentences_of
 from pipeline.settings import CorpusSettings
 
 COLUMNS = pa.schema(
@@ -99,12 +91,24 @@ class Selector:
         frequent: Sequence[str],
         settings: CorpusSettings,
         excluded: SentenceIndex,
+        capitals: bool = True,
     ) -> None:
+        """Prepares the look-ups.
+
+        Args:
+            entities: the entity table.
+            labelling: categories of the entities.
+            frequent: the most frequent categories.
+            settings: settings of the corpus.
+            excluded: sentences of evaluation sets.
+            capitals: whether a capital inside a sentence is the sign of a name.
+        """
         self._entities = entities
         self._labelling = labelling
         self._frequent = np.isin(np.array(labelling.names), np.array(list(frequent), dtype=object))
         self._settings = settings
         self._excluded = excluded
+        self._capitals = capitals
         self._labels = LabelSet(labelling.names)
 
     def select(self, batch: pa.RecordBatch, selection: Selection) -> dict[str, pa.RecordBatch]:
@@ -123,7 +127,7 @@ class Selector:
         for index in np.flatnonzero(kept):
             document = int(sentences.documents[index])
             if document != current:
-                names = self._names(titles[document], texts[document], sentences, document, labels)
+                names = self._names(titles[document], texts[document], sentences, document)
                 page, current = _Page(texts[document], names), document
             anchors = slice(int(bounds[index]), int(bounds[index + 1]))
             row = self._example(
@@ -211,7 +215,7 @@ class Selector:
             "ner_tags": tags,
             "targets": sentences.targets[anchors.start : anchors.stop].to_pylist(),
             "token_starts": [a for a, _ in spans],
-            "unlinked": page.names.mark(sentence, spans, tags),
+            "unlinked": page.names.mark(sentence, spans, tags, self._capitals),
             "page_id": page_id,
             "sentence": number,
             "start": start,
@@ -239,15 +243,12 @@ class Selector:
             return "too-short", spans
         return "too-long" if len(spans) > self._settings.max_tokens else "", spans
 
-    def _names(
-        self, title: str, text: str, sentences: Sentences, document: int, labels: Ints
-    ) -> Names:
+    def _names(self, title: str, text: str, sentences: Sentences, document: int) -> Names:
         """The names of a page, which may occur without a link."""
         first, last = np.searchsorted(sentences.documents, (document, document + 1))
         anchors = slice(*np.searchsorted(sentences.anchor_sentences, (first, last)))
-        typed = labels[anchors] != ENTITY_INDEX
-        starts = sentences.anchor_starts[anchors][typed].tolist()
-        ends = sentences.anchor_ends[anchors][typed].tolist()
+        starts = sentences.anchor_starts[anchors].tolist()
+        ends = sentences.anchor_ends[anchors].tolist()
         return Names(title, (text[start:end] for start, end in zip(starts, ends, strict=True)))
 
     def _tags(

@@ -216,28 +216,40 @@ class Names:
         Args:
             title: title of the page. A bracket at its end is not part of the name. Its capitalised
                 words ("Lincoln") are names, too.
-            surfaces: texts of the page's anchors with a category.
+            surfaces: texts of the page's anchors. Their last words may be surnames.
         """
         title = _BRACKET.sub("", title)
-        words = (word for word in _WORD.findall(title) if word[0].isupper())
+        surfaces = set(surfaces)
+        last = (found[-1] for surface in surfaces if len(found := _WORD.findall(surface)) > 1)
+        words = [word for word in (*_WORD.findall(title), *last) if word[0].isupper()]
         names = {title, *(word for word in words if len(word) >= _SHORTEST), *surfaces}
         self._by_key: dict[str, list[str]] = {}
         for name in sorted(names, key=lambda name: (-len(name), name)):
             if name.strip():
                 self._by_key.setdefault(name[:_KEY], []).append(name)
 
-    def mark(self, sentence: str, spans: Sequence[Span], tags: Sequence[int]) -> list[bool]:
-        """Whether each token belongs to a name without link, shape (tokens,).
+    def mark(
+        self, sentence: str, spans: Sequence[Span], tags: Sequence[int], capitals: bool = True
+    ) -> list[bool]:
+        """Whether each token may belong to a name without link, shape (tokens,).
 
         A name matches if it begins and ends at boundaries of tokens and none of its tokens is
-        tagged. Of several names at one place the longest matches.
+        tagged. Of several names at one place the longest matches. Words with a capital are names,
+        too, except at the start of the sentence.
 
         Args:
             sentence: text of the sentence.
             spans: spans of the tokens, in characters.
             tags: label ids of the tokens, 0 for outside.
+            capitals: whether a capital inside a sentence is the sign of a name.
         """
         marked = [False] * len(spans)
+        if capitals:
+            begun = False
+            for index, (start, end) in enumerate(spans):
+                word = sentence[start:end]
+                marked[index] = begun and not tags[index] and word[0].isupper() and word != "I"
+                begun = begun or word[0].isalnum()
         token_after = {end: index + 1 for index, (_, end) in enumerate(spans)}
         free = 0  # first token after the last name
         for index, (start, _) in enumerate(spans):

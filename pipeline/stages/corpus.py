@@ -38,6 +38,7 @@ from pipeline.report.card import dataset_card
 from pipeline.report.corpus_report import corpus_report
 from pipeline.stages.part_pass import Gather, PartPass, Stage
 from pipeline.stages.resolve import open_table
+from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
 LINKED = pa.schema([("entity", pa.int32()), ("mentions", pa.int64())])
 """Columns of `examples/linked/part-*.parquet`: numbers of links to each entity."""
@@ -133,7 +134,10 @@ class SelectExamples(_CorpusPass):
     def make(self, element: str, part: str, known: Statistics) -> SelectionReport:
         settings = self._plan.settings
         labelling = self._labelling.keep(known.kept)
-        selector = Selector(self._table, labelling, known.frequent, settings, self._excluded)
+        capitals = self._plan.language not in NOUNS_IN_UPPER_CASE
+        selector = Selector(
+            self._table, labelling, known.frequent, settings, self._excluded, capitals
+        )
         selection = Selection()
         columns = schema(LabelSet(labelling.names))
         with (

@@ -137,8 +137,13 @@ def test_unlinked_names_are_those_of_the_same_page():
         row["id"]: [t for t, u in zip(row["tokens"], row["unlinked"], strict=True) if u]
         for row in examples
     }
-    # Oslo is linked on other pages only, Bergen has no category.
-    assert marked == {"1:0:0": [], "2:0:0": ["NY"], "2:1:0": [], "3:0:0": []}
+    # All capitals inside of sentences, and what is linked elsewhere on the page.
+    assert marked == {
+        "1:0:0": ["NY"],
+        "2:0:0": ["NY", "Bergen", "Oslo"],
+        "2:1:0": [],
+        "3:0:0": ["NY"],
+    }
 
 
 @pytest.mark.parametrize(("entities", "kept"), [(9, False), (10, True)])
