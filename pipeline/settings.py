@@ -114,6 +114,11 @@ class CorpusSettings:
         "only anchors that are names are mentions, not 'tennis' or 'American citizen'",
         group=_CORPUS,
     )
+    mentions: Literal["links", "all"] = option(
+        "all",
+        "mentions of links, or also of titles, repeated names and surnames without a link",
+        group=_CORPUS,
+    )
     min_entities: int | None = option(
         None,
         "distinct linked pages that a category needs (default: 10; demo: 2)",
@@ -166,6 +171,7 @@ DECIDE_ENTITIES = ("types", "ontology", "infobox_mapping", "infobox", "classes")
 DECIDE_EXAMPLES = (
     "categories",
     "names_only",
+    "mentions",
     "min_entities",
     "frequent",
     "keep_untyped",

@@ -23,7 +23,8 @@ class SelectionReport(Report):
     Attributes:
         source: name of the part.
         sentences_in: number of sentences of the documents.
-        mentions_in: number of anchors in these sentences.
+        mentions_in: number of mentions in these sentences.
+        mention_sources: number of these mentions by how they were found.
         anchors_outside: number of anchors outside of sentences.
         dropped_sentences: number of dropped sentences, by reason.
         dropped_mentions: number of mentions in dropped sentences, by reason.
@@ -38,6 +39,7 @@ class SelectionReport(Report):
     source: str
     sentences_in: int
     mentions_in: int
+    mention_sources: Counts
     anchors_outside: int
     dropped_sentences: Counts
     dropped_mentions: Counts
@@ -55,6 +57,7 @@ class SelectionReport(Report):
         for report in reports:
             total.seen_sentences += report.sentences_in
             total.seen_mentions += report.mentions_in
+            total.mention_sources.update(report.mention_sources)
             total.outside += report.anchors_outside
             total.dropped_sentences.update(report.dropped_sentences)
             total.dropped_mentions.update(report.dropped_mentions)
@@ -85,6 +88,7 @@ class Selection:
 
     seen_sentences: int = 0
     seen_mentions: int = 0
+    mention_sources: Counter[str] = field(default_factory=Counter)
     outside: int = 0
     dropped_sentences: Counter[str] = field(default_factory=Counter)
     dropped_mentions: Counter[str] = field(default_factory=Counter)
@@ -122,6 +126,7 @@ class Selection:
             source=source,
             sentences_in=self.seen_sentences,
             mentions_in=self.seen_mentions,
+            mention_sources=dict(self.mention_sources),
             anchors_outside=self.outside,
             dropped_sentences=dict(self.dropped_sentences),
             dropped_mentions=dict(self.dropped_mentions),

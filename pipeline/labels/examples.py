@@ -20,7 +20,8 @@ from pipeline.labels import filters
 from pipeline.labels.balance import CategoryCounts
 from pipeline.labels.counts import Selection
 from pipeline.labels.mentions import COLUMNS as SENTENCE_COLUMNS
-from pipeline.labels.mentions import Bools, Ints, Labelling, Names, Sentences, sentences_of
+from pipeline.labels.mentions import SOURCES, Bools, Ints, Labelling, Names, Sentences, sentences_of
+from pipeline.labels.propagation import Propagation
 from pipeline.settings import CorpusSettings
 
 COLUMNS = pa.schema(
@@ -28,7 +29,8 @@ COLUMNS = pa.schema(
         ("id", pa.string()),  # page_id:sentence:copy
         ("tokens", pa.list_(pa.string())),
         ("ner_tags", pa.list_(pa.int32())),  # label ids of labels.json
-        ("targets", pa.list_(pa.string())),  # title that each mention links to
+        ("targets", pa.list_(pa.string())),  # title that each mention leads to
+        ("sources", pa.list_(pa.string())),  # how each mention was found
         ("token_starts", pa.list_(pa.int32())),  # first character of a token, from `start` on
         ("unlinked", pa.list_(pa.bool_())),  # tokens of names that are linked elsewhere only
         ("page_id", pa.int64()),
@@ -55,7 +57,7 @@ DOCUMENT_COLUMNS = (
 LONGEST_WORD = 100
 """Characters. Sentences longer than `max_tokens` such words are dropped before tokenisation."""
 
-_LISTS = {"tokens", "ner_tags", "targets", "token_starts", "unlinked"}
+_LISTS = {"tokens", "ner_tags", "targets", "sources", "token_starts", "unlinked"}
 
 
 def schema(labels: LabelSet) -> pa.Schema:
@@ -92,6 +94,7 @@ class Selector:
         settings: CorpusSettings,
         excluded: SentenceIndex,
         capitals: bool = True,
+        propagation: Propagation | None = None,
     ) -> None:
         """Prepares the look-ups.
 
@@ -102,6 +105,7 @@ class Selector:
             settings: settings of the corpus.
             excluded: sentences of evaluation sets.
             capitals: whether a capital inside a sentence is the sign of a name.
+            propagation: finds mentions without a link; None for links only.
         """
         self._entities = entities
         self._labelling = labelling
@@ -109,12 +113,16 @@ class Selector:
         self._settings = settings
         self._excluded = excluded
         self._capitals = capitals
+        self._propagation = propagation
         self._labels = LabelSet(labelling.names)
 
     def select(self, batch: pa.RecordBatch, selection: Selection) -> dict[str, pa.RecordBatch]:
         """Makes the examples of a batch of documents, by split; adds counts to `selection`."""
         sentences = sentences_of(batch, self._entities, self._settings.names_only)
         labels = self._labelling.label(sentences.entities)
+        if self._propagation is not None:
+            sentences = self._propagation.extended(batch, sentences, labels)
+            labels = self._labelling.label(sentences.entities)
         kept = self.keep(batch, sentences, labels, selection)
         rows: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
         texts = batch.column("text").to_pylist()
@@ -153,6 +161,8 @@ class Selector:
         mentions = sentences.count(every)
         selection.seen_sentences += len(sentences)
         selection.seen_mentions += len(labels)
+        found = np.bincount(sentences.sources, minlength=len(SOURCES)).tolist()
+        selection.mention_sources.update(dict(zip(SOURCES, found, strict=True)))
         selection.outside += sentences.outside
         page_ids = batch.column("page_id").to_numpy()[sentences.documents]
         disambiguation = batch.column("is_disambiguation").to_numpy(zero_copy_only=False)
@@ -214,6 +224,7 @@ class Selector:
             "tokens": [sentence[a:b] for a, b in spans],
             "ner_tags": tags,
             "targets": sentences.targets[anchors.start : anchors.stop].to_pylist(),
+            "sources": [SOURCES[source] for source in sentences.sources[anchors].tolist()],
             "token_starts": [a for a, _ in spans],
             "unlinked": page.names.mark(sentence, spans, tags, self._capitals),
             "page_id": page_id,

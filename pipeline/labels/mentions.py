@@ -26,6 +26,9 @@ Bools = npt.NDArray[np.bool_]
 COLUMNS = ("sentence_starts", "sentence_ends", "sentence_holes", "anchors")
 """Columns of a document that `sentences_of` reads."""
 
+SOURCES = ("link", "title", "repeat", "surname")
+"""How a mention is found: as a link, the title of its page, or a text or surname linked there."""
+
 ENTITY_INDEX = 0
 """Index of ENTITY in every list of categories."""
 
@@ -47,6 +50,7 @@ class Sentences:
         anchor_ends: end of each anchor, shape (anchors,).
         targets: title that each anchor leads to, shape (anchors,).
         entities: entity index of each anchor, -1 for none, shape (anchors,).
+        sources: index into SOURCES of each anchor, shape (anchors,).
         outside: number of anchors outside of sentences.
         common: number of anchors in sentences that are no names.
     """
@@ -61,6 +65,7 @@ class Sentences:
     anchor_ends: Ints
     targets: pa.StringArray
     entities: npt.NDArray[np.int32]
+    sources: npt.NDArray[np.uint8]
     outside: int
     common: int
 
@@ -123,6 +128,7 @@ def sentences_of(
         anchor_ends=anchor_ends[inside],
         targets=targets,
         entities=entities.lookup(targets),
+        sources=np.zeros(len(targets), np.uint8),
         outside=outside,
         common=int((~inside).sum()) - outside,
     )

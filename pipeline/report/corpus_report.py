@@ -25,8 +25,14 @@ class Flow:
 
 @dataclass(frozen=True)
 class MentionFlow(Flow):
-    """The flow of mentions. Anchors outside of sentences are counted apart."""
+    """The flow of mentions. Anchors outside of sentences are counted apart.
 
+    Attributes:
+        sources: number of mentions that came in, by how they were found.
+        outside_sentences: number of anchors outside of sentences.
+    """
+
+    sources: Counts
     outside_sentences: int
 
 
@@ -206,6 +212,7 @@ def _funnel(plan: Plan, selected: SelectionReport, balanced: BalanceReport) -> F
             selected.mentions_in,
             selected.dropped_mentions,
             selected.mentions,
+            selected.mention_sources,
             selected.anchors_outside,
         ),
         tokens_before_balancing=selected.tokens,

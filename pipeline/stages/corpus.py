@@ -33,6 +33,7 @@ from pipeline.labels.mentions import (
     kept_categories,
     sentences_of,
 )
+from pipeline.labels.propagation import Propagation
 from pipeline.plan import Plan
 from pipeline.report.card import dataset_card
 from pipeline.report.corpus_report import corpus_report
@@ -135,8 +136,11 @@ class SelectExamples(_CorpusPass):
         settings = self._plan.settings
         labelling = self._labelling.keep(known.kept)
         capitals = self._plan.language not in NOUNS_IN_UPPER_CASE
+        # Without capitals a name cannot be told from a word that it begins with.
+        wanted = settings.mentions == "all" and capitals
+        propagation = Propagation(self._table, self._plan.tree) if wanted else None
         selector = Selector(
-            self._table, labelling, known.frequent, settings, self._excluded, capitals
+            self._table, labelling, known.frequent, settings, self._excluded, capitals, propagation
         )
         selection = Selection()
         columns = schema(LabelSet(labelling.names))

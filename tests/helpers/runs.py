@@ -74,8 +74,11 @@ def check_example(row, document, tags):
     ends = [
         start + len(token) for start, token in zip(row["token_starts"], row["tokens"], strict=True)
     ]
+    assert len(row["sources"]) == len(row["targets"]) == len(spans)
     mentions = [
-        (row["start"] + row["token_starts"][s], row["start"] + ends[e - 1]) for s, e, _ in spans
+        (row["start"] + row["token_starts"][s], row["start"] + ends[e - 1])
+        for (s, e, _), source in zip(spans, row["sources"], strict=True)
+        if source == "link"
     ]
     anchors = [
         a
@@ -83,4 +86,7 @@ def check_example(row, document, tags):
         if a["name"] and row["start"] <= a["start"] and a["end"] <= row["end"]
     ]
     assert mentions == [(a["start"], a["end"]) for a in anchors]
-    assert row["targets"] == [a["target"] for a in anchors]
+    linked = zip(row["targets"], row["sources"], strict=True)
+    assert [target for target, source in linked if source == "link"] == [
+        a["target"] for a in anchors
+    ]

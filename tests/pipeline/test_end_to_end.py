@@ -56,7 +56,9 @@ def test_demo_accounts_for_every_page_sentence_and_mention(demo):
         assert funnel["in"] == sum(funnel["dropped"].values()) + sum(funnel["out"].values())
     anchors = report["coverage"]["anchors"]
     mentions = sum(anchors.values()) - anchors["no-name"]
-    assert mentions == report["funnel"]["mentions"]["in"]
+    sources = report["funnel"]["mentions"]["sources"]
+    assert mentions == sources["link"]
+    assert sum(sources.values()) == report["funnel"]["mentions"]["in"]
 
 
 def test_demo_examples_are_sound(demo):

@@ -1,0 +1,207 @@
+"""Mentions without a link: names whose page is known from the title or from links of the page.
+
+Editors link a name once and never link a page to itself. The other occurrences of the name are
+mentions of the same page, unless they are a part of a longer name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ontology.classes import ClassTree
+from ontology.entity_table import NO_CLASS, EntityTable
+from pipeline.labels.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences
+
+_BRACKET = re.compile(r"\s*\([^()]*\)$")
+_CAPITAL = re.compile(r"[^\W\d_]\w*")
+_INITIAL = re.compile(r"\b[^\W\d_]\. ?$")
+"""The end of a text after which a name goes on: "Richard M."."""
+_SHORTEST_SURNAME = 3
+_LINK, _TITLE, _REPEAT, _SURNAME = range(len(SOURCES))
+
+Known = dict[str, tuple[int, str, int]]
+"""Name -> entity, title, index of the source."""
+
+
+class Propagation:
+    """Finds mentions without a link."""
+
+    def __init__(self, entities: EntityTable, tree: ClassTree) -> None:
+        """Takes the entity table, and the classes."""
+        self._entities = entities
+        kinds = [tree.kind(name) for name in entities.class_names]
+        is_person = np.array([kind == "Person" for kind in kinds] + [False])
+        assert NO_CLASS == -1  # the last row
+        self._is_person: npt.NDArray[np.bool_] = is_person
+
+    def extended(self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints) -> Sentences:
+        """The sentences with the mentions that were found, besides those of links.
+
+        Args:
+            batch: documents.
+            sentences: their sentences, with the anchors of links.
+            labels: category index of each anchor, shape (anchors,).
+        """
+        found: list[tuple[int, int, int, int, str, int]] = []
+        documents = sentences.documents[sentences.anchor_sentences]
+        sentence_bounds = np.searchsorted(sentences.documents, np.arange(len(batch) + 1))
+        anchor_bounds = np.searchsorted(documents, np.arange(len(batch) + 1))
+        texts, titles = batch.column("text"), batch.column("title").to_pylist()
+        own = self._entities.lookup(batch.column("title"))
+        targets = sentences.targets.to_pylist()
+        for number, title in enumerate(titles):
+            inside = slice(int(sentence_bounds[number]), int(sentence_bounds[number + 1]))
+            if inside.start == inside.stop:
+                continue
+            linked = slice(int(anchor_bounds[number]), int(anchor_bounds[number + 1]))
+            text = texts[number].as_py()
+            spans = list(
+                zip(
+                    sentences.anchor_starts[linked].tolist(),
+                    sentences.anchor_ends[linked].tolist(),
+                    strict=True,
+                )
+            )
+            links = [
+                (text[start:end], int(entity), target)
+                for (start, end), entity, target, label in zip(
+                    spans,
+                    sentences.entities[linked].tolist(),
+                    targets[linked],
+                    labels[linked].tolist(),
+                    strict=True,
+                )
+                if label != ENTITY_INDEX
+            ]
+            known = self._names(text, title, int(own[number]), links)
+            if not known:
+                continue
+            starts = sentences.starts[inside].tolist()
+            ends = sentences.ends[inside].tolist()
+            for row, start, end, name in occurrences(text, known, spans, starts, ends):
+                entity, target, source = known[name]
+                found.append((inside.start + row, start, end, entity, target, source))
+        return _merged(sentences, found)
+
+    def _names(
+        self, text: str, title: str, own: int, links: Sequence[tuple[str, int, str]]
+    ) -> Known:
+        """The names of a page and what they mean; a name with several meanings is left out."""
+        meanings: dict[str, set[int]] = {}
+        known: Known = {}
+
+        def add(name: str, entity: int, target: str, source: int) -> None:
+            if name and name[0].isupper():
+                meanings.setdefault(name, set()).add(entity)
+                known.setdefault(name, (entity, target, source))
+
+        for surface, entity, target in links:
+            add(surface, entity, target, _REPEAT)
+        plain = _BRACKET.sub("", title)
+        # All titles begin with a capital; in its text a page on tennis writes "tennis".
+        is_word = re.search(rf"\b{re.escape(plain[:1].lower() + plain[1:])}\b", text)
+        if own >= 0 and self._entities.classes[own] != NO_CLASS and not is_word:
+            add(plain, own, title, _TITLE)
+        for name, (entity, target, _) in list(known.items()):
+            if self._is_person[self._entities.classes[entity]]:
+                surname = name.rpartition(" ")[2]
+                if len(surname) >= _SHORTEST_SURNAME and surname != name:
+                    add(surname, entity, target, _SURNAME)
+        return {name: known[name] for name, entities in meanings.items() if len(entities) == 1}
+
+
+def occurrences(
+    text: str,
+    names: Sequence[str] | Known,
+    taken: Sequence[tuple[int, int]],
+    starts: Sequence[int],
+    ends: Sequence[int],
+) -> Iterator[tuple[int, int, int, str]]:
+    """Finds names in the sentences of a text that are not a part of a longer name.
+
+    Of several names at one place the longest is found. A capitalised word directly before or after
+    an occurrence makes it a part of a longer name; the first word of a sentence does so only if the
+    text nowhere has it in lower case.
+
+    Args:
+        text: text of a document.
+        names: names that begin with a capital.
+        taken: spans of the anchors, in order.
+        starts: starts of the sentences, in order.
+        ends: ends of the sentences.
+
+    Yields:
+        Number of the sentence, start and end of the occurrence, and the name.
+    """
+    by_word: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda name: (-len(name), name)):
+        word = _CAPITAL.match(name)
+        if word is not None:
+            by_word.setdefault(word[0], []).append(name)
+    lower = f" {text} "
+    anchor = free = 0
+    for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
+        before: tuple[int, int] | None = None  # span of the capitalised word before
+        for match in _CAPITAL.finditer(text, first, last):
+            start, end = match.span()
+            while anchor < len(taken) and taken[anchor][1] <= start:
+                anchor += 1
+            previous, before = before, (start, end) if match[0][0].isupper() else None
+            if start < free or match[0] not in by_word:
+                continue
+            for name in by_word[match[0]]:
+                stop = start + len(name)
+                if not text.startswith(name, start) or stop > last:
+                    continue
+                if anchor < len(taken) and taken[anchor][0] < stop:
+                    continue
+                if _goes_on(text, stop, last) or _INITIAL.search(
+                    text, max(first, start - 3), start
+                ):
+                    continue
+                if previous is not None and text[previous[1] : start] in (" ", "-"):
+                    word_before = text[previous[0] : previous[1]].lower()
+                    if previous[0] != first or f" {word_before} " not in lower:
+                        continue
+                yield row, start, stop, name
+                free = stop
+                break
+
+
+def _goes_on(text: str, stop: int, last: int) -> bool:
+    """Whether the name ends inside a word, or a capitalised word or a number follows it."""
+    after = text[stop : min(stop + 2, last)]
+    if not after:
+        return False
+    if after[0].isalnum() or after[0] == "_":
+        return True
+    return len(after) > 1 and after[0] in " -" and (after[1].isupper() or after[1].isdigit())
+
+
+def _merged(
+    sentences: Sentences, found: Sequence[tuple[int, int, int, int, str, int]]
+) -> Sentences:
+    """The sentences with more mentions, in order."""
+    if not found:
+        return sentences
+    rows, starts, ends, entities, targets, sources = zip(*found, strict=True)
+    places = np.concatenate([sentences.anchor_sentences, np.array(rows, np.int64)])
+    begins = np.concatenate([sentences.anchor_starts, np.array(starts, np.int64)])
+    order = np.lexsort((begins, places))
+    return replace(
+        sentences,
+        anchor_sentences=places[order],
+        anchor_starts=begins[order],
+        anchor_ends=np.concatenate([sentences.anchor_ends, np.array(ends, np.int64)])[order],
+        targets=pa.concat_arrays(
+            [sentences.targets, pa.array(targets, sentences.targets.type)]
+        ).take(pa.array(order)),
+        entities=np.concatenate([sentences.entities, np.array(entities, np.int32)])[order],
+        sources=np.concatenate([sentences.sources, np.array(sources, np.uint8)])[order],
+    )

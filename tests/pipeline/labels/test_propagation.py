@@ -1,0 +1,160 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ontology.building import PageFacts, TypeFacts, build
+from ontology.categories import CategorySet
+from ontology.classes import ClassTree
+from ontology.titles import title_keys
+from pipeline.labels.mentions import SOURCES, Labelling, sentences_of
+from pipeline.labels.propagation import Propagation, occurrences
+from pipeline.stages.documents import to_batch
+
+TREE = ClassTree.shipped()
+CLASSES = {
+    "Ulm": "City",
+    "Ulm, Montana": "City",
+    "Ada Lovelace": "Scientist",
+    "Grace Hopper": "Scientist",
+    "Tennis": "Company",
+    "Mercury (planet)": "Planet",
+}
+
+
+def table():
+    names = sorted(set(CLASSES.values()))
+    keys = title_keys(CLASSES)
+    nothing = PageFacts(keys, np.zeros(len(keys), np.uint64), [], np.full(len(keys), -1, np.int32))
+    indices = np.array([names.index(c) for c in CLASSES.values()], np.int32)
+    return build(nothing, [TypeFacts(keys, names, indices)], TREE).table
+
+
+def document(title, text):
+    """A document of a text with links [text|target] and a sentence per line."""
+    anchors, plain = [], ""
+    for index, piece in enumerate(re.split(r"[\[\]]", text)):
+        shown, _, target = piece.partition("|")
+        if index % 2:
+            anchors.append((len(plain), len(plain) + len(shown), target or shown, True))
+        plain += shown
+    ends = [match.end() for match in re.finditer(r"[^\n]+", plain)]
+    starts = [match.start() for match in re.finditer(r"[^\n]+", plain)]
+    return {
+        "page_id": 1,
+        "namespace": 0,
+        "title": title,
+        "redirect": None,
+        "revision_id": 1,
+        "timestamp": "",
+        "templates": [],
+        "template_arguments": [],
+        "categories": [],
+        "is_disambiguation": False,
+        "text": plain,
+        "sentence_starts": starts,
+        "sentence_ends": ends,
+        "sentence_holes": [False] * len(starts),
+        "anchors": anchors,
+    }
+
+
+def found(*pages):
+    """(text, target, source) of all mentions, by page."""
+    entities = table()
+    batch = to_batch([document(*page) for page in pages])
+    sentences = sentences_of(batch, entities)
+    labels = Labelling.of(entities, CategorySet.load("specific"), TREE).label(sentences.entities)
+    more = Propagation(entities, TREE).extended(batch, sentences, labels)
+    by_page = [[] for _ in pages]
+    for place, start, end, target, source in zip(
+        more.anchor_sentences.tolist(),
+        more.anchor_starts.tolist(),
+        more.anchor_ends.tolist(),
+        more.targets.to_pylist(),
+        more.sources.tolist(),
+        strict=True,
+    ):
+        page = int(more.documents[place])
+        text = batch.column("text")[page].as_py()
+        assert more.starts[place] <= start < end <= more.ends[place]
+        by_page[page].append((text[start:end], target, SOURCES[source]))
+    return by_page
+
+
+LINK = ("Ulm", "Ulm", "link")
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        ("X", "From [Ulm] he went.\nHe saw Ulm again.", [LINK, ("Ulm", "Ulm", "repeat")]),
+        ("X", "He saw Ulm first.\nThen [Ulm] again.", [("Ulm", "Ulm", "repeat"), LINK]),
+        ("Ulm", "Ulm is old.\nSo is old Ulm.", [("Ulm", "Ulm", "title")] * 2),
+        (
+            "Mercury (planet)",
+            "The planet Mercury is small.",
+            [("Mercury", "Mercury (planet)", "title")],
+        ),
+        (
+            "X",
+            "[Ada Lovelace] wrote.\nLovelace counted.",
+            [("Ada Lovelace", "Ada Lovelace", "link"), ("Lovelace", "Ada Lovelace", "surname")],
+        ),
+        # A part of a longer name is none.
+        ("X", "[Ulm] is far.\nThe Ulm Museum, New Ulm, Ulm-Neu, Ulmer, Ulm 2.", [LINK]),
+        ("X", "[Ulm] is far.\nCarl M. Ulm came.", [LINK]),
+        ("Ulm", "Old Ulm is old.", []),
+        ("Ulm", "In Ulm it rained, in spring.", [("Ulm", "Ulm", "title")]),
+        # A text with two meanings has none.
+        (
+            "X",
+            "[Ulm] is not [Ulm|Ulm, Montana].\nUlm is both.",
+            [LINK, ("Ulm", "Ulm, Montana", "link")],
+        ),
+        # A page on a thing writes it in lower case.
+        ("Tennis", "Tennis is a sport.\nMany play tennis.", []),
+        ("X", "[Nowhere] is far.\nNowhere is near.", [("Nowhere", "Nowhere", "link")]),
+        ("Nowhere", "Nowhere is far.", []),
+    ],
+)
+def test_mentions(title, text, expected):
+    assert found((title, text)) == [expected]
+
+
+def test_a_page_without_names_between_pages_with_names():
+    pages = [("Ulm", "He saw Ulm."), ("X", "Nothing at all."), ("X", "[Ulm] and then Ulm.")]
+    assert found(*pages) == [[("Ulm", "Ulm", "title")], [], [LINK, ("Ulm", "Ulm", "repeat")]]
+
+
+def by_hand(text, names, taken):
+    """Every place where a name stands as a whole, the longest first; the rest of the rule is above."""
+    places, free = [], 0
+    for start in range(len(text)):
+        for name in sorted(names, key=len, reverse=True):
+            stop = start + len(name)
+            whole = re.match(rf"\b{re.escape(name)}(?![\w])", text[start:]) and (
+                start == 0 or not (text[start - 1].isalnum() or text[start - 1] == "_")
+            )
+            clear = not any(a < stop and start < b for a, b in taken)
+            longer = re.match(r"[ -][A-Z0-9]", text[stop:]) or re.search(
+                r"[A-Za-z]\w*[ -]$", text[:start]
+            )
+            if start >= free and whole and clear and not longer:
+                places.append((start, stop, name))
+                free = stop
+                break
+    return places
+
+
+@given(
+    st.lists(st.sampled_from(["Ulm", "New", "New Ulm", ",", ";", "Bern"]), max_size=12),
+    st.randoms(),
+)
+def test_occurrences_against_brute_force(words, draw):
+    text = "".join(word + draw.choice([" ", ", ", "; ", "-"]) for word in words)
+    names = ["Ulm", "New Ulm", "Bern"]
+    got = [(s, e, n) for _, s, e, n in occurrences(text, names, [], [0], [len(text)])]
+    assert got == by_hand(text, names, [])
