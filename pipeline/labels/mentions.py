@@ -251,11 +251,14 @@ class Names:
         """
         marked = [False] * len(spans)
         if capitals:
-            begun = False
-            for index, (start, end) in enumerate(spans):
-                word = sentence[start:end]
-                marked[index] = begun and not tags[index] and word[0].isupper() and word != "I"
-                begun = begun or word[0].isalnum()
+            marked = [
+                not tag and sentence[start].isupper() and sentence[start:end] != "I"
+                for tag, (start, end) in zip(tags, spans, strict=True)
+            ]
+            for index, (start, _) in enumerate(spans):
+                marked[index] = False
+                if sentence[start].isalnum():  # the first word, which has a capital anyway
+                    break
         token_after = {end: index + 1 for index, (_, end) in enumerate(spans)}
         free = 0  # first token after the last name
         for index, (start, _) in enumerate(spans):

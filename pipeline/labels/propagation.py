@@ -19,7 +19,8 @@ from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.labels.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences
 
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
-_CAPITAL = re.compile(r"[^\W\d_]\w*")
+_CAPITAL = re.compile(r"(?<!\w)[^\W\d_a-z]\w*")
+"""A word that may begin with a capital; words of ASCII in lower case are skipped quickly."""
 _INITIAL = re.compile(r"\b[^\W\d_]\. ?$")
 """The end of a text after which a name goes on: "Richard M."."""
 _SHORTEST_SURNAME = 3

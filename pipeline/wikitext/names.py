@@ -27,6 +27,11 @@ def is_name(text: str, title: str) -> bool:
         text: text of the anchor.
         title: title of the linked page.
     """
+    # Nearly all anchors are decided by these two lines.
+    if text.islower() and text[0].isalpha():
+        return False
+    if text[:1].isupper() and " " not in text:
+        return True
     words = [word for word in text.split() if any(map(str.isalnum, word))]
     if not words:
         return False
