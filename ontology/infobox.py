@@ -43,6 +43,11 @@ class InfoboxMapping:
 
     def __init__(self, cases: Mapping[str, Sequence[Case]]) -> None:
         self._cases = {name: tuple(rows) for name, rows in cases.items()}
+        more = {name: rows for name, rows in _more().items() if name not in self._cases}
+        known = {**more, **self._cases} if self._cases else {}
+        self._exact = known
+        # Editors write the names in several cases, and the redirect may not be in the dump.
+        self._folded = {name.lower(): known[name] for name in sorted(known, reverse=True)}
 
     @classmethod
     def shipped(cls) -> InfoboxMapping:
@@ -91,7 +96,11 @@ class InfoboxMapping:
         return sorted(self._cases)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._cases
+        return isinstance(name, str) and self._cases_of(name) is not None
+
+    def _cases_of(self, name: str) -> tuple[Case, ...] | None:
+        """Cases of a template; if there is none of this name, of its name in another case."""
+        return self._exact.get(name) or self._folded.get(name.lower())
 
     def rows(self) -> Iterable[tuple[str, Case]]:
         """Pairs of a template and a case; templates are sorted, cases are in order."""
@@ -111,7 +120,7 @@ class InfoboxMapping:
             redirects: old name -> new name of renamed templates.
         """
         for name, arguments in templates:
-            cases = self._cases.get(resolve_redirect(name, redirects or {}))
+            cases = self._cases_of(resolve_redirect(name, redirects or {}))
             if cases is None:
                 continue
             values = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
@@ -172,6 +181,13 @@ def _text(template: mwparserfromhell.nodes.Template, name: str) -> str:
     if not template.has(name):
         return ""
     return " ".join(template.get(name).value.strip_code().split())
+
+
+@cache
+def _more() -> dict[str, tuple[Case, ...]]:
+    text = (files("ontology") / "data" / "infobox_more.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines() if line and line[0] != "#")
+    return {name: (Case("", "otherwise", "", class_name),) for name, class_name, _ in rows}
 
 
 @cache

@@ -73,3 +73,21 @@ def test_shipped_classes_are_known():
     tree = ClassTree.shipped()
     classes = {case.class_name for _, case in InfoboxMapping.shipped().rows()}
     assert classes - {"owl:Thing"} <= set(tree.names)
+
+
+def test_names_in_another_case_and_templates_without_a_mapping(mapping):
+    assert mapping.class_of([("Infobox Town", [])]) == "Town"
+    assert mapping.class_of([("INFOBOX BAND OR SINGER", ["members=A"])]) == "Band"
+    assert mapping.class_of([("Speciesbox", [])]) == "Species"
+    assert mapping.class_of([("Automatic Taxobox", [])]) == "Species"
+    assert "infobox town" in mapping
+    assert "Infobox" not in mapping
+    assert "Speciesbox" not in InfoboxMapping.empty()
+
+
+def test_the_mapping_of_a_template_wins_against_ours():
+    shipped = InfoboxMapping.shipped()
+    assert shipped.class_of([("Taxobox", ["divisio=Bryophyta"])]) == "Moss"
+    assert shipped.class_of([("Infobox Officeholder", [])]) == "OfficeHolder"
+    assert shipped.class_of([("Infobox Software", [])]) == "Software"
+    assert shipped.class_of([("Infobox language family", [])]) == "Language"
