@@ -88,6 +88,6 @@ def test_names_in_another_case_and_templates_without_a_mapping(mapping):
 def test_the_mapping_of_a_template_wins_against_ours():
     shipped = InfoboxMapping.shipped()
     assert shipped.class_of([("Taxobox", ["divisio=Bryophyta"])]) == "Moss"
-    assert shipped.class_of([("Infobox Officeholder", [])]) == "OfficeHolder"
+    assert shipped.class_of([("Infobox Officeholder", [])]) == "Politician"
     assert shipped.class_of([("Infobox Software", [])]) == "Software"
     assert shipped.class_of([("Infobox language family", [])]) == "Language"
