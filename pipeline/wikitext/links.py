@@ -11,12 +11,16 @@ from pipeline.dump.site import CATEGORY, FILE, Site, language
 from pipeline.wikitext.inline import decode_references, strip_quotes
 from pipeline.wikitext.preprocess import CLOSE, HOLE, MARKERS, NOTE, OPEN, SEPARATOR
 
-INVALID_TITLE = re.compile(r"[\[\]{}|<>\x00-\x1f\x7f" + MARKERS + "]|&#?\\w+;|^\\.{1,2}$")
+INVALID_TITLE = re.compile(
+    r"[\[\]{}|<>\x00-\x1f\x7f" + MARKERS + r"]|&#?\w+;|(?:^|/)\.{1,2}(?:/|$)|%[0-9A-Fa-f]{2}|~~~"
+)
 """Matches what no title may contain.
 
 Source: MediaWiki, $wgLegalTitleChars and MediaWikiTitleCodec.
 """
 _MAX_CACHED_TARGETS = 200_000
+_URL = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]*:)?//|(?:mailto|news|sips?|sms|tel|geo|magnet|urn):")
+"""The beginning of an address outside of the wiki; `[[http://x]]` is no link to a page."""
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
@@ -134,6 +138,8 @@ class LinkPass:
         name = target.partition("#")[0].strip(" _")
         if not target or len(name.encode()) > 255 or INVALID_TITLE.search(name):
             return _Link("invalid", "", shown)
+        if _URL.match(name):
+            return _Link("invalid", "", shown)
         if not name:
             return _Link("text", "", shown)  # a section of the same page
         prefix, colon, _ = name.partition(":")
@@ -148,8 +154,9 @@ class LinkPass:
                 return _Link("nothing", "", "")
             if number == CATEGORY and not colon_first:
                 return _Link("category", self._site.title(name).partition(":")[2], "")
-            if number is not None and number < 0:  # special pages and media files are no entities
-                return _Link("text", "", shown)
+            if number:  # pages of other namespaces are no entities
+                is_page = name.partition(":")[2].strip(" _")
+                return _Link("text" if is_page else "invalid", "", shown)
         title = self._site.title(name)
         return _Link("page", title, shown) if title else _Link("invalid", "", shown)
 
