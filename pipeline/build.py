@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nerbert import files
 from nerbert.command import Command
-from nerbert.options import build_from_python
+from nerbert.options import Recipes, build_from_python
 from nerbert.signals import signals_as_ctrl_c
 from pipeline.settings import DEMO_OUTPUT, CorpusSettings
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 COMMAND = Command(
     __doc__,
     CorpusSettings,
+    recipes=Recipes("pipeline"),
     rest="Every other flag goes to Beam, for example --runner and what that needs.",
 )
 
