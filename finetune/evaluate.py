@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from finetune.settings import RECIPES, EvaluateOptions, FitSettings
 from nerbert.command import Command
 
-COMMAND = Command(__doc__, EvaluateOptions, FitSettings, recipes=RECIPES, hidden=("seed",))
+COMMAND = Command(__doc__, EvaluateOptions, FitSettings, recipes=RECIPES)
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:

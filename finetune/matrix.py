@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from finetune.settings import RECIPES, FitSettings, MatrixOptions
 from nerbert.command import Command
 
-COMMAND = Command(__doc__, MatrixOptions, FitSettings, recipes=RECIPES, hidden=("seed",))
+COMMAND = Command(__doc__, MatrixOptions, FitSettings, recipes=RECIPES)
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:

@@ -88,14 +88,23 @@ class FitSettings:
     vectors: Text = option(
         "", "word vectors for bilstm: lines `word number number ...`", metavar="FILE", group=_FIT
     )
-    seed: int = option(555, "seed of head, dropout and order", group=_FIT)
-
-
-DATA_ROOT = "folder of the named sets (default: NERBERT_DATA, or data)"
+    seed: int = option(555, "seed of head, dropout and order", flag=False)
 
 
 @dataclass(frozen=True, config=CHECKED)
-class DataOptions:
+class DataRoot:
+    """The option of all commands that read named data sets."""
+
+    data_root: Text | None = option(
+        None,
+        "folder of the named sets (default: NERBERT_DATA, or data)",
+        metavar="DIR",
+        group=_READING,
+    )
+
+
+@dataclass(frozen=True, config=CHECKED)
+class DataOptions(DataRoot):
     """The options for reading data sets."""
 
     label_map: Text | None = option(
@@ -106,7 +115,6 @@ class DataOptions:
         group=_READING,
     )
     lowercase: bool = option(False, "convert train and test words to lower case", group=_READING)
-    data_root: Text | None = option(None, DATA_ROOT, metavar="DIR", group=_READING)
 
 
 SHOTS = "train sentences, drawn at random: numbers, 25%, all"
@@ -164,7 +172,7 @@ class MatrixOptions(RunOptions):
 
 
 @dataclass(frozen=True, config=CHECKED)
-class OverlapOptions:
+class OverlapOptions(DataRoot):
     """The options of `nerbert overlap`."""
 
     data: Texts = option(
@@ -174,7 +182,6 @@ class OverlapOptions:
     stop_words: Text | None = option(
         None, "stop words, one per line (default: scikit-learn's, English)", metavar="FILE"
     )
-    data_root: Text | None = option(None, DATA_ROOT, metavar="DIR")
     output: Text = option("overlap", "folder of the report", metavar="DIR", recipe=False)
 
 

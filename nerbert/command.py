@@ -57,12 +57,7 @@ class Command:
     """One command: `Command(__doc__, Options, ...)`, and `main` runs it."""
 
     def __init__(
-        self,
-        doc: str | None,
-        *kinds: type,
-        recipes: Recipes | None = None,
-        rest: str = "",
-        hidden: Sequence[str] = (),
+        self, doc: str | None, *kinds: type, recipes: Recipes | None = None, rest: str = ""
     ) -> None:
         """Describes a command.
 
@@ -72,17 +67,12 @@ class Command:
             recipes: recipes that are shipped for this command; users can always name a file.
             rest: text of `--help` about unknown flags, which go to another program. Empty if
                 unknown flags are errors.
-            hidden: names of options that are not flags of this command.
         """
         self._doc = (doc or "").strip()
         self._kinds = kinds
         self._recipes = recipes or Recipes()
         self._rest = rest
-        self.options = [
-            entry
-            for entry in options_of(*kinds)
-            if entry.facts["flag"] and entry.name not in hidden
-        ]
+        self.options = [entry for entry in options_of(*kinds) if entry.facts["flag"]]
 
     def parser(self, prog: str | None = None) -> argparse.ArgumentParser:
         """The parser of the command line. Flags that were not typed are absent from its result."""

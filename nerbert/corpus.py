@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nerbert import parts
+from nerbert import files, parts
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
@@ -75,7 +75,7 @@ class Corpus:
             hint = (
                 f"did you mean {inner}"
                 if (inner / "labels.json").is_file()
-                else ("give the folder `corpus` that nerbert corpus wrote")
+                else "give the folder `corpus` that nerbert corpus wrote"
             )
             raise UserError(f"{folder}: no corpus (labels.json is missing); {hint}")
         corpus = cls(path, _labels(path / "labels.json"))
@@ -130,7 +130,7 @@ class Corpus:
 def _labels(path: Path) -> LabelSet:
     """Reads `labels.json`."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = files.read_json(str(path))
         labels = LabelSet(tuple(content["categories"]))
         fits = content["tags"] == labels.tags
     except (ValueError, KeyError, TypeError) as error:
@@ -141,6 +141,12 @@ def _labels(path: Path) -> LabelSet:
             "make the corpus again"
         )
     return labels
+
+
+def report_of(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """The report of a corpus or a domain corpus; empty if the folder has none."""
+    path = os.path.join(folder, "report.json")
+    return files.read_json(path) if os.path.isfile(path) else {}
 
 
 def domain_parts(folder: str) -> list[Path]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nerbert import files
 from nerbert.command import Command
 from nerbert.options import Recipes, build_from_python
-from nerbert.signals import signals_as_ctrl_c
+from nerbert.process import signals_as_ctrl_c
 from pipeline.settings import DEMO_OUTPUT, CorpusSettings
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nerbert import files, progress
 from nerbert.errors import UserError
 from nerbert.parts import Folder, Report, prepared, report_path
+from nerbert.process import cores
 from nerbert.reports import versions
 from pipeline.plan import MANIFEST, VERSIONS, Plan, make_plan
 from pipeline.report.corpus_report import CorpusReport
@@ -252,7 +253,7 @@ class Launcher:
         passes = part_passes(stage)
         sizes = [len(step.elements()) for step in passes]
         if self.runner is None:
-            wanted = self._workers or local.default_workers()
+            wanted = self._workers or cores()
             with progress.shown(name, sum(sizes)) as add:
 
                 def done(report: Report, made: bool) -> None:

@@ -69,16 +69,14 @@ def load_model(
             fewer sub-words.
     """
     names = dict(enumerate(labels.tags))
-    try:
-        model: PreTrainedModel = AutoModelForTokenClassification.from_pretrained(
-            base_model,
-            num_labels=len(names),
-            id2label=names,
-            label2id={name: index for index, name in names.items()},
-            ignore_mismatched_sizes=True,
-        )
-    except (OSError, ValueError) as error:
-        raise _no_model(base_model, error) from error
+    model = _loaded(
+        AutoModelForTokenClassification,
+        base_model,
+        num_labels=len(names),
+        id2label=names,
+        label2id={name: index for index, name in names.items()},
+        ignore_mismatched_sizes=True,
+    )
     if hasattr(model.config, "tag_head"):  # the base model's CRF or span heads are not loaded
         model.config.tag_head = "linear"
     check_length(model, base_model, max_subwords)
@@ -116,11 +114,7 @@ def load_tagger(folder: str) -> PreTrainedModel:
     Raises:
         UserError: there is no such model.
     """
-    try:
-        model: PreTrainedModel = AutoModelForTokenClassification.from_pretrained(folder)
-    except (OSError, ValueError) as error:
-        raise _no_model(folder, error) from error
-    return model
+    return _loaded(AutoModelForTokenClassification, folder)
 
 
 def load_encoder(base_model: str) -> PreTrainedModel:
@@ -129,11 +123,7 @@ def load_encoder(base_model: str) -> PreTrainedModel:
     Raises:
         UserError: there is no such model.
     """
-    try:
-        model: PreTrainedModel = AutoModel.from_pretrained(base_model)
-    except (OSError, ValueError) as error:
-        raise _no_model(base_model, error) from error
-    return model
+    return _loaded(AutoModel, base_model)
 
 
 def tag_names(model: PreTrainedModel) -> list[str]:
@@ -173,6 +163,15 @@ def _head(model: PreTrainedModel) -> nn.Linear:
     head = model.get_submodule("classifier")
     assert isinstance(head, nn.Linear)
     return head
+
+
+def _loaded(kind: Any, base_model: str, **options: Any) -> PreTrainedModel:
+    """Loads a model with one of transformers' Auto classes."""
+    try:
+        model: PreTrainedModel = kind.from_pretrained(base_model, **options)
+    except (OSError, ValueError) as error:
+        raise _no_model(base_model, error) from error
+    return model
 
 
 def _no_model(base_model: str, error: Exception) -> UserError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +16,10 @@ from transformers import HfArgumentParser, TrainingArguments, set_seed
 from nerbert import files
 from nerbert.errors import UserError
 from nerbert.options import near, options_of
+from nerbert.process import cores
 from nerbert.reports import TRAINING, versions
 from pretrain import tiny
-from pretrain.settings import Settings
+from pretrain.settings import RECORD, Settings
 from pretrain.tagging.features import UNLINKED
 
 S = TypeVar("S", bound=Settings)
@@ -37,8 +37,7 @@ class _Parser(HfArgumentParser):
 
 def processes() -> int:
     """Number of cores that each process of a run may use on this machine."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, (cores or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    return max(1, cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
 TAGGING: Mapping[str, Any] = {
@@ -124,8 +123,6 @@ def spread(args: TrainingArguments, batch_size: int, pieces: int) -> None:
     args.gradient_accumulation_steps = -(-share // args.per_device_train_batch_size)
 
 
-RECORD = "pretrain.json"
-
 _DECIDING = (
     "seed",
     "learning_rate",
@@ -207,10 +204,7 @@ class Session(Generic[S]):
 
     def _found(self) -> dict[str, Any] | None:
         path = self.folder / RECORD
-        if not path.is_file():
-            return None
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return record
+        return files.read_json(str(path)) if path.is_file() else None
 
     def _check_same(self, found: dict[str, Any], where: Path) -> None:
         if found["corpus"] != self._record["corpus"]:
@@ -234,7 +228,7 @@ class Session(Generic[S]):
                 f"--resume-from-checkpoint {path}: not a complete checkpoint (no readable "
                 "trainer_state.json); give one of an earlier step"
             )
-        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+        config = files.read_json(str(path / "config.json"))
         if tags is not None and list(config.get("id2label", {}).values()) != list(tags):
             raise UserError(
                 f"--resume-from-checkpoint {path}: its tags are not those of the corpus; give a "
@@ -242,7 +236,7 @@ class Session(Generic[S]):
             )
         record = path.parent / RECORD
         if record.is_file():
-            self._check_same(json.loads(record.read_text(encoding="utf-8")), path)
+            self._check_same(files.read_json(str(record)), path)
 
     def _begin(self, facts: Mapping[str, Any]) -> None:
         self._record["versions"] = {
@@ -270,7 +264,7 @@ def last_whole(folder: Path) -> Path | None:
 def is_whole(checkpoint: Path) -> bool:
     """Whether a checkpoint is complete: the Trainer writes `trainer_state.json` last."""
     try:
-        json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+        files.read_json(str(checkpoint / "trainer_state.json"))
     except (OSError, ValueError):
         return False
     return True

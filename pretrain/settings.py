@@ -15,6 +15,9 @@ from nerbert.options import CHECKED, Numbers, Text, option
 TINY = "tiny"
 """Name of a small base model that is made from the corpus."""
 
+RECORD = "pretrain.json"
+"""File with the record of a run, in the folder of its checkpoint."""
+
 AS_IN_CORPUS = "corpus"
 """Name of the view with the corpus's own categories."""
 

@@ -18,7 +18,7 @@ from finetune.crossner.settings import RECIPES, CrossnerOptions
 from finetune.settings import FitSettings
 from nerbert.command import Command
 
-COMMAND = Command(__doc__, CrossnerOptions, FitSettings, recipes=RECIPES, hidden=("seed",))
+COMMAND = Command(__doc__, CrossnerOptions, FitSettings, recipes=RECIPES)
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:

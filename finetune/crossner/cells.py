@@ -8,9 +8,7 @@ from pathlib import Path
 from finetune.evaluation.runs import Run
 from nerbert import files
 from nerbert.errors import UserError
-
-RECORD = "pretrain.json"
-"""File with the record of a checkpoint."""
+from pretrain.settings import RECORD
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from finetune.crossner.cells import RECORD, Cell, Encoder
+from finetune.crossner.cells import Cell, Encoder
 from finetune.crossner.report import GridReport
 from finetune.crossner.settings import DAPT_RECIPES, CrossnerOptions
 from finetune.data.sets import DataSets
@@ -16,7 +16,7 @@ from finetune.settings import FitSettings, seeds, shots_of
 from nerbert import files
 from nerbert.errors import UserError
 from nerbert.options import Given, build
-from pretrain.settings import DaptSettings
+from pretrain.settings import RECORD, DaptSettings
 
 
 def fill_grid(options: CrossnerOptions, settings: FitSettings) -> str:
@@ -77,7 +77,7 @@ def _dapt_settings(
         "fraction": (fraction,),
         "new_head": options.new_head,
     }
-    recipe = DAPT_RECIPES.read(options.dapt_recipe or "crossner-paper", [DaptSettings])
+    recipe = DAPT_RECIPES.read(options.dapt_recipe, [DaptSettings])
     given = {key: Given(value, f"--{key.replace('_', '-')}") for key, value in chosen.items()}
     return build(DaptSettings, {**recipe, **given})
 

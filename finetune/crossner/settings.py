@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from pydantic.dataclasses import dataclass
 
-from finetune.settings import ALL, DATA_ROOT, SEEDS, SHOTS
+from finetune.settings import ALL, SEEDS, SHOTS, DataRoot
 from nerbert.levels import LEVELS, Level
 from nerbert.options import CHECKED, Numbers, Recipes, Text, Texts, option
 
@@ -26,7 +26,7 @@ _DAPT = "pre-training, with --corpus"
 
 
 @dataclass(frozen=True, config=CHECKED)
-class CrossnerOptions:
+class CrossnerOptions(DataRoot):
     """The options of `nerbert crossner`."""
 
     base_model: Text = option(
@@ -42,7 +42,6 @@ class CrossnerOptions:
     source: Text = option("conll2003-crossner", "source set", metavar="SET")
     shots: Texts = option((ALL,), SHOTS, metavar="N")
     seeds: int = option(3, "number of repetitions with different seeds", ge=1, le=len(SEEDS))
-    data_root: Text | None = option(None, DATA_ROOT, metavar="DIR")
     output: Text = option("crossner", "folder of the report", metavar="DIR", recipe=False)
     corpus: Texts = option(
         (),
@@ -62,9 +61,9 @@ class CrossnerOptions:
     fraction: Numbers = option(
         (1.0,), "shares of the corpus (default: 1)", metavar="F", group=_DAPT
     )
-    dapt_recipe: Text | None = option(
-        None,
-        f"{', '.join(DAPT_RECIPES.names)}, or a TOML file (default: crossner-paper)",
+    dapt_recipe: Text = option(
+        "crossner-paper",
+        f"{', '.join(DAPT_RECIPES.names)}, or a TOML file",
         metavar="NAME",
         group=_DAPT,
     )

@@ -6,7 +6,7 @@ import json
 import logging
 import shutil
 import time
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -93,7 +93,7 @@ class Experiment:
         """
         folder = self.folder(method, share, seed)
         begun, done = folder / "begun.json", folder / RESULT
-        if begun.is_file() and json.loads(begun.read_text(encoding="utf-8"))["key"] != self._key:
+        if begun.is_file() and files.read_json(str(begun))["key"] != self._key:
             raise UserError(f"{folder}: made with other settings or data; give another --output")
         if not done.is_file():
             folder.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ class Experiment:
                 f"{method}, {share:.0%} of the labels, seed {seed}: mean F1 "
                 f"{found['mean_f1']:.4f} in {seconds:.0f} s",
             )
-        result: Result = json.loads(done.read_text(encoding="utf-8"))
+        result: Result = files.read_json(str(done))
         return result
 
     def _make(self, name: str, share: float, seed: int, folder: Path) -> Result:
@@ -190,5 +190,4 @@ def run_all(options: DualOptions, settings: DualSettings) -> str:
 
 
 def _without_target(data: DualData) -> DualData:
-    unlabelled = [row for row in data.unlabelled if row[0] == 0]
-    return DualData(data.languages, data.labelled, unlabelled, data.dev, data.test)
+    return replace(data, unlabelled=[row for row in data.unlabelled if row[0] == 0])

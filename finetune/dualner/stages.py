@@ -73,14 +73,15 @@ def run_stage(
     )
     trainer.train(resume_from_checkpoint=str(last) if last else None)
     history = _evaluations(trainer)
-    if not history or history[-1]["step"] != trainer.state.global_step:
-        trainer.evaluate()
-        history = _evaluations(trainer)
     model.load_state_dict(trainer.best.state)
     return trainer.best, history
 
 
 def _evaluations(trainer: DualTrainer) -> list[dict[str, Any]]:
+    """The logs of all evaluations; the last step is evaluated if it has not been."""
+    steps = [line["step"] for line in trainer.state.log_history if "eval_f1" in line]
+    if not steps or steps[-1] != trainer.state.global_step:
+        trainer.evaluate()
     return [line for line in trainer.state.log_history if "eval_f1" in line]
 
 

@@ -23,6 +23,7 @@ from finetune.evaluation import metrics
 from finetune.models.heads import head_of, packed
 from finetune.models.span_head import labels_of
 from finetune.windows import WordTagger
+from nerbert import files
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import Scores
 from pretrain.models import tag_names
@@ -65,7 +66,7 @@ class Best:
     @classmethod
     def load(cls, folder: Path) -> Best:
         """Reads what `save` wrote."""
-        facts = json.loads((folder / _STATE).read_text())
+        facts = files.read_json(str(folder / _STATE))
         return cls(facts["f1"], load_file(folder / _BEST), facts["steps"])
 
 

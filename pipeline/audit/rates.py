@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
+from nerbert import files
 from nerbert.errors import UserError
 
 QUESTIONS = {
@@ -34,12 +33,15 @@ def read_judgements(path: str) -> list[Judgement]:
         UserError: the file cannot be read, or holds no judgements.
     """
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))["mentions"]
+        found = files.read_json(path)["mentions"]
         for row in found:
             answers = [row.get(question) for question in QUESTIONS]
             if not all(answer in (True, False, None) for answer in answers):
                 raise ValueError(f"an answer of {row['id']} is neither true, false nor null")
-            int(row.get(MISSED) or 0), str(row["category"]), str(row["source"])
+            if missing := {"category", "source"} - row.keys():
+                raise ValueError(f"{row['id']} has no {min(missing)}")
+            if not isinstance(row.get(MISSED) or 0, int):
+                raise ValueError(f"the missed names of {row['id']} are no number")
     except OSError as error:
         raise UserError(f"{error.strerror}; check the path", path) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -8,11 +8,11 @@ from html import escape
 from pathlib import Path
 
 from nerbert import files
-from nerbert.corpus import load_corpus
+from nerbert.corpus import load_corpus, report_of
 from nerbert.errors import UserError
 from nerbert.reports import filled
 from pipeline.audit.rates import QUESTIONS, read_judgements, table
-from pipeline.audit.sample import language_of, sample_mentions
+from pipeline.audit.sample import sample_mentions
 from pipeline.audit.settings import AuditSettings
 
 
@@ -33,7 +33,7 @@ def audit(settings: AuditSettings) -> str:
         "fingerprint": corpus.fingerprint,
         "seed": settings.seed,
         "which": settings.which,
-        "language": language_of(corpus),
+        "language": report_of(corpus.folder).get("language", "en"),
         "questions": QUESTIONS,
         "mentions": [asdict(mention) for mention in mentions],
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,8 @@ from ontology.categories import ENTITY
 from pipeline.audit.settings import Which
 
 _COLUMNS = ("id", "tokens", "ner_tags", "targets", "token_starts", "title", "copy")
+_Row = Mapping[str, Any]
+
 LINK = "link"
 """Source of the mentions of a corpus without a column of sources."""
 
@@ -61,21 +62,23 @@ def sample_mentions(corpus: Corpus, size: int, seed: int, which: Which) -> list[
         seed: seed of the draw.
         which: mentions with a category, those of ENTITY, or all.
     """
-    keyed = _keyed(corpus, seed, which)
     # A page that is in two dump files is twice in the corpus, with the same ids.
-    drawn = heapq.nsmallest(2 * size, keyed, key=lambda pair: pair[0])
-    return list(dict(drawn).values())[:size]
+    drawn = heapq.nsmallest(2 * size, _keyed(corpus, seed, which), key=lambda pair: pair[0])
+    return [_mention(*place) for place in dict(drawn).values()][:size]
 
 
-def _keyed(corpus: Corpus, seed: int, which: Which) -> Iterator[tuple[tuple[int, str], Mention]]:
+def _keyed(
+    corpus: Corpus, seed: int, which: Which
+) -> Iterator[tuple[tuple[int, str], tuple[_Row, list[TypedSpan], int]]]:
+    """Digest and name of each mention; its example, the spans of all mentions, and its number."""
     for row, spans in _examples(corpus):
         for number, (_, _, category) in enumerate(spans):
             if which == "all" or (category == ENTITY) == (which == "entity"):
                 key = f"{row['id']}:{number}"
-                yield (digest64(seed, "audit", key), key), _mention(row, spans, number)
+                yield (digest64(seed, "audit", key), key), (row, spans, number)
 
 
-def _examples(corpus: Corpus) -> Iterator[tuple[Mapping[str, Any], list[TypedSpan]]]:
+def _examples(corpus: Corpus) -> Iterator[tuple[_Row, list[TypedSpan]]]:
     """Each example once, with the spans of its mentions in tokens."""
     tags = corpus.labels.tags
     for part in (part for split in SPLITS for part in corpus.parts(split)):
@@ -87,7 +90,7 @@ def _examples(corpus: Corpus) -> Iterator[tuple[Mapping[str, Any], list[TypedSpa
                     yield row, tags_to_spans([tags[label] for label in row["ner_tags"]])
 
 
-def _mention(row: Mapping[str, Any], spans: Sequence[TypedSpan], number: int) -> Mention:
+def _mention(row: _Row, spans: Sequence[TypedSpan], number: int) -> Mention:
     text = _sentence(row["tokens"], row["token_starts"])
 
     def characters(span: TypedSpan) -> tuple[int, int]:
@@ -117,12 +120,3 @@ def _sentence(tokens: Sequence[str], starts: Sequence[int]) -> str:
         pieces.append(" " * (start - position) + token)
         position = start + len(token)
     return "".join(pieces)
-
-
-def language_of(corpus: Corpus) -> str:
-    """Code of the wiki's language; "en" for a corpus without report."""
-    path = corpus.folder / "report.json"
-    if not path.is_file():
-        return "en"
-    code: str = json.loads(path.read_text(encoding="utf-8"))["language"]
-    return code

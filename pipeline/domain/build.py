@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nerbert.command import Command
-from nerbert.signals import signals_as_ctrl_c
+from nerbert.process import signals_as_ctrl_c
 from pipeline.domain.settings import DomainSettings
 
 COMMAND = Command(

@@ -53,15 +53,7 @@ class DomainPlan:
     @property
     def record(self) -> dict[str, Any]:
         """The settings that decide the corpus, as written to `RECORD`."""
-        settings = self.settings
-        return {
-            "documents": settings.documents,
-            "output": settings.output,
-            "domain": asdict(self.domain),
-            "entity_mentions": settings.entity_mentions,
-            "task_mentions": settings.task_mentions,
-            "exclude": settings.exclude,
-        }
+        return _record(self.settings, self.domain)
 
 
 def make_domain_plan(settings: DomainSettings) -> DomainPlan:
@@ -85,11 +77,9 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
     manifest = files.read_json(files.join(settings.documents, MANIFEST))
     # Without paths, which do not decide the rows.
     decided = {
+        **_record(settings, domain),
         "documents": "",
         "output": "",
-        "domain": asdict(domain),
-        "entity_mentions": settings.entity_mentions,
-        "task_mentions": settings.task_mentions,
         "exclude": [files.identity(path) for path in settings.exclude],
     }
     return DomainPlan(
@@ -102,6 +92,17 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
         categories=_folder(settings, "categories", {"from": documents}),
         sentences=_folder(settings, "sentences", {"from": entities, **decided}),
     )
+
+
+def _record(settings: DomainSettings, domain: Domain) -> dict[str, Any]:
+    return {
+        "documents": settings.documents,
+        "output": settings.output,
+        "domain": asdict(domain),
+        "entity_mentions": settings.entity_mentions,
+        "task_mentions": settings.task_mentions,
+        "exclude": settings.exclude,
+    }
 
 
 def _made_from(settings: DomainSettings, name: str) -> str:

@@ -8,7 +8,6 @@ would leave semaphores behind if a run is killed.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -178,8 +177,3 @@ def _team(workers: int, beam_flags: Sequence[str]) -> Iterator[_Here | _Several]
         for worker in started:
             worker.process.wait()
             worker.connection.close()
-
-
-def default_workers() -> int:
-    """Number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

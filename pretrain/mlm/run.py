@@ -18,6 +18,8 @@ from transformers import (
     set_seed,
 )
 
+from nerbert import files
+from nerbert.corpus import report_of
 from nerbert.errors import UserError
 from nerbert.reports import filled
 from pretrain.logs import LogLines, quiet_libraries
@@ -103,11 +105,8 @@ def _summary(settings: DaptSettings, results: dict[str, Any]) -> str:
 
 def _domain(corpus: str) -> str:
     """Name of the corpus's domain, by its report."""
-    report = Path(corpus) / "report.json"
-    if not report.is_file():
-        return Path(corpus).name
-    name: str = json.loads(report.read_text(encoding="utf-8"))["domain"]["name"]
-    return name
+    report = report_of(corpus)
+    return str(report["domain"]["name"]) if report else Path(corpus).name
 
 
 def _check_mask(base: str, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -148,7 +147,7 @@ def _before(folder: Path, trainer: Trainer, checkpoint: str | None) -> float:
     """Perplexity of the base model; a continued run reads it from a file."""
     path = folder / "before.json"
     if checkpoint is not None and path.is_file():
-        found: float = json.loads(path.read_text())
+        found: float = files.read_json(str(path))
         return found
     found = _perplexity(trainer)
     if trainer.is_world_process_zero():

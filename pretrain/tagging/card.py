@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nerbert.corpus import report_of
 from nerbert.reports import filled
+from pretrain.settings import TINY
 
 
 def model_card(record: Mapping[str, Any], corpus: Path) -> str:
@@ -18,16 +19,16 @@ def model_card(record: Mapping[str, Any], corpus: Path) -> str:
         corpus: folder of the corpus.
     """
     settings, training, results = record["settings"], record["training"], record["results"]
-    facts = _facts(corpus)
+    facts = report_of(corpus)
     base = settings["base_model"]
-    own = base == "tiny" or Path(base).exists()
+    own = base == TINY or Path(base).exists()
     scores = results["validation"]
     return filled(
         "pretrain.tagging",
         name=record["name"],
         language=facts.get("language") or "und",
         base_model_line="" if own else f"\nbase_model: {base}",
-        base_model="A tiny BERT" if base == "tiny" else f"`{Path(base).name if own else base}`",
+        base_model="A tiny BERT" if base == TINY else f"`{Path(base).name if own else base}`",
         dataset=", ".join(facts.get("dumps", [])) or corpus.name,
         n_categories=record["categories"],
         categories=settings["categories"],
@@ -49,12 +50,3 @@ def model_card(record: Mapping[str, Any], corpus: Path) -> str:
         seed=training["seed"],
         **{key: f"{value:.4f}" for key, value in scores.items()},
     )
-
-
-def _facts(corpus: Path) -> dict[str, Any]:
-    """The report of the corpus; empty if it has none."""
-    report = corpus / "report.json"
-    if not report.is_file():
-        return {}
-    facts: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
-    return facts

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from nerbert.command import Command, exit_code
 from nerbert.errors import BadLossError, UserError
 from nerbert.options import CHECKED, Text, Texts, option
-from nerbert.signals import signals_as_ctrl_c
+from nerbert.process import signals_as_ctrl_c
 
 
 @dataclass(frozen=True, config=CHECKED)

@@ -1,8 +1,9 @@
-"""Ends commands on signals."""
+"""The process of a command: its signals, and the cores that it may use."""
 
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -32,3 +33,9 @@ def signals_as_ctrl_c() -> Iterator[None]:
             signal.signal(number, handler)
         threading.excepthook = hook
         logging.disable(logging.NOTSET)
+
+
+def cores() -> int:
+    """Number of cores that this process may use."""
+    # A container or a job of a cluster may use fewer cores than the machine has.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
