@@ -15,6 +15,10 @@ from ontology.classes import ROOT
 from ontology.titles import normal_title
 
 
+MAPPED_LANGUAGES = ("de", "en", "fr", "ja", "uk")
+"""Codes of the languages with a shipped mapping."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One condition of a mapping: `operator` is isSet, equals, contains or otherwise."""
@@ -50,9 +54,12 @@ class InfoboxMapping:
         self._folded = {name.lower(): known[name] for name in sorted(known, reverse=True)}
 
     @classmethod
-    def shipped(cls) -> InfoboxMapping:
-        """The English mapping in `ontology/data/infobox_en.tsv`."""
-        return _shipped()
+    def shipped(cls, language: str = "en") -> InfoboxMapping:
+        """The English mapping, and before it that of a language if `ontology/data` has one.
+
+        Many wikis have templates with English names beside their own.
+        """
+        return _shipped(language if language in MAPPED_LANGUAGES else "en")
 
     @classmethod
     def empty(cls) -> InfoboxMapping:
@@ -191,11 +198,16 @@ def _more() -> dict[str, tuple[Case, ...]]:
 
 
 @cache
-def _shipped() -> InfoboxMapping:
-    text = (files("ontology") / "data" / "infobox_en.tsv").read_text(encoding="utf-8")
+def _shipped(language: str) -> InfoboxMapping:
+    return InfoboxMapping({**_cases_in("en"), **_cases_in(language)})
+
+
+@cache
+def _cases_in(language: str) -> dict[str, list[Case]]:
+    text = (files("ontology") / "data" / f"infobox_{language}.tsv").read_text(encoding="utf-8")
     cases: dict[str, list[Case]] = {}
     for line in text.splitlines():
         if line and line[0] != "#":
             name, parameter, operator, value, class_name = line.split("\t")
             cases.setdefault(name, []).append(Case(parameter, operator, value, class_name))
-    return InfoboxMapping(cases)
+    return cases

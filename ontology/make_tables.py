@@ -1,7 +1,9 @@
 r"""Makes the tables in `ontology/data` from DBpedia's files and the paper's list of categories.
 
-    python -m ontology.make_tables --ontology ontology.owl.xz --mapping Mapping_en.xml.xz \
+    python -m ontology.make_tables --ontology ontology.owl.xz --mappings FOLDER \
         --names nerbert315.txt
+
+FOLDER has `Mapping_xx.xml.xz` of each language in `MAPPED_LANGUAGES`.
 
 Sources: the DBpedia ontology and mappings wiki (CC BY-SA 3.0); Liu et al. 2021 (arXiv:2112.00405),
 appendix B for the 315 names. The paper does not list its sets of 212 and 4 categories; the
@@ -16,7 +18,7 @@ from pathlib import Path
 
 from ontology.categories import ENTITY
 from ontology.classes import ClassTree
-from ontology.infobox import InfoboxMapping
+from ontology.infobox import MAPPED_LANGUAGES, InfoboxMapping
 
 ALIASES = {
     "Place": "location",
@@ -89,7 +91,7 @@ def _write(path: Path, head: str, rows: Iterable[Sequence[str]]) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Writes the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    for name in ("--ontology", "--mapping", "--names"):
+    for name in ("--ontology", "--mappings", "--names"):
         parser.add_argument(name, required=True)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "data")
     options = parser.parse_args(argv)
@@ -111,15 +113,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     for file, table in merges.items():
         head = "name of the 315, the name it becomes"
         _write(options.output / f"{file}.tsv", head, sorted(table.items()))
-    mapping = InfoboxMapping.from_xml(options.mapping)
-    _write(
-        options.output / "infobox_en.tsv",
-        "template, parameter, operator, value, class. Source: DBpedia mappings, CC BY-SA 3.0.",
-        (
-            [name, case.parameter, case.operator, case.value, case.class_name]
-            for name, case in mapping.rows()
-        ),
-    )
+    for language in MAPPED_LANGUAGES:
+        path = Path(options.mappings) / f"Mapping_{language}.xml.xz"
+        _write(
+            options.output / f"infobox_{language}.tsv",
+            "template, parameter, operator, value, class. Source: DBpedia mappings, CC BY-SA 3.0.",
+            (
+                [name, case.parameter, case.operator, case.value, case.class_name]
+                for name, case in InfoboxMapping.from_xml(str(path)).rows()
+            ),
+        )
 
 
 if __name__ == "__main__":

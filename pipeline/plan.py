@@ -90,7 +90,7 @@ def make_plan(settings: CorpusSettings) -> Plan:
         checked("--types", path, check_types)
     for path in settings.exclude:
         checked("--exclude", path, lambda name: next(read_columns(name)))
-    mapping = _mapping(settings)
+    mapping = _mapping(settings, inputs[0].site.language)
     try:
         categories = CategorySet.load(settings.categories)
     except (ValueError, OSError) as error:
@@ -113,11 +113,11 @@ def make_plan(settings: CorpusSettings) -> Plan:
     )
 
 
-def _mapping(settings: CorpusSettings) -> InfoboxMapping:
+def _mapping(settings: CorpusSettings, language: str) -> InfoboxMapping:
     if not settings.infobox:
         return InfoboxMapping.empty()
     own = checked("--infobox-mapping", settings.infobox_mapping, InfoboxMapping.from_xml)
-    return own or InfoboxMapping.shipped()
+    return own or InfoboxMapping.shipped(language)
 
 
 def _folders(

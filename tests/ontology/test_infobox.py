@@ -1,7 +1,7 @@
 import pytest
 
 from ontology.classes import ClassTree
-from ontology.infobox import InfoboxMapping, resolve_redirect
+from ontology.infobox import MAPPED_LANGUAGES, InfoboxMapping, resolve_redirect
 
 XML = """<mediawiki><page><title>Mapping en:Infobox band_or_singer</title><revision><text>
 {{ConditionalMapping | cases =
@@ -64,15 +64,28 @@ def test_no_mapping_in_file(tmp_path):
         InfoboxMapping.from_xml(str(path))
 
 
-def test_shipped_table_is_that_of_the_export(shared):
-    read = InfoboxMapping.from_xml(str(shared / "dbpedia" / "mappings" / "Mapping_en.xml.xz"))
-    assert list(read.rows()) == list(InfoboxMapping.shipped().rows())
+@pytest.mark.parametrize("language", MAPPED_LANGUAGES)
+def test_shipped_table_is_that_of_the_export(shared, language):
+    path = shared / "dbpedia" / "mappings" / f"Mapping_{language}.xml.xz"
+    read = list(InfoboxMapping.from_xml(str(path)).rows())
+    own = {name for name, _ in read}
+    shipped = InfoboxMapping.shipped(language).rows()
+    assert [row for row in shipped if row[0] in own] == read
 
 
-def test_shipped_classes_are_known():
+@pytest.mark.parametrize("language", MAPPED_LANGUAGES)
+def test_shipped_classes_are_known(language):
     tree = ClassTree.shipped()
-    classes = {case.class_name for _, case in InfoboxMapping.shipped().rows()}
-    assert classes - {"owl:Thing"} <= set(tree.names)
+    classes = {case.class_name for _, case in InfoboxMapping.shipped(language).rows()}
+    assert {name for name in classes if tree.known_name(name) is None} <= {"owl:Thing"}
+
+
+def test_other_languages_have_their_own_names_and_the_english_ones():
+    ukrainian = InfoboxMapping.shipped("uk")
+    assert ukrainian.class_of([("Картка Країна", [])]) == "Country"
+    assert ukrainian.class_of([("Infobox anatomy", [])]) == "AnatomicalStructure"
+    latgalian = InfoboxMapping.shipped("ltg")
+    assert latgalian.class_of([("Infoskreine Latvejis mīsts", [])]) == "City"
 
 
 def test_names_in_another_case_and_templates_without_a_mapping(mapping):
