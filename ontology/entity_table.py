@@ -20,11 +20,13 @@ Percent = npt.NDArray[np.uint8]
 Bits = npt.NDArray[np.uint32]
 
 NO_CLASS = -1
-SOURCES = ("none", "dbpedia", "infobox")
-"""Sources of the class of an entity: none, a file of instance types, or an infobox only."""
+SOURCES = ("none", "dbpedia", "infobox", "page-typer")
+"""Sources of the class of an entity: none; a file of instance types; without one, the infobox;
+without that, the page typer."""
 
 INFOBOX = "infobox"
-"""Name of the first voter; the others are files of instance types."""
+"""Name of the first voter; then come files of instance types, and the page typer."""
+PAGE_TYPER = "page typer"
 
 ARRAYS = ("keys", "entities", "classes", "support", "voters")
 """Arrays of a saved table, each in a .npy file."""
@@ -67,11 +69,12 @@ class EntityTable:
     @cached_property
     def sources(self) -> Int8:
         """Index into SOURCES of each entity, shape (entities,)."""
-        only_infobox = np.asarray(self.voters) == 1
-        found: Int8 = np.where(np.asarray(self.classes) == NO_CLASS, 0, 1 + only_infobox).astype(
-            np.int8
-        )
-        return found
+        voters = np.asarray(self.voters)
+        typer = sum(1 << bit for bit, name in enumerate(self.voter_names) if name == PAGE_TYPER)
+        best = np.where(voters & ~np.uint32(typer), 2, 3)
+        best[(voters & ~np.uint32(1 | typer)) != 0] = 1
+        best[np.asarray(self.classes) == NO_CLASS] = 0
+        return best.astype(np.int8)
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -14,7 +14,6 @@ from nerbert.files import open_decompressed
 from ontology.classes import ROOT
 from ontology.titles import normal_title
 
-
 MAPPED_LANGUAGES = ("de", "en", "fr", "ja", "uk")
 """Codes of the languages with a shipped mapping."""
 
@@ -199,7 +198,8 @@ def _more() -> dict[str, tuple[Case, ...]]:
 
 @cache
 def _shipped(language: str) -> InfoboxMapping:
-    return InfoboxMapping({**_cases_in("en"), **_cases_in(language)})
+    wrong = {name: rows for name, rows in _more().items() if rows[0].class_name == ROOT}
+    return InfoboxMapping({**_cases_in("en"), **_cases_in(language), **wrong})
 
 
 @cache

@@ -25,7 +25,7 @@ from pipeline.dump.units import InputFile, Unit, cut, inspect
 from pipeline.sentences.model import SentenceModel
 from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings
 
-VERSIONS = {"extract": 3, "resolve": 3, "examples": 3, "corpus": 2}
+VERSIONS = {"extract": 3, "resolve": 4, "examples": 3, "corpus": 2}
 """Raised if a change of the code changes the rows of a stage; older outputs are made again."""
 
 MANIFEST = "manifest.json"
@@ -147,7 +147,7 @@ def _folders(
             "types_files": [files.name(path) for path in settings.types],
             "ontology": files.identity(settings.ontology) if settings.ontology else "shipped",
             "infobox_mapping": _mapping_identity(settings),
-            "classes": settings.classes,
+            **settings.facts(("classes", "page_typer", "typer_precision", "seed")),
         },
     )
     table = settings.categories

@@ -103,6 +103,19 @@ class CorpusSettings:
         "class by a vote of all sources, or the deepest class of --types, else of the infobox",
         group=_RESOLVE,
     )
+    page_typer: bool = option(
+        True,
+        "train a page typer on the pages with a class, and type others (with --classes votes)",
+        group=_RESOLVE,
+    )
+    typer_precision: float = option(
+        0.95,
+        "least precision of the page typer on held-out pages; it leaves the other pages alone",
+        metavar="P",
+        group=_RESOLVE,
+        gt=0,
+        le=1,
+    )
     categories: Text = option(
         "specific",
         "specific, nerbert315, nerbert212, coarse4, or a table 'class TAB category'",
@@ -160,6 +173,11 @@ class CorpusSettings:
                 f"--max-tokens {self.max_tokens}: give --min-tokens ({self.min_tokens}) or more"
             )
 
+    @property
+    def uses_page_typer(self) -> bool:
+        """Whether a page typer is one of the voters."""
+        return self.page_typer and self.classes == "votes"
+
     def facts(self, names: Sequence[str]) -> dict[str, Any]:
         """Some options and their values, in this order."""
         return {name: getattr(self, name) for name in names}
@@ -167,7 +185,16 @@ class CorpusSettings:
 
 # The options that decide the output of each stage. Their order is part of the fingerprints.
 DECIDE_DOCUMENTS = ("sentence_model", "list_items", "seed")
-DECIDE_ENTITIES = ("types", "ontology", "infobox_mapping", "infobox", "classes")
+DECIDE_ENTITIES = (
+    "types",
+    "ontology",
+    "infobox_mapping",
+    "infobox",
+    "classes",
+    "page_typer",
+    "typer_precision",
+    "seed",
+)
 DECIDE_EXAMPLES = (
     "categories",
     "names_only",

@@ -8,6 +8,7 @@ from typing import Any
 
 from nerbert.text.overlap import EQUAL, SHARED
 from ontology.categories import ENTITY
+from ontology.entity_table import SOURCES
 from pipeline.labels.balance import exponent, sampling_weights
 from pipeline.labels.counts import BalanceReport, Counts, SelectionReport, Statistics
 from pipeline.plan import Plan
@@ -227,7 +228,7 @@ def _funnel(plan: Plan, selected: SelectionReport, balanced: BalanceReport) -> F
 
 
 def _coverage(plan: Plan, anchors: Counts) -> Coverage:
-    typed = anchors["dbpedia"] + anchors["infobox"]
+    typed = sum(anchors[source] for source in SOURCES[1:])
     total = sum(anchors.values()) - anchors["no-name"]
     share = round(typed / total, 4) if total else None
     types_files = plan.entities.found().get("counts", {}).get("types_files", [])

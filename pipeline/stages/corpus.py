@@ -44,7 +44,7 @@ from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 LINKED = pa.schema([("entity", pa.int32()), ("mentions", pa.int64())])
 """Columns of `examples/linked/part-*.parquet`: numbers of links to each entity."""
 
-_ANCHORS = ("no-name", "unknown-page", "no-class", "dbpedia", "infobox")
+_ANCHORS = ("no-name", "unknown-page", "no-class", *SOURCES[1:])
 """Kinds of anchors: no name; to an unknown page, one without class, one with a class by source."""
 
 

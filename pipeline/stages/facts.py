@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nerbert import files, parts
 from nerbert.parts import Report
 from ontology.classes import ClassTree
 from ontology.infobox import InfoboxMapping, resolve_redirect
 from ontology.instance_types import read_instance_types
-from ontology.titles import title_keys
+from ontology.page_features import hashed, page_features
+from ontology.titles import Keys, title_keys
 from pipeline.dump.site import ARTICLE, TEMPLATE
 
 FACTS = pa.schema(
@@ -25,7 +27,19 @@ FACTS = pa.schema(
         ("class", pa.string()),  # class by the page's infobox; null for none
     ]
 )
-"""Columns of the parts in `entities/pages/` (one row per page) and `entities/types/`."""
+"""Columns of the parts in `entities/types/` and `entities/page_types/`."""
+
+PAGE_FACTS = FACTS.append(pa.field("features", pa.list_(pa.int32())))
+"""Columns of the parts in `entities/pages/`, one row per page; see `ontology.page_features`."""
+
+PAGE_COLUMNS = ("namespace", "title", "redirect", "templates", "template_arguments")
+"""Columns of a document that its facts are made from."""
+
+FEATURE_COLUMNS = ("is_disambiguation", "categories", "text", "sentence_starts", "sentence_ends")
+"""Columns that its features need besides."""
+
+_LONGEST_OPENING = 1000
+"""Characters of a text that its first sentence is looked for in."""
 
 
 def template_redirects(part: str) -> Iterator[tuple[str, str]]:
@@ -37,21 +51,60 @@ def template_redirects(part: str) -> Iterator[tuple[str, str]]:
 
 
 def page_facts(
-    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str]
+    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str], features: bool
 ) -> pa.RecordBatch:
-    """FACTS of the articles and redirects of a batch of documents."""
+    """PAGE_FACTS of the articles and redirects of a batch of documents.
+
+    Args:
+        batch: documents.
+        mapping: classes of infoboxes.
+        redirects: old name -> new name of renamed templates.
+        features: whether the features of articles are found; they are null otherwise.
+    """
     # Redirects of templates and categories are in the documents too, but are no entities.
     batch = batch.filter(pa.array(batch.column("namespace").to_numpy() == ARTICLE))
     redirect = batch.column("redirect")
     is_redirect = redirect.is_valid().to_numpy(zero_copy_only=False)
+    found = _features(batch, mapping, redirects) if features else pa.nulls(len(batch))
     return pa.RecordBatch.from_arrays(
         [
             pa.array(title_keys(batch.column("title"))),
             pa.array(title_keys(redirect) * is_redirect),
             pa.array(_infobox_classes(batch, mapping, redirects), pa.string()),
+            found.cast(PAGE_FACTS.field("features").type),
         ],
-        schema=FACTS,
+        schema=PAGE_FACTS,
     )
+
+
+def _features(
+    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str]
+) -> pa.ListArray:
+    """Features of each page; none for redirects and disambiguation pages."""
+    openings = pc.utf8_slice_codeunits(batch.column("text"), 0, _LONGEST_OPENING).to_pylist()
+    columns = ("title", "redirect", "is_disambiguation", "categories")
+    rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+    templates, arguments = batch.column("templates"), batch.column("template_arguments")
+    starts, ends = batch.column("sentence_starts"), batch.column("sentence_ends")
+    pages: list[set[str]] = []
+    for number, (title, redirect, is_disambiguation, categories) in enumerate(rows):
+        if redirect is not None or is_disambiguation:
+            pages.append(set())
+            continue
+        first = slice(0, 0)
+        if len(starts[number]):
+            first = slice(starts[number][0].as_py(), ends[number][0].as_py())
+        # An infobox that states the class would be all that the typer learns.
+        others = [
+            (name, values)
+            for name, values in zip(
+                templates[number].as_py(), arguments[number].as_py(), strict=True
+            )
+            if resolve_redirect(name, redirects) not in mapping
+        ]
+        pages.append(page_features(title, categories, others, openings[number][first]))
+    numbers, sizes = hashed(pages)
+    return pa.ListArray.from_arrays(np.append(0, np.cumsum(sizes)).astype(np.int32), numbers)
 
 
 def _infobox_classes(
@@ -145,15 +198,33 @@ def write_type_facts(path: str, part: str, tree: ClassTree, file: str = "") -> T
 
 
 def _statement_facts(statements: Sequence[tuple[str, str]]) -> pa.RecordBatch:
-    keys = pa.array(title_keys([title for title, _ in statements]))
-    no_targets = pa.array(np.zeros(len(statements), np.uint64))
-    classes = pa.array([name for _, name in statements], pa.string())
-    return pa.RecordBatch.from_arrays([keys, no_targets, classes], schema=FACTS)
+    keys = title_keys([title for title, _ in statements])
+    return to_facts(keys, [name for _, name in statements])
 
 
-def read_facts(folder: str, names: Sequence[str]) -> tuple[Any, Any, list[str], Any]:
-    """Keys, targets, names of classes, and class indices (-1 for none) from some parts."""
-    table = parts.read_tables([files.join(folder, name) for name in names], FACTS)
+def to_facts(keys: Keys, classes: Sequence[str]) -> pa.RecordBatch:
+    """FACTS of statements "the page with this key has this class"."""
+    no_targets = pa.array(np.zeros(len(keys), np.uint64))
+    columns = [pa.array(keys), no_targets, pa.array(classes, pa.string())]
+    return pa.RecordBatch.from_arrays(columns, schema=FACTS)
+
+
+def read_facts(
+    folder: str, names: Sequence[str], wanted: Callable[[pa.Array], pa.Array] | None = None
+) -> tuple[Any, Any, list[str], Any]:
+    """Keys, targets, names of classes, and class indices (-1 for none) from some parts.
+
+    Args:
+        folder: folder of the parts.
+        names: names of the parts.
+        wanted: says of an array of keys which ones are wanted; None for all.
+    """
+    tables = [FACTS.empty_table()]
+    for name in names:
+        for batch in parts.read_batches(files.join(folder, name), FACTS.names, rows=65_536):
+            kept = batch if wanted is None else batch.filter(wanted(batch.column("key")))
+            tables.append(pa.Table.from_batches([kept], FACTS))
+    table = pa.concat_tables(tables)
     classes = table.column("class").combine_chunks().dictionary_encode()
     indices = classes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
     keys, targets = (table.column(name).to_numpy() for name in ("key", "target"))

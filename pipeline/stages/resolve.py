@@ -17,12 +17,21 @@ from ontology.entity_table import ARRAYS, SOURCES, EntityTable
 from ontology.titles import title_keys
 from pipeline.plan import Plan
 from pipeline.stages.facts import (
-    FACTS,
+    FEATURE_COLUMNS,
+    PAGE_COLUMNS,
+    PAGE_FACTS,
     TypesReport,
     page_facts,
     read_facts,
     template_redirects,
     write_type_facts,
+)
+from pipeline.stages.page_types import (
+    TypedReport,
+    TypePages,
+    train_typer,
+    typed_facts,
+    typer_counts,
 )
 from pipeline.stages.part_pass import Gather, PartPass, Pass, Stage
 
@@ -91,10 +100,11 @@ class _PageFacts(PartPass):
         return files.join(self._plan.entities.path, "pages", files.name(element))
 
     def make(self, element: str, part: str, known: dict[str, str]) -> _PartName:
-        columns = ["namespace", "title", "redirect", "templates", "template_arguments"]
-        with parts.writer(part, FACTS) as writer:
-            for batch in parts.read_batches(element, columns):
-                writer.write_batch(page_facts(batch, self._plan.mapping, known))
+        features = self._plan.settings.uses_page_typer
+        columns = PAGE_COLUMNS + (FEATURE_COLUMNS if features else ())
+        with parts.writer(part, PAGE_FACTS) as writer:
+            for batch in parts.read_batches(element, columns, rows=1024):
+                writer.write_batch(page_facts(batch, self._plan.mapping, known, features))
         return _PartName(files.name(part))
 
 
@@ -125,8 +135,12 @@ def resolve_stage(plan: Plan) -> Stage:
     def merge(reports: list[_Redirects], _: None) -> dict[str, str]:
         return {old: new for report in reports for old, new in report.redirects.items()}
 
-    def finish(types: list[TypesReport], _: Any) -> None:
+    def train(types: list[TypesReport], _: Any) -> list[TypesReport]:
         ordered = sorted(types, key=lambda report: report.part)
+        train_typer(plan, [(report.part, report.file) for report in ordered])
+        return ordered
+
+    def finish(_: list[TypedReport], ordered: list[TypesReport]) -> None:
         built = _build(plan, ordered)
         save_table(built.table, plan.entities.path)
         by_source = np.bincount(built.table.sources, minlength=len(SOURCES)).tolist()
@@ -137,6 +151,7 @@ def resolve_stage(plan: Plan) -> Stage:
                 "entities_by_source": dict(zip(SOURCES, by_source, strict=True)),
                 "types_files": [report.to_json() for report in ordered],
                 "voters": _voters(built),
+                "page_typer": typer_counts(plan),
                 "conflicts": _conflicts(plan, built),
             }
         )
@@ -146,6 +161,8 @@ def resolve_stage(plan: Plan) -> Stage:
         Gather("all template redirects", merge),
         _PageFacts(plan),
         _TypeFacts(plan),
+        Gather("page typer", train),
+        TypePages(plan),
         Gather("entity table", finish),
     ]
 
@@ -159,6 +176,8 @@ def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
     for report in types:
         keys, _, names, indices = read_facts(files.join(folder, "types"), [report.part])
         stated.append(TypeFacts(keys, names, indices, report.file))
+    if plan.settings.uses_page_typer:
+        stated.append(typed_facts(plan))
     return build(facts, stated, plan.tree, plan.settings.classes)
 
 

@@ -70,7 +70,9 @@ def test_shipped_table_is_that_of_the_export(shared, language):
     read = list(InfoboxMapping.from_xml(str(path)).rows())
     own = {name for name, _ in read}
     shipped = InfoboxMapping.shipped(language).rows()
-    assert [row for row in shipped if row[0] in own] == read
+    corrected = {"Бібліоінформація", "Нп"}
+    found = [row for row in shipped if row[0] in own - corrected]
+    assert found == [row for row in read if row[0] not in corrected]
 
 
 @pytest.mark.parametrize("language", MAPPED_LANGUAGES)

@@ -1,0 +1,86 @@
+"""What a page says about its kind: features for the page typer, the same in every language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ontology.titles import title_keys
+
+N_FEATURES = 1 << 18
+"""Features are numbers below this one: hashes of their texts."""
+
+Features = npt.NDArray[np.int32]
+
+_NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Letters of scripts without spaces between words: each of them counts as a word."""
+_WORDS = re.compile(rf"[{_NO_SPACES}]|[^\W\d_{_NO_SPACES}]+|\d+")
+_OPENING = 300
+_MOST_WORDS = 40
+"""The first characters and words of the first sentence, which say what the page is about."""
+
+
+def _words(text: str) -> list[str]:
+    """Words in lower case; digits become zeros, so that "1926 births" is as "1931 births"."""
+    return ["0" * len(word) if word.isdigit() else word for word in _WORDS.findall(text.lower())]
+
+
+def _grams(kind: str, words: Sequence[str]) -> Iterator[str]:
+    """The words, and each pair of neighbours."""
+    for number, word in enumerate(words):
+        yield f"{kind}:{word}"
+        if number:
+            yield f"{kind}:{words[number - 1]} {word}"
+
+
+def page_features(
+    title: str,
+    categories: Iterable[str],
+    templates: Iterable[tuple[str, Sequence[str]]],
+    first_sentence: str,
+) -> set[str]:
+    """Features of a page.
+
+    Source: Nothman et al. 2013 type pages by bags of words of title, first sentence, wiki
+    categories and templates, too.
+
+    Args:
+        title: title of the page.
+        categories: its wiki categories.
+        templates: name and arguments of its templates, without those that state its class.
+        first_sentence: first sentence of its text.
+    """
+    plain, _, bracket = title.partition(" (")
+    name = _words(plain)
+    found = {f"title:{word}" for word in name}
+    found.update(f"bracket:{word}" for word in _words(bracket))
+    if name:
+        found.update((f"title begins:{name[0]}", f"title ends:{name[-1]}"))
+    for category in categories:
+        words = _words(category)
+        found.update(_grams("category", words))
+        if words:
+            found.update((f"category is:{' '.join(words)}", f"category ends:{words[-1]}"))
+    for template, arguments in templates:
+        words = _words(template)
+        found.add(f"template is:{' '.join(words)}")
+        found.update(f"template:{word}" for word in words)
+        if words == ["short", "description"]:
+            for argument in arguments:
+                found.update(_grams("description", _words(argument.partition("=")[2])))
+    opening = _words(first_sentence[:_OPENING])[:_MOST_WORDS]
+    own = {word for word in name if len(word) > 1}
+    found.update(_grams("opening", [word for word in opening if word not in own]))
+    return found
+
+
+def hashed(pages: Sequence[Iterable[str]]) -> tuple[Features, npt.NDArray[np.int64]]:
+    """Numbers of the features of some pages, one page after the other, and numbers per page."""
+    rows = [sorted(features) for features in pages]
+    flat = [feature for row in rows for feature in row]
+    keys = title_keys(pa.array(flat, pa.string())) % np.uint64(N_FEATURES)
+    return keys.astype(np.int32), np.array([len(row) for row in rows], np.int64)
