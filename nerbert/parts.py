@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from nerbert import files
@@ -62,6 +63,14 @@ def read_batches(
     """Reads the rows of a part in order, in batches of at most `rows`."""
     with files.open_read(path) as file, pq.ParquetFile(file) as parquet:
         yield from parquet.iter_batches(batch_size=rows, columns=columns)
+
+
+def read_range(path: str, column: str, low: int, high: int) -> pa.Table:
+    """Reads the rows of a part with `low <= column < high`; other row groups are not read."""
+    field = pc.field(column)
+    rows = (field >= pa.scalar(low, pa.uint64())) & (field <= pa.scalar(high - 1, pa.uint64()))
+    with files.open_read(path) as file:
+        return pq.read_table(file, filters=rows)
 
 
 def read_tables(paths: Sequence[str], schema: pa.Schema) -> pa.Table:

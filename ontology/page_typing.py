@@ -10,6 +10,7 @@ unlabeled data").
 from __future__ import annotations
 
 import io
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,16 +26,18 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]
 
-MOST_PAGES = 20_000
+MOST_PAGES = 10_000
 """Pages that the typer is trained on, at most; more cost time and memory, and help little."""
 _FOLDS = 5
-_MOST_FEATURES = 1 << 15
+_MOST_FEATURES = 1 << 14
 _FEWEST_PAGES = 3
 """A class needs so many pages; those of rarer ones count for the class above."""
 _FEWEST_JUDGED = 20
 """Held-out pages that a threshold is measured on, at least."""
 _PRIOR_PAGES = 3.0
 _REGULARISATION = 100.0
+_STEPS = 25
+"""More steps change no class on any slice, and cost as much as the other steps together."""
 _THRESHOLDS = np.arange(50, 101) / 100
 """From "as likely as not" on."""
 _UNTYPED = ""
@@ -150,6 +153,7 @@ class PageTyper:
 
     def _fit(self, pages: Pages, label_ids: Ints) -> None:
         """Trains a model on the pages outside of each fold."""
+        from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression  # takes a second to load
         from threadpoolctl import threadpool_limits
 
@@ -159,9 +163,10 @@ class PageTyper:
             rows = np.flatnonzero(known & (folds != fold))
             if len(np.unique(label_ids[rows])) < 2:
                 continue
-            model = LogisticRegression(C=_REGULARISATION, max_iter=200)
+            model = LogisticRegression(C=_REGULARISATION, max_iter=_STEPS)
             # Sums of several threads depend on their number.
-            with threadpool_limits(1):
+            with threadpool_limits(1), warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
                 model.fit(matrix[rows], label_ids[rows])
             coefficients = np.vstack([model.coef_.T, model.intercept_])
             if len(model.classes_) == 2:

@@ -24,8 +24,9 @@ from ontology.instance_types import read_instance_types
 from pipeline.dump.units import InputFile, Unit, cut, inspect
 from pipeline.sentences.model import SentenceModel
 from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings
+from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
-VERSIONS = {"extract": 3, "resolve": 4, "examples": 3, "corpus": 2}
+VERSIONS = {"extract": 3, "resolve": 4, "examples": 4, "corpus": 2}
 """Raised if a change of the code changes the rows of a stage; older outputs are made again."""
 
 MANIFEST = "manifest.json"
@@ -60,6 +61,19 @@ class Plan:
     def language(self) -> str:
         """Code of the wiki's language."""
         return self.inputs[0].site.language
+
+    @property
+    def propagates(self) -> bool:
+        """Whether mentions without a link are found.
+
+        Without capitals a name cannot be told from a word that it begins with.
+        """
+        return self.settings.mentions == "all" and self.language not in NOUNS_IN_UPPER_CASE
+
+    @property
+    def uses_dictionary(self) -> bool:
+        """Whether there is a dictionary of the dump's links."""
+        return self.propagates and self.settings.dictionary_links > 0
 
     @property
     def sentence_model(self) -> str:

@@ -129,8 +129,16 @@ class CorpusSettings:
     )
     mentions: Literal["links", "all"] = option(
         "all",
-        "mentions of links, or also of titles, repeated names and surnames without a link",
+        "mentions of links, or also of titles, repeated names, surnames and names in the "
+        "dictionary of the dump's links",
         group=_CORPUS,
+    )
+    dictionary_links: int = option(
+        5,
+        "links in the whole dump that a name of the dictionary needs; 0: no dictionary",
+        metavar="N",
+        group=_CORPUS,
+        ge=0,
     )
     min_entities: int | None = option(
         None,
@@ -199,6 +207,7 @@ DECIDE_EXAMPLES = (
     "categories",
     "names_only",
     "mentions",
+    "dictionary_links",
     "min_entities",
     "frequent",
     "keep_untyped",

@@ -26,8 +26,9 @@ Bools = npt.NDArray[np.bool_]
 COLUMNS = ("sentence_starts", "sentence_ends", "sentence_holes", "anchors")
 """Columns of a document that `sentences_of` reads."""
 
-SOURCES = ("link", "title", "repeat", "surname")
-"""How a mention is found: as a link, the title of its page, or a text or surname linked there."""
+SOURCES = ("link", "title", "repeat", "surname", "dictionary")
+"""How a mention is found: as a link, the title of its page, a text or surname that the page links,
+or a text that the whole dump links."""
 
 ENTITY_INDEX = 0
 """Index of ENTITY in every list of categories."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ontology.classes import ClassTree
 from ontology.entity_table import NO_CLASS, EntityTable
+from pipeline.labels.dictionary import Dictionary
 from pipeline.labels.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences
 
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
@@ -24,7 +25,14 @@ _CAPITAL = re.compile(r"(?<!\w)[^\W\d_a-z]\w*")
 _INITIAL = re.compile(r"\b[^\W\d_]\. ?$")
 """The end of a text after which a name goes on: "Richard M."."""
 _SHORTEST_SURNAME = 3
-_LINK, _TITLE, _REPEAT, _SURNAME = range(len(SOURCES))
+_LINK, _TITLE, _REPEAT, _SURNAME, _DICTIONARY = range(len(SOURCES))
+_JOINED = re.compile(
+    r"(?<=\b\w)\. ?|(?<=\b\w\w)\. |-|"
+    r" (?:(?:of|de|del|della|di|da|do|dos|du|des|la|le|los|las|y|von|van|der|den|bin|ibn|al) )?"
+    r"(?:(?:the|la|los|las|der|den) )?"
+)
+"""What stands between the words of one name."""
+
 
 Known = dict[str, tuple[int, str, int]]
 """Name -> entity, title, index of the source."""
@@ -33,9 +41,12 @@ Known = dict[str, tuple[int, str, int]]
 class Propagation:
     """Finds mentions without a link."""
 
-    def __init__(self, entities: EntityTable, tree: ClassTree) -> None:
-        """Takes the entity table, and the classes."""
+    def __init__(
+        self, entities: EntityTable, tree: ClassTree, dictionary: Dictionary | None = None
+    ) -> None:
+        """Takes the entity table, the classes, and the dictionary of the dump."""
         self._entities = entities
+        self._dictionary = dictionary
         kinds = [tree.kind(name) for name in entities.class_names]
         is_person = np.array([kind == "Person" for kind in kinds] + [False])
         assert NO_CLASS == -1  # the last row
@@ -50,6 +61,7 @@ class Propagation:
             labels: category index of each anchor, shape (anchors,).
         """
         found: list[tuple[int, int, int, int, str, int]] = []
+        free: list[tuple[int, int, int, str]] = []
         documents = sentences.documents[sentences.anchor_sentences]
         sentence_bounds = np.searchsorted(sentences.documents, np.arange(len(batch) + 1))
         anchor_bounds = np.searchsorted(documents, np.arange(len(batch) + 1))
@@ -80,20 +92,30 @@ class Propagation:
                 )
                 if label != ENTITY_INDEX
             ]
-            known = self._names(text, title, int(own[number]), links)
-            if not known:
-                continue
+            known, several = self._names(text, title, int(own[number]), links)
             starts = sentences.starts[inside].tolist()
             ends = sentences.ends[inside].tolist()
+            taken = list(spans)
             for row, start, end, name in occurrences(text, known, spans, starts, ends):
                 entity, target, source = known[name]
                 found.append((inside.start + row, start, end, entity, target, source))
+                taken.append((start, end))
+            if self._dictionary:
+                free.extend(
+                    (inside.start + row, start, end, text[start:end])
+                    for row, start, end in whole_names(text, sorted(taken), starts, ends)
+                    if text[start:end] not in several
+                )
+        if self._dictionary:
+            texts = [name for _, _, _, name in free]
+            for place, entity, target in self._dictionary.lookup(texts):
+                found.append((*free[place][:3], entity, target, _DICTIONARY))
         return _merged(sentences, found)
 
     def _names(
         self, text: str, title: str, own: int, links: Sequence[tuple[str, int, str]]
-    ) -> Known:
-        """The names of a page and what they mean; a name with several meanings is left out."""
+    ) -> tuple[Known, set[str]]:
+        """The names of a page and what they mean, and names with several meanings."""
         meanings: dict[str, set[int]] = {}
         known: Known = {}
 
@@ -114,7 +136,8 @@ class Propagation:
                 surname = name.rpartition(" ")[2]
                 if len(surname) >= _SHORTEST_SURNAME and surname != name:
                     add(surname, entity, target, _SURNAME)
-        return {name: known[name] for name, entities in meanings.items() if len(entities) == 1}
+        several = {name for name, entities in meanings.items() if len(entities) > 1}
+        return {name: facts for name, facts in known.items() if name not in several}, several
 
 
 def occurrences(
@@ -173,6 +196,45 @@ def occurrences(
                 yield row, start, stop, name
                 free = stop
                 break
+
+
+def whole_names(
+    text: str, taken: Sequence[tuple[int, int]], starts: Sequence[int], ends: Sequence[int]
+) -> Iterator[tuple[int, int, int]]:
+    """Finds the longest runs of capitalised words: "Bank of England", not "England" in it.
+
+    The first word of a sentence is no part of a run if the text has it in lower case, too.
+
+    Args:
+        text: text of a document.
+        taken: spans of known mentions, in order; a run that touches one is left out.
+        starts: starts of the sentences, in order.
+        ends: ends of the sentences.
+
+    Yields:
+        Number of the sentence, start and end of the run.
+    """
+    lower = f" {text} "
+    mention = 0
+    for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
+        runs: list[list[int]] = []
+        for match in _CAPITAL.finditer(text, first, last):
+            start, end = match.span()
+            if not text[start].isupper():
+                continue
+            if runs and _JOINED.fullmatch(text, runs[-1][1], start):
+                runs[-1][1] = end
+            elif start == first and f" {match[0].lower()} " in lower:
+                continue
+            else:
+                runs.append([start, end])
+        for start, end in runs:
+            while mention < len(taken) and taken[mention][1] < start - 1:
+                mention += 1
+            # A run beside a mention may be a part of its name.
+            is_free = mention == len(taken) or taken[mention][0] > end + 1
+            if is_free and end - start > 1 and not _goes_on(text, end, last):
+                yield row, start, end
 
 
 def _goes_on(text: str, stop: int, last: int) -> bool:

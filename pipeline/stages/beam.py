@@ -18,7 +18,7 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
     _BeamArgumentParser,
 )
-from apache_beam.pvalue import AsList, AsSingleton, PCollection
+from apache_beam.pvalue import AsIter, AsList, AsSingleton, PCollection
 from apache_beam.utils.shared import Shared
 
 from nerbert.errors import UserError
@@ -92,6 +92,7 @@ class BeamStage(beam.PTransform[Any, Any]):
         known = root | "Nothing known" >> beam.Create([None])
         reports = root | "No reports" >> beam.Create([])
         for step in self._stage:
+            before = AsIter(reports)
             if isinstance(step, Gather):
                 once = root | f"Once: {step.name}" >> beam.Create([None])
                 gather = beam.Map(_gathered, AsList(reports), AsSingleton(known), step)
@@ -99,7 +100,7 @@ class BeamStage(beam.PTransform[Any, Any]):
             else:
                 elements = root | f"Elements: {step.name}" >> beam.Create(list(step.elements()))
                 spread = elements | f"Spread: {step.name}" >> beam.Reshuffle()
-                reports = spread | step.name >> beam.ParDo(_Run(step), AsSingleton(known))
+                reports = spread | step.name >> beam.ParDo(_Run(step), AsSingleton(known), before)
         return known
 
 
@@ -126,7 +127,8 @@ class _Run(beam.DoFn):
         step = self._step
         self._opened: _Opened = self._shared.acquire(lambda: _Opened(step))
 
-    def process(self, element: Any, known: Any) -> Iterator[Report]:
+    def process(self, element: Any, known: Any, before: Any) -> Iterator[Report]:
+        # `before` is not read: it makes the runner finish the pass before this one.
         step = self._opened.step
         yield step.finished(element) or step.run(element, known)
 

@@ -1,9 +1,10 @@
 """The corpus stage: makes a labelled, filtered, balanced corpus from documents and entity table.
 
-It has four passes over the parts. Each one needs statistics of the pass before it:
+It has passes over the parts. Each one needs statistics of the pass before it:
 
     linked    how often each entity is linked            -> categories with enough entities
     frequent  mentions of each category                  -> the most frequent categories
+    surfaces  where the links of each text lead          -> dictionary
     select    examples of both splits, in `examples/`    -> weights
     balance   train examples repeated, in `corpus/`      -> labels, report, dataset card
 """
@@ -24,6 +25,7 @@ from nerbert.text.tags import LabelSet
 from ontology.entity_table import SOURCES
 from pipeline.labels import balance, filters
 from pipeline.labels.counts import BalanceReport, Selection, SelectionReport, Statistics
+from pipeline.labels.dictionary import Dictionary
 from pipeline.labels.examples import DOCUMENT_COLUMNS, Selector, schema
 from pipeline.labels.mentions import (
     COLUMNS,
@@ -37,6 +39,13 @@ from pipeline.labels.propagation import Propagation
 from pipeline.plan import Plan
 from pipeline.report.card import dataset_card
 from pipeline.report.corpus_report import corpus_report
+from pipeline.stages.dictionary import (
+    CountSurfaces,
+    MergeSurfaces,
+    SurfacesReport,
+    dictionary_path,
+    write_dictionary,
+)
 from pipeline.stages.part_pass import Gather, PartPass, Stage
 from pipeline.stages.resolve import open_table
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
@@ -136,9 +145,11 @@ class SelectExamples(_CorpusPass):
         settings = self._plan.settings
         labelling = self._labelling.keep(known.kept)
         capitals = self._plan.language not in NOUNS_IN_UPPER_CASE
-        # Without capitals a name cannot be told from a word that it begins with.
-        wanted = settings.mentions == "all" and capitals
-        propagation = Propagation(self._table, self._plan.tree) if wanted else None
+        propagation = None
+        if self._plan.propagates:
+            path = dictionary_path(self._plan) if self._plan.uses_dictionary else None
+            dictionary = Dictionary.open(path) if path else None
+            propagation = Propagation(self._table, self._plan.tree, dictionary)
         selector = Selector(
             self._table, labelling, known.frequent, settings, self._excluded, capitals, propagation
         )
@@ -212,6 +223,11 @@ def corpus_stage(plan: Plan) -> Stage:
         frequent = frequent_categories(mentions, plan.settings.frequent)
         return replace(known, with_category=mentions, frequent=frequent)
 
+    def gather_dictionary(reports: list[SurfacesReport], known: Statistics) -> Statistics:
+        if plan.uses_dictionary:
+            write_dictionary(plan)
+        return replace(known, surfaces=sum(report.surfaces for report in reports))
+
     def gather_selected(reports: list[SelectionReport], known: Statistics) -> Statistics:
         ordered = sorted(reports, key=lambda report: report.source)
         selected = SelectionReport.sum(ordered)
@@ -228,6 +244,9 @@ def corpus_stage(plan: Plan) -> Stage:
         Gather("categories", gather_linked),
         CountMentions(plan),
         Gather("frequent categories", gather_frequent),
+        CountSurfaces(plan),
+        MergeSurfaces(plan),
+        Gather("all of the dictionary", gather_dictionary),
         SelectExamples(plan),
         Gather("weights", gather_selected),
         BalanceExamples(plan),

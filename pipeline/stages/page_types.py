@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -45,10 +46,10 @@ class TypePages(PartPass):
     def part(self, element: str) -> str:
         return files.join(self._plan.entities.path, "page_types", files.name(element))
 
-    def open(self) -> None:
-        path = _typer_path(self._plan)
-        found = files.read_bytes(path)
-        self._typer = PageTyper.from_bytes(found) if found else None
+    @cached_property
+    def _typer(self) -> PageTyper | None:
+        found = files.read_bytes(_typer_path(self._plan))
+        return PageTyper.from_bytes(found) if found else None
 
     def make(self, element: str, part: str, known: object) -> TypedReport:
         typed = 0
