@@ -10,20 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ontology.classes import ClassTree
+from ontology.endings import TitleEvidence
 from ontology.entity_table import INFOBOX, NO_CLASS, EntityTable, Int32
+from ontology.reliability import Answers, Meanings, Reliability, agreement, weights
+from ontology.statements import Conflict, Hierarchy, Ints, Statements, conflicts
 from ontology.titles import Keys
-from ontology.votes import (
-    Conflict,
-    Decision,
-    Hierarchy,
-    Ints,
-    Reliability,
-    Statements,
-    agreement,
-    conflicts,
-    decide,
-    weights,
-)
+from ontology.votes import Decision, decide
 
 Rule = Literal["votes", "deepest"]
 """How the class of an entity is chosen from what the sources state."""
@@ -40,12 +32,16 @@ class PageFacts:
         targets: key of the title that a redirect leads to, 0 for other pages, shape (pages,).
         classes: names of the classes that infoboxes give.
         class_indices: index into `classes` of each page, -1 for none, shape (pages,).
+        endings: endings of the titles.
+        ending_indices: index into `endings` of each page, shape (pages,); None if not known.
     """
 
     keys: Keys
     targets: Keys
     classes: Sequence[str]
     class_indices: Int32
+    endings: Sequence[str] = ()
+    ending_indices: Int32 | None = None
 
 
 @dataclass(frozen=True)
@@ -57,12 +53,17 @@ class TypeFacts:
         classes: names of classes.
         class_indices: index into `classes` of each statement, shape (statements,).
         name: name of the file.
+        endings: endings of the titles.
+        ending_indices: index into `endings` of each statement, shape (statements,); None if not
+            known.
     """
 
     keys: Keys
     classes: Sequence[str]
     class_indices: Int32
     name: str = "types"
+    endings: Sequence[str] = ()
+    ending_indices: Int32 | None = None
 
 
 @dataclass(frozen=True)
@@ -127,13 +128,17 @@ def build(
         *(np.concatenate(columns) for columns in zip(*map(_columns, found), strict=True))
     )
     whole = whole.where(~np.isin(nodes[whole.entities], circular))
-    agreed, compared = agreement(whole, hierarchy, len(voters))
+    answers = Answers.of(whole, len(hierarchy.names))
+    agreed, compared = agreement(answers, hierarchy, len(voters))
     weight = weights(agreed, compared)
-    chosen = (
-        decide(whole, hierarchy, Reliability(whole, hierarchy, weight), len(nodes), least)
-        if rule == "votes"
-        else _deepest(whole, hierarchy, len(nodes))
-    )
+    if rule == "votes":
+        reliability = Reliability.of(answers, hierarchy, weight)
+        names, of_entity = _endings([pages, *types], keys, final, entity_of, len(nodes))
+        meanings = Meanings(answers, hierarchy)
+        evidence = TitleEvidence(names, of_entity, answers, meanings, hierarchy)
+        chosen = decide(answers, hierarchy, reliability, len(nodes), least, evidence)
+    else:
+        chosen = _deepest(whole, hierarchy, len(nodes))
     table = EntityTable(
         hierarchy.names,
         [facts.name for facts in voters],
@@ -144,6 +149,23 @@ def build(
         chosen.voters,
     )
     return Built(table, weight.tolist(), agreed, compared, conflicts(whole, hierarchy))
+
+
+def _endings(
+    facts: Sequence[PageFacts | TypeFacts], keys: Keys, final: Ints, entity_of: Int32, n: int
+) -> tuple[list[str], Int32]:
+    """The endings of titles, and the index of the ending of each of `n` entities, -1 for none."""
+    numbers: dict[str, int] = {}
+    of_entity = np.full(n, -1, np.int32)
+    for some in facts:
+        if some.ending_indices is None or not some.endings:
+            continue
+        index = np.array([numbers.setdefault(name, len(numbers)) for name in some.endings])
+        node = np.searchsorted(keys, some.keys)
+        # A redirect's title says nothing about its target.
+        direct = (final[node] == node) & (some.ending_indices >= 0)
+        of_entity[entity_of[node[direct]]] = index[some.ending_indices[direct]]
+    return list(numbers), of_entity
 
 
 def _columns(statements: Statements) -> tuple[Ints, Ints, Ints]:

@@ -8,23 +8,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from nerbert import files, parts
 from nerbert.parts import Report
+from ontology.building import PageFacts, TypeFacts
 from ontology.classes import ClassTree
+from ontology.endings import endings
 from ontology.infobox import InfoboxMapping, resolve_redirect
 from ontology.instance_types import read_instance_types
 from ontology.page_features import hashed, page_features
 from ontology.titles import Keys, title_keys
 from pipeline.dump.site import ARTICLE, TEMPLATE
 
+Indices = npt.NDArray[np.int32]
+
 FACTS = pa.schema(
     [
         ("key", pa.uint64()),  # of the page's title
         ("target", pa.uint64()),  # key of the title that a redirect leads to; 0 for other pages
         ("class", pa.string()),  # class by the page's infobox; null for none
+        ("ending", pa.string()),  # of the title; see `ontology.endings`
     ]
 )
 """Columns of the parts in `entities/types/` and `entities/page_types/`."""
@@ -71,6 +77,7 @@ def page_facts(
             pa.array(title_keys(batch.column("title"))),
             pa.array(title_keys(redirect) * is_redirect),
             pa.array(_infobox_classes(batch, mapping, redirects), pa.string()),
+            endings(batch.column("title")),
             found.cast(PAGE_FACTS.field("features").type),
         ],
         schema=PAGE_FACTS,
@@ -198,21 +205,65 @@ def write_type_facts(path: str, part: str, tree: ClassTree, file: str = "") -> T
 
 
 def _statement_facts(statements: Sequence[tuple[str, str]]) -> pa.RecordBatch:
-    keys = title_keys([title for title, _ in statements])
-    return to_facts(keys, [name for _, name in statements])
+    titles = pa.array([title for title, _ in statements], pa.string())
+    return to_facts(title_keys(titles), [name for _, name in statements], endings(titles))
 
 
-def to_facts(keys: Keys, classes: Sequence[str]) -> pa.RecordBatch:
+def to_facts(
+    keys: Keys, classes: Sequence[str], title_endings: pa.Array | None = None
+) -> pa.RecordBatch:
     """FACTS of statements "the page with this key has this class"."""
-    no_targets = pa.array(np.zeros(len(keys), np.uint64))
-    columns = [pa.array(keys), no_targets, pa.array(classes, pa.string())]
+    columns = [
+        pa.array(keys),
+        pa.array(np.zeros(len(keys), np.uint64)),
+        pa.array(classes, pa.string()),
+        pa.nulls(len(keys), pa.string()) if title_endings is None else title_endings,
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=FACTS)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts of some parts.
+
+    Attributes:
+        keys: keys of titles, shape (facts,).
+        targets: keys of the titles that redirects lead to, shape (facts,).
+        classes: names of classes.
+        class_indices: index into `classes` of each fact, -1 for none, shape (facts,).
+        endings: endings of titles.
+        ending_indices: index into `endings` of each fact, shape (facts,).
+    """
+
+    keys: Keys
+    targets: Keys
+    classes: list[str]
+    class_indices: Indices
+    endings: list[str]
+    ending_indices: Indices
+
+    def of_pages(self) -> PageFacts:
+        """As facts about pages."""
+        return PageFacts(
+            self.keys,
+            self.targets,
+            self.classes,
+            self.class_indices,
+            self.endings,
+            self.ending_indices,
+        )
+
+    def of_types(self, name: str) -> TypeFacts:
+        """As the statements of a voter."""
+        return TypeFacts(
+            self.keys, self.classes, self.class_indices, name, self.endings, self.ending_indices
+        )
 
 
 def read_facts(
     folder: str, names: Sequence[str], wanted: Callable[[pa.Array], pa.Array] | None = None
-) -> tuple[Any, Any, list[str], Any]:
-    """Keys, targets, names of classes, and class indices (-1 for none) from some parts.
+) -> Facts:
+    """Reads the facts of some parts.
 
     Args:
         folder: folder of the parts.
@@ -225,7 +276,12 @@ def read_facts(
             kept = batch if wanted is None else batch.filter(wanted(batch.column("key")))
             tables.append(pa.Table.from_batches([kept], FACTS))
     table = pa.concat_tables(tables)
-    classes = table.column("class").combine_chunks().dictionary_encode()
-    indices = classes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
     keys, targets = (table.column(name).to_numpy() for name in ("key", "target"))
-    return keys, targets, classes.dictionary.to_pylist(), indices
+    return Facts(keys, targets, *_indexed(table, "class"), *_indexed(table, "ending"))
+
+
+def _indexed(table: pa.Table, column: str) -> tuple[list[str], Indices]:
+    """The distinct texts of a column, and the index of each, -1 for null."""
+    found = table.column(column).combine_chunks().dictionary_encode()
+    indices = found.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    return found.dictionary.to_pylist(), indices

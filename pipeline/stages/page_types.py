@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from nerbert import files, parts
 from nerbert.digests import digest64
 from nerbert.parts import Report
-from ontology.building import PageFacts, TypeFacts, build
+from ontology.building import TypeFacts, build
 from ontology.entity_table import PAGE_TYPER
 from ontology.page_typing import MOST_PAGES, Pages, PageTyper
 from pipeline.plan import Plan
@@ -70,8 +70,7 @@ class TypePages(PartPass):
 def typed_facts(plan: Plan) -> TypeFacts:
     """What the typer states about the pages of the dump."""
     names = sorted(files.name(part) for part in plan.parts)
-    keys, _, classes, indices = read_facts(files.join(plan.entities.path, "page_types"), names)
-    return TypeFacts(keys, classes, indices, PAGE_TYPER)
+    return read_facts(files.join(plan.entities.path, "page_types"), names).of_types(PAGE_TYPER)
 
 
 def train_typer(plan: Plan, types: Sequence[tuple[str, str]]) -> None:
@@ -92,13 +91,9 @@ def train_typer(plan: Plan, types: Sequence[tuple[str, str]]) -> None:
         place = np.minimum(np.searchsorted(known, keys), max(len(known) - 1, 0))
         return pa.array(known[place] == keys.to_numpy() if len(known) else [False] * len(keys))
 
-    facts = PageFacts(*read_facts(folder, pages, of_sample))
-    stated = []
-    for part, file in types:
-        keys, _, names, indices = read_facts(
-            files.join(plan.entities.path, "types"), [part], of_sample
-        )
-        stated.append(TypeFacts(keys, names, indices, file))
+    facts = read_facts(folder, pages, of_sample).of_pages()
+    folder = files.join(plan.entities.path, "types")
+    stated = [read_facts(folder, [part], of_sample).of_types(file) for part, file in types]
     table = build(facts, stated, plan.tree).table
     indices = table.classes[table.lookup_keys(sample.keys)] if len(sample.keys) else ()
     classes = [table.class_names[index] if index >= 0 else None for index in indices]

@@ -12,7 +12,7 @@ import numpy as np
 
 from nerbert import files, parts
 from nerbert.parts import Report
-from ontology.building import Built, PageFacts, TypeFacts, build
+from ontology.building import Built, build
 from ontology.entity_table import ARRAYS, SOURCES, EntityTable
 from ontology.titles import title_keys
 from pipeline.plan import Plan
@@ -171,11 +171,11 @@ def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
     """Builds the entity table from the facts."""
     pages = sorted(files.name(part) for part in plan.parts)
     folder = plan.entities.path
-    facts = PageFacts(*read_facts(files.join(folder, "pages"), pages))
-    stated = []
-    for report in types:
-        keys, _, names, indices = read_facts(files.join(folder, "types"), [report.part])
-        stated.append(TypeFacts(keys, names, indices, report.file))
+    facts = read_facts(files.join(folder, "pages"), pages).of_pages()
+    stated = [
+        read_facts(files.join(folder, "types"), [report.part]).of_types(report.file)
+        for report in types
+    ]
     if plan.settings.uses_page_typer:
         stated.append(typed_facts(plan))
     return build(facts, stated, plan.tree, plan.settings.classes)

@@ -1,0 +1,119 @@
+"""How a title ends, and what this says about its class.
+
+Titles of one ending are of few classes: "... Ocean", "... River", "... (band)", "...ism". A class
+that nearly no title of this ending has is no class for one more, if a single source states it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy.sparse import csr_matrix
+
+from ontology.reliability import Answers, Meanings
+from ontology.statements import Floats, Hierarchy, Ints
+
+_SUFFIXES = (4, 3, 2)
+"""Letters of an ending that count if the whole word is too rare."""
+_FEWEST, _SHARE = 20, 1 / 20_000
+"""Entities of an ending, and the share of all entities, that it needs."""
+_PRIOR = 10.0
+_MOST = np.log(50.0)
+"""No ending makes a class more than 50 times more or less likely."""
+_SEVERAL = 10_000
+"""If so many entities have several voters, endings are learned from these alone."""
+
+
+def endings(titles: pa.Array) -> pa.Array:
+    """The ending of each title: word of its bracket after "(", a comma, or its last word.
+
+    >>> endings(pa.array(["Blur (English band)", "Ulm, Montana", "Pacific Ocean"])).to_pylist()
+    ['(band', ',', 'ocean']
+    """
+    bracket = pc.struct_field(
+        pc.extract_regex(titles, r"\((?:[^()]* )?(?P<word>[^ ()]+)\)$"), "word"
+    )
+    last = pc.struct_field(pc.extract_regex(titles, r"(?P<word>[^ ]+) *$"), "word")
+    last = pc.if_else(pc.match_substring(titles, ", "), ",", pc.utf8_lower(last))
+    return pc.coalesce(pc.binary_join_element_wise("(", bracket, ""), last, "")
+
+
+class TitleEvidence:
+    """What the ending of a title says about classes, as logarithms of odds ratios."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        of_entity: npt.NDArray[np.int32],
+        answers: Answers,
+        meanings: Meanings,
+        hierarchy: Hierarchy,
+    ) -> None:
+        """Learns the kinds of the titles of each ending: person, place, work, species, ...
+
+        Args:
+            names: the endings.
+            of_entity: index of the ending of each entity, -1 for an unknown one, shape (entities,).
+            answers: answers of all voters.
+            meanings: what the answers say.
+            hierarchy: the classes.
+        """
+        # Share of the classes of an answer that are of each kind.
+        of_kind = np.eye(hierarchy.kinds.max(initial=-1) + 1)[hierarchy.kinds]
+        credit = meanings.leaves @ of_kind
+        credit /= np.maximum(credit.sum(1, keepdims=True), 1)
+        voters = np.bincount(answers.entities, minlength=len(of_entity))
+        taught = voters > 1 if (voters > 1).sum() >= _SEVERAL else voters > 0
+        taught &= of_entity >= 0
+        counts = np.bincount(of_entity[taught], minlength=len(names))
+        needed = max(_FEWEST, int(_SHARE * taught.sum()))
+        groups = _groups(names, counts, needed)
+        self._group = np.where(of_entity >= 0, groups[of_entity], -1)
+        n_groups = int(groups.max(initial=-1)) + 1
+        used = taught[answers.entities] & (self._group[answers.entities] >= 0)
+        entities, kinds = answers.entities[used], answers.kinds[used]
+        cells = 1 / voters[entities], (self._group[entities], kinds)
+        table = csr_matrix(cells, (n_groups, len(credit)))
+        found = table @ credit
+        numbers = table @ np.ones((len(credit), 1))
+        every = np.bincount(answers.kinds, minlength=len(credit)) @ credit
+        share = (every + 1) / (len(answers.kinds) + len(every))
+        rates = (found + _PRIOR * share) / (numbers + _PRIOR)
+        self._ratios = np.clip(_log_odds(rates) - _log_odds(share), -_MOST, _MOST)
+        self._kinds = hierarchy.kinds
+
+    def of(self, entities: Ints, classes: Ints) -> Floats:
+        """Logarithm of the odds ratio of each class for each entity, shape (entities,)."""
+        groups = self._group[entities]
+        found = np.zeros(len(groups))
+        known = groups >= 0
+        found[known] = self._ratios[groups[known], self._kinds[classes[known]]]
+        return found
+
+
+def _log_odds(share: Floats) -> Floats:
+    limited = np.clip(share, 1e-6, 1 - 1e-6)
+    found: Floats = np.log(limited) - np.log1p(-limited)
+    return found
+
+
+def _groups(names: Sequence[str], counts: Ints, needed: int) -> Ints:
+    """Group of each ending: itself if it is frequent, else the longest frequent suffix, else -1."""
+    numbers: dict[str, int] = {}
+    found = np.full(len(names), -1)
+    for row in np.flatnonzero(counts >= needed).tolist():
+        found[row] = numbers.setdefault(names[row], len(numbers))
+    for length in _SUFFIXES:
+        rest = np.flatnonzero(found < 0)
+        by_suffix: dict[str, list[int]] = {}
+        for row in rest.tolist():
+            if names[row][:1] not in "(,":
+                by_suffix.setdefault(names[row][-length:], []).append(row)
+        for suffix, rows in by_suffix.items():
+            if counts[rows].sum() >= needed:
+                found[rows] = numbers.setdefault(f"-{suffix}", len(numbers))
+    return found

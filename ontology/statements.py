@@ -1,0 +1,131 @@
+"""What sources state about entities: "this entity has this class", and how far they agree.
+
+A statement supports its class and all ancestors of the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ontology.classes import ClassTree
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Statements:
+    """Statements "this entity has this class" of all voters.
+
+    Attributes:
+        entities: index of the entity of each statement, shape (statements,).
+        classes: index of the class of each statement, shape (statements,).
+        voters: index of the voter of each statement, shape (statements,).
+    """
+
+    entities: Ints
+    classes: Ints
+    voters: Ints
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    def where(self, kept: Bools | Ints) -> Statements:
+        """Some of the statements, or all of them in another order."""
+        return Statements(self.entities[kept], self.classes[kept], self.voters[kept])
+
+
+class Hierarchy:
+    """Classes as indices, with their ancestors.
+
+    Attributes:
+        names: the given classes, and their ancestors, sorted.
+        index: number of each class.
+        above: whether the second class is the first one or above it, shape (classes, classes).
+        depths: depth of each class below its kind, shape (classes,).
+        kinds: number of the kind of each class, such as Person or Place, shape (classes,).
+    """
+
+    def __init__(self, names: Sequence[str], tree: ClassTree) -> None:
+        """Takes the classes that voters state; unknown ones have no ancestors."""
+        every = {name for given in names for name in (given, *tree.ancestors(given))}
+        self.names = sorted(every)
+        self.index = {name: number for number, name in enumerate(self.names)}
+        lines = [
+            [self.index[name], *map(self.index.__getitem__, tree.ancestors(name))]
+            for name in self.names
+        ]
+        self._sizes = np.array([len(line) for line in lines], np.int64)
+        self._starts = np.cumsum(self._sizes) - self._sizes
+        self._flat = np.array([number for line in lines for number in line], np.int64)
+        self.above = np.zeros((len(lines), len(lines)), bool)
+        self.above[np.arange(len(lines)).repeat(self._sizes), self._flat] = True
+        self.depths = np.array([tree.depth(name) for name in self.names], np.int64)
+        kinds = [tree.kind(name) or name for name in self.names]
+        self.kinds = np.unique(kinds, return_inverse=True)[1]
+
+    def lines(self, classes: Ints) -> tuple[Ints, Ints]:
+        """Each class and its ancestors, one after the other, and the row of each in `classes`."""
+        sizes = self._sizes[classes]
+        rows = np.repeat(np.arange(len(classes)), sizes)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return self._flat[self._starts[classes][rows] + within], rows
+
+
+def unique(keys: Ints) -> Ints:
+    """The distinct keys, sorted. Sorting is much faster here than the hashes of `np.unique`."""
+    ordered = np.sort(keys)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
+def among(values: Ints, known: Ints) -> Bools:
+    """Whether each value is one of the sorted keys `known`."""
+    if not len(known):
+        return np.zeros(len(values), bool)
+    place = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    found: Bools = known[place] == values
+    return found
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two classes that are stated for the same entities, and neither is above the other.
+
+    Attributes:
+        classes: the two classes, sorted.
+        entities: number of entities.
+        examples: indices of some of these entities.
+    """
+
+    classes: tuple[str, str]
+    entities: int
+    examples: tuple[int, ...]
+
+
+def conflicts(statements: Statements, hierarchy: Hierarchy, most: int = 50) -> list[Conflict]:
+    """The most frequent conflicts between statements, the most frequent first."""
+    size = len(hierarchy.names)
+    keys = unique(statements.entities * size + statements.classes)
+    entities, classes = keys // size, keys % size
+    counts = np.bincount(entities) if len(entities) else np.zeros(0, np.int64)
+    several = counts[entities] > 1
+    entities, classes = entities[several], classes[several]
+    # Each statement beside each later one of the same entity.
+    starts = np.searchsorted(entities, entities, "right") - np.arange(len(entities)) - 1
+    first = np.repeat(np.arange(len(entities)), starts)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(starts) - starts, starts)
+    one, other = classes[first], classes[second]
+    apart = ~(hierarchy.above[one, other] | hierarchy.above[other, one])
+    pairs, counted = np.unique(one[apart] * size + other[apart], return_counts=True)
+    found = []
+    for number in np.lexsort((pairs, -counted))[:most].tolist():
+        pair = int(pairs[number])
+        where = entities[first[apart]][one[apart] * size + other[apart] == pair]
+        names = (hierarchy.names[pair // size], hierarchy.names[pair % size])
+        found.append(Conflict(names, int(counted[number]), tuple(where[:3].tolist())))
+    return found
