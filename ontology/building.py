@@ -141,6 +141,7 @@ def build(
         chosen = _deepest(whole, hierarchy, len(nodes))
     table = EntityTable(
         hierarchy.names,
+        [tree.kind(name) or "" for name in hierarchy.names],
         [facts.name for facts in voters],
         keys,
         entity_of,

@@ -71,15 +71,13 @@ class TitleEvidence:
         taught &= of_entity >= 0
         counts = np.bincount(of_entity[taught], minlength=len(names))
         needed = max(_FEWEST, int(_SHARE * taught.sum()))
-        groups = _groups(names, counts, needed)
-        self._group = np.where(of_entity >= 0, groups[of_entity], -1)
-        n_groups = int(groups.max(initial=-1)) + 1
-        used = taught[answers.entities] & (self._group[answers.entities] >= 0)
+        groups, members = _groups(names, counts, needed)
+        self._group = np.append(groups, -1)[of_entity]  # the last one is for index -1
+        used = taught[answers.entities]
         entities, kinds = answers.entities[used], answers.kinds[used]
-        cells = 1 / voters[entities], (self._group[entities], kinds)
-        table = csr_matrix(cells, (n_groups, len(credit)))
-        found = table @ credit
-        numbers = table @ np.ones((len(credit), 1))
+        cells = 1 / voters[entities], (of_entity[entities], kinds)
+        found = members @ (csr_matrix(cells, (len(names), len(credit))) @ credit)
+        numbers = (members @ counts.astype(float))[:, None]
         every = np.bincount(answers.kinds, minlength=len(credit)) @ credit
         share = (every + 1) / (len(answers.kinds) + len(every))
         rates = (found + _PRIOR * share) / (numbers + _PRIOR)
@@ -101,19 +99,33 @@ def _log_odds(share: Floats) -> Floats:
     return found
 
 
-def _groups(names: Sequence[str], counts: Ints, needed: int) -> Ints:
-    """Group of each ending: itself if it is frequent, else the longest frequent suffix, else -1."""
-    numbers: dict[str, int] = {}
+def _groups(names: Sequence[str], counts: Ints, needed: int) -> tuple[Ints, csr_matrix]:
+    """Groups of endings: each frequent ending, and all words with the same frequent suffix.
+
+    Args:
+        names: the endings.
+        counts: number of entities of each ending.
+        needed: number of entities that a group needs.
+
+    Returns:
+        The group whose evidence holds for each ending, the most specific one, -1 for none, shape
+        (endings,); whether each ending counts for each group, shape (groups, endings).
+    """
     found = np.full(len(names), -1)
+    members: list[Sequence[int]] = []
     for row in np.flatnonzero(counts >= needed).tolist():
-        found[row] = numbers.setdefault(names[row], len(numbers))
+        found[row] = len(members)
+        members.append([row])
+    words = [row for row, name in enumerate(names) if name[:1] not in ("(", ",")]
     for length in _SUFFIXES:
-        rest = np.flatnonzero(found < 0)
         by_suffix: dict[str, list[int]] = {}
-        for row in rest.tolist():
-            if names[row][:1] not in "(,":
-                by_suffix.setdefault(names[row][-length:], []).append(row)
-        for suffix, rows in by_suffix.items():
-            if counts[rows].sum() >= needed:
-                found[rows] = numbers.setdefault(f"-{suffix}", len(numbers))
-    return found
+        for row in words:
+            by_suffix.setdefault(names[row][-length:], []).append(row)
+        for rows in by_suffix.values():
+            rest = [row for row in rows if found[row] < 0]
+            if rest and counts[rows].sum() >= needed:
+                found[rest] = len(members)
+                members.append(rows)
+    flat = np.array([row for rows in members for row in rows], np.int64)
+    of_row = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
+    return found, csr_matrix((np.ones(len(flat)), (of_row, flat)), (len(members), len(names)))

@@ -39,6 +39,7 @@ class EntityTable:
 
     Attributes:
         class_names: names of the classes, by class index.
+        class_kinds: kind of each class, such as Person or Place; "" for none.
         keys: sorted title keys, shape (titles,).
         entities: entity index of each key, shape (titles,).
         classes: class index of each entity, or NO_CLASS, shape (entities,).
@@ -51,6 +52,7 @@ class EntityTable:
     def __init__(
         self,
         class_names: Sequence[str],
+        class_kinds: Sequence[str],
         voter_names: Sequence[str],
         keys: Keys,
         entities: Int32,
@@ -59,6 +61,7 @@ class EntityTable:
         voters: Bits,
     ) -> None:
         self.class_names = list(class_names)
+        self.class_kinds = list(class_kinds)
         self.voter_names = list(voter_names)
         self.keys = keys
         self.entities = entities
@@ -75,6 +78,16 @@ class EntityTable:
         best[(voters & ~np.uint32(1 | typer)) != 0] = 1
         best[np.asarray(self.classes) == NO_CLASS] = 0
         return best.astype(np.int8)
+
+    def of_kind(self, entities: Int32, kind: str) -> npt.NDArray[np.bool_]:
+        """Whether each entity is of a kind, shape (entities,); index -1 is of none."""
+        is_kind = np.array([name == kind for name in self.class_kinds] + [False])
+        # The last row is that of index -1 and of NO_CLASS.
+        classes = np.full(len(entities), NO_CLASS)
+        known = entities >= 0
+        classes[known] = self.classes[entities[known]]
+        found: npt.NDArray[np.bool_] = is_kind[classes]
+        return found
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -106,7 +119,7 @@ class EntityTable:
         path.mkdir(parents=True, exist_ok=True)
         for name in ARRAYS:
             np.save(path / f"{name}.npy", getattr(self, name))
-        names = {"classes": self.class_names, "voters": self.voter_names}
+        names = {"classes": self.class_names, "kinds": self.class_kinds, "voters": self.voter_names}
         text = json.dumps(names, ensure_ascii=False, indent=1)
         (path / "classes.json").write_text(text + "\n", encoding="utf-8")
 
@@ -116,4 +129,4 @@ class EntityTable:
         path = Path(folder)
         names = json.loads((path / "classes.json").read_text(encoding="utf-8"))
         arrays = [np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS]
-        return cls(names["classes"], names["voters"], *arrays)
+        return cls(names["classes"], names["kinds"], names["voters"], *arrays)

@@ -49,6 +49,8 @@ class Hierarchy:
         above: whether the second class is the first one or above it, shape (classes, classes).
         depths: depth of each class below its kind, shape (classes,).
         kinds: number of the kind of each class, such as Person or Place, shape (classes,).
+        is_answer: whether a class says what an entity is; Agent, above several kinds, does not,
+            shape (classes,).
     """
 
     def __init__(self, names: Sequence[str], tree: ClassTree) -> None:
@@ -68,6 +70,7 @@ class Hierarchy:
         self.depths = np.array([tree.depth(name) for name in self.names], np.int64)
         kinds = [tree.kind(name) or name for name in self.names]
         self.kinds = np.unique(kinds, return_inverse=True)[1]
+        self.is_answer = (self.depths > 0) | (self.above.sum(0) == 1)
 
     def lines(self, classes: Ints) -> tuple[Ints, Ints]:
         """Each class and its ancestors, one after the other, and the row of each in `classes`."""

@@ -97,6 +97,7 @@ def _decide_some(
         chance, score = odds / (1 + odds), score + ratio
     # Half of the weight is no majority; the bounds are for sums of fractions.
     possible = (support > 0.5 + 1e-9) & (chance >= least - 1e-9)
+    possible &= hierarchy.is_answer[keys % size]
     keys, support, score = keys[possible], support[possible], score[possible]
     lines, rows = hierarchy.lines(keys % size)
     parents = (keys // size)[rows] * size + lines

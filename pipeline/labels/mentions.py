@@ -82,6 +82,11 @@ def _numpy(column: pa.Array) -> Ints:
     return column.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
+def _flags(anchors: pa.StructArray, name: str) -> Bools:
+    found: Bools = anchors.field(name).to_numpy(zero_copy_only=False).astype(bool)
+    return found
+
+
 def sentences_of(
     batch: pa.RecordBatch, entities: EntityTable, names_only: bool = True
 ) -> Sentences:
@@ -90,7 +95,8 @@ def sentences_of(
     Args:
         batch: documents, with the columns COLUMNS.
         entities: the entity table.
-        names_only: whether anchors that are no names are left out.
+        names_only: whether anchors that are no names are left out, and those such as "French" that
+            lead to a place.
     """
     starts_column = batch.column("sentence_starts")
     per_document = _numpy(pc.list_value_length(starts_column).fill_null(0))
@@ -115,8 +121,10 @@ def sentences_of(
         inside
     ]
     outside = int((~inside).sum())
+    found = entities.lookup(flat.field("target"))
     if names_only:
-        inside &= flat.field("name").to_numpy(zero_copy_only=False).astype(bool)
+        demonyms = _flags(flat, "demonym") & entities.of_kind(found, "Place")
+        inside &= _flags(flat, "name") & ~demonyms
     targets = flat.field("target").filter(pa.array(inside))
     return Sentences(
         documents=documents,
@@ -128,7 +136,7 @@ def sentences_of(
         anchor_starts=anchor_starts[inside],
         anchor_ends=anchor_ends[inside],
         targets=targets,
-        entities=entities.lookup(targets),
+        entities=found[inside],
         sources=np.zeros(len(targets), np.uint8),
         outside=outside,
         common=int((~inside).sum()) - outside,

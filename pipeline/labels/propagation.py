@@ -11,10 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from ontology.classes import ClassTree
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.labels.dictionary import Dictionary
 from pipeline.labels.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences
@@ -41,16 +39,12 @@ Known = dict[str, tuple[int, str, int]]
 class Propagation:
     """Finds mentions without a link."""
 
-    def __init__(
-        self, entities: EntityTable, tree: ClassTree, dictionary: Dictionary | None = None
-    ) -> None:
-        """Takes the entity table, the classes, and the dictionary of the dump."""
+    def __init__(self, entities: EntityTable, dictionary: Dictionary | None = None) -> None:
+        """Takes the entity table, and the dictionary of the dump."""
         self._entities = entities
         self._dictionary = dictionary
-        kinds = [tree.kind(name) for name in entities.class_names]
-        is_person = np.array([kind == "Person" for kind in kinds] + [False])
-        assert NO_CLASS == -1  # the last row
-        self._is_person: npt.NDArray[np.bool_] = is_person
+        # The last one is for NO_CLASS.
+        self._is_person = [kind == "Person" for kind in entities.class_kinds] + [False]
 
     def extended(self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints) -> Sentences:
         """The sentences with the mentions that were found, besides those of links.

@@ -149,7 +149,7 @@ class SelectExamples(_CorpusPass):
         if self._plan.propagates:
             path = dictionary_path(self._plan) if self._plan.uses_dictionary else None
             dictionary = Dictionary.open(path) if path else None
-            propagation = Propagation(self._table, self._plan.tree, dictionary)
+            propagation = Propagation(self._table, dictionary)
         selector = Selector(
             self._table, labelling, known.frequent, settings, self._excluded, capitals, propagation
         )

@@ -14,7 +14,7 @@ from pipeline.dump.pages import Page
 from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
 from pipeline.sentences.model import SentenceModel
 from pipeline.sentences.punkt import Span
-from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, is_name
+from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, is_demonym, is_name
 from pipeline.wikitext.render import Rendered, render
 
 ANCHOR = pa.struct(
@@ -23,6 +23,7 @@ ANCHOR = pa.struct(
         ("end", pa.int32()),
         ("target", pa.string()),
         ("name", pa.bool_()),  # whether the text may be a name, by its letters
+        ("demonym", pa.bool_()),  # whether it is a word such as "French", if the page is a place
     ]
 )
 
@@ -61,7 +62,7 @@ def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def _anchor_column(by_page: Sequence[Sequence[tuple[int, int, str, bool]]]) -> pa.ListArray:
+def _anchor_column(by_page: Sequence[Sequence[tuple[int, int, str, bool, bool]]]) -> pa.ListArray:
     flat = list(chain.from_iterable(by_page))
     columns = zip(*flat, strict=True) if flat else ((),) * len(ANCHOR)
     offsets = list(accumulate(map(len, by_page), initial=0))
@@ -107,17 +108,27 @@ def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool =
         return row
     row["is_disambiguation"] = is_disambiguation(page, rendered, site)
     row["text"] = rendered.text
-    all_names = site.language in NOUNS_IN_UPPER_CASE
-    row["anchors"] = [
-        (*anchor, all_names or is_name(rendered.text[anchor.start : anchor.end], anchor.target))
-        for anchor in rendered.anchors
-        if anchor.target != page.title  # MediaWiki shows a link to the page itself as bold text
-    ]
+    row["anchors"] = _anchors(page, rendered, site.language)
     spans = model.split(rendered.text, rendered.anchors)
     row["sentence_starts"] = [start for start, _ in spans]
     row["sentence_ends"] = [end for _, end in spans]
     row["sentence_holes"] = holes_by_sentence(rendered.text, spans, rendered.holes)
     return row
+
+
+def _anchors(
+    page: Page, rendered: Rendered, language: str
+) -> list[tuple[int, int, str, bool, bool]]:
+    """The anchors of a page, and whether their texts may be names and demonyms."""
+    all_names = language in NOUNS_IN_UPPER_CASE
+    found = []
+    for anchor in rendered.anchors:
+        if anchor.target != page.title:  # MediaWiki shows a link to the page itself as bold text
+            text = rendered.text[anchor.start : anchor.end]
+            name = all_names or is_name(text, anchor.target)
+            demonym = name and is_demonym(text, anchor.target, language)
+            found.append((*anchor, name, demonym))
+    return found
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 NOUNS_IN_UPPER_CASE = frozenset("als bar de frr ksh lb nds pdc pfl stq".split())
 """Codes of languages that write all nouns with a capital: German and its relatives."""
 
@@ -12,6 +14,21 @@ _PARTICLES = frozenset(
 )
 """Words in lower case inside of names: "de Gaulle", "Battle of the Bulge"."""
 
+_DATE = re.compile(
+    r"\W*\d+(?:s| ?AD| ?BCE?| ?CE)?\W*|"
+    r"(?:\d+(?:st|nd|rd|th)? )?(?:January|February|March|April|May|June|July|August|September|"
+    r"October|November|December)(?: \d+)?(?:, \d+)?"
+)
+"""Years, in any language, and days and months in English. Elsewhere months are in lower case."""
+
+_DEMONYM = re.compile(
+    r"\w+(?:ans?|ese|ish|is?|ch|ic)|Arabs?|Argentines?|Basques?|Croats?|Cypriots?|Czechs?|Danes?|"
+    r"Dutchm[ae]n|Englishm[ae]n|Filipinos?|Finns?|Frenchm[ae]n|Greeks?|Icelanders?|Irishm[ae]n|"
+    r"Kazakhs?|Kyrgyz|Lao|Londoners?|Malays?|Manx|Poles?|Scots?|Serbs?|Slovaks?|Slovenes?|"
+    r"Spaniards?|Swedes?|Swiss|Tajiks?|Thais?|Turks?|Uzbeks?|Welshm[ae]n|\w+landers?"
+)
+"""English words for the people of a place, and what belongs to it."""
+
 _APOSTROPHES = "'’‘`"
 
 
@@ -19,9 +36,10 @@ def is_name(text: str, title: str) -> bool:
     """Whether an anchor may be a name, in a language that writes only names with a capital.
 
     It is none if its first word begins with a letter in lower case ("tennis", "at the time"), or
-    its last word does ("American citizen"). Exceptions are words with a capital inside ("iPhone",
-    "d'Alembert", "al-Qaeda"), particles before a name ("de Gaulle"), and titles of pages ("Homo
-    sapiens"). Scripts without case have no letters in lower case, so all anchors are names.
+    its last word does ("American citizen"), or if it is a date that leads to a date. Exceptions are
+    words with a capital inside ("iPhone", "d'Alembert", "al-Qaeda"), particles before a name ("de
+    Gaulle"), and titles of pages ("Homo sapiens"). Scripts without case have no letters in lower
+    case, so all anchors are names, except years.
 
     Args:
         text: text of the anchor.
@@ -31,9 +49,9 @@ def is_name(text: str, title: str) -> bool:
     if text.islower() and text[0].isalpha():
         return False
     if text[:1].isupper() and " " not in text:
-        return True
+        return not (_DATE.fullmatch(text) and _DATE.fullmatch(title))
     words = [word for word in text.split() if any(map(str.isalnum, word))]
-    if not words:
+    if not words or (_DATE.fullmatch(text) and _DATE.fullmatch(title)):
         return False
     while len(words) > 1 and words[0] in _PARTICLES:
         words.pop(0)
@@ -44,6 +62,22 @@ def is_name(text: str, title: str) -> bool:
     if len(words) == 1 or not _is_lower(words[-1]):
         return True
     return text[1:] == title.partition(" (")[0][1:]
+
+
+def is_demonym(text: str, title: str, language: str) -> bool:
+    """Whether an anchor to a place is a word such as "French", and not the name of the place.
+
+    It is none if the title has the word ("Korean language"). Only English is known to need it: many
+    languages write such words in lower case, and then they are no names.
+
+    Args:
+        text: text of the anchor.
+        title: title of the linked page.
+        language: code of the language.
+    """
+    if language not in ("en", "simple") or _DEMONYM.fullmatch(text) is None:
+        return False
+    return text.lower() not in re.findall(r"\w+", title.lower())
 
 
 def _is_lower(word: str) -> bool:

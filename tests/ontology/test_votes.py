@@ -1,11 +1,16 @@
+import itertools
 import math
 import random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ontology.classes import ClassTree
-from ontology.votes import Hierarchy, Reliability, Statements, agreement, decide, expanded, weights
+from ontology.endings import TitleEvidence, endings
+from ontology.reliability import UNLIKELY, Answers, Meanings, Reliability, agreement, weights
+from ontology.statements import Hierarchy, Statements
+from ontology.votes import decide
 
 TREE = ClassTree(
     {
@@ -42,49 +47,93 @@ def line(name):
     return {name, *TREE.ancestors(name)}
 
 
-class Rates:
-    """Probabilities by hand: of a class, if a voter states a class."""
-
-    def __init__(self, rates, default=1.0):
-        self.rates, self.default = rates, default
-
-    def of(self, voter, stated, name):
-        return self.rates.get((voter, stated, name), self.rates.get(voter, self.default))
-
-    def __call__(self, voters, stated, classes):
-        names = HIERARCHY.names
-        triples = zip(voters.tolist(), stated.tolist(), classes.tolist(), strict=True)
-        return np.array([self.of(v, names[s], names[c]) for v, s, c in triples])
+def leaves(names):
+    """The most specific of some classes."""
+    return {n for n in names if not any(n != m and n in line(m) for m in names)}
 
 
-def by_hand(rows, rates, entity, least):
-    """Class and support of an entity, by the words of the docstrings."""
-    stated = {}
-    for e, name, voter in rows:
-        if e == entity:
-            stated.setdefault(voter, set()).add(name)
+def all_answers(rows):
+    """(entity, voter) -> the classes that the voter states."""
+    found = {}
+    for entity, name, voter in rows:
+        found.setdefault((entity, voter), set()).add(name)
+    return found
 
-    def rate(voter, name):
-        return max(
-            (rates.of(voter, own, name) for own in stated[voter] if name in line(own)), default=0
-        )
 
-    total = sum(
-        max(rates.of(voter, name, name) for name in names) for voter, names in stated.items()
-    )
-    possible, chance = {}, {}
-    for name in NAMES if stated else ():
-        found = [rate(voter, name) for voter in stated]
-        share = min(sum(found) / total, 1)
-        chance[name] = 1 - math.prod(max(1 - one, 1e-6) for one in found if one)
-        if share > 0.5 + 1e-9 and any(found) and chance[name] >= least - 1e-9:
-            possible[name] = share
-    leaves = {n for n in possible if not any(n != m and n in line(m) for m in possible)}
-    if not leaves:
+def share(names, name):
+    """Share of the most specific of some classes that are a class or below it."""
+    most = leaves(names)
+    return sum(name in line(leaf) for leaf in most) / len(most)
+
+
+def measured(rows, weight):
+    """Rate of each class by each (voter, answer), by the words of the docstrings."""
+    answers = all_answers(rows)
+    kinds = {(voter, frozenset(names)) for (_, voter), names in answers.items()}
+    right = dict.fromkeys(itertools.product(kinds, NAMES), 0.0)
+    agreed, compared, count = dict(right), dict(right), dict.fromkeys(kinds, 0)
+    for (entity, voter), names in answers.items():
+        kind = (voter, frozenset(names))
+        for (other_entity, other), theirs in answers.items():
+            if other_entity != entity or other == voter:
+                continue
+            count[kind] += 1
+            fitting = {
+                t
+                for t in leaves(theirs)
+                if any(t in line(n) or n in line(t) for n in leaves(names))
+            }
+            for name in NAMES:
+                supported = any(name in line(t) for t in theirs)
+                is_open = not supported and any(t in line(name) for t in theirs)
+                own = any(name in line(n) for n in names)
+                right[kind, name] += share(fitting or theirs, name)
+                agreed[kind, name] += 1.0 if is_open else share(theirs, name)
+                compared[kind, name] += 0 if is_open and own else 1
+
+    def single(voter, stated, name):
+        of = [kind for kind in kinds if kind[0] == voter and stated in kind[1]]
+        found = sum(agreed[kind, name] for kind in of) + 10 * weight[voter]
+        return found / (sum(count[kind] for kind in of) + 10)
+
+    rates = {}
+    for kind, name in itertools.product(kinds, NAMES):
+        voter, names = kind
+        prior = max((single(voter, n, name) for n in names if name in line(n)), default=0)
+        rate = (right[kind, name] + 10 * prior) / (compared[kind, name] + 10)
+        rates[kind, name] = min(max(rate, 0), 1)
+    return rates
+
+
+def by_hand(rows, rates, weight, frequency, entity, least):
+    """Class of an entity, and share of the votes for it."""
+    stated = {v: names for (e, v), names in all_answers(rows).items() if e == entity}
+    if not stated:
         return None, 0
-    score = {name: round(possible[name], 6) * 100 + round(chance[name], 1) for name in leaves}
-    top = {name for name in leaves if score[name] >= max(score.values()) - 1e-9}
-    support = round(100 * possible[min(top)])
+    total = sum(weight[voter] for voter in stated)
+    possible, score = {}, {}
+    for name in set(NAMES) - {"Agent"}:
+        owners = [v for v, names in stated.items() if any(name in line(n) for n in names)]
+        votes = sum(weight[v] * (share(stated[v], name) if len(stated) == 1 else 1) for v in owners)
+        found = []
+        for voter, names in stated.items():
+            rate = rates[(voter, frozenset(names)), name]
+            if voter in owners or rate >= UNLIKELY:
+                found.append(max(rate, UNLIKELY))
+        chance = 1 - math.prod(max(1 - rate, 1e-6) for rate in found)
+        if owners and votes / total > 0.5 + 1e-9 and chance >= least - 1e-9:
+            possible[name] = votes / total
+            score[name] = (
+                sum(map(math.log, found))
+                + (len(stated) - len(found)) * math.log(UNLIKELY)
+                - (len(stated) - 1) * math.log(frequency[name])
+            )
+    candidates = leaves(possible)
+    if not candidates:
+        return None, 0
+    best = max(score[name] for name in candidates)
+    top = {name for name in candidates if score[name] >= best - 0.1}
+    support = round(100 * max(possible[name] for name in top))
     if len(top) > 1:
         shared = set.intersection(*(line(name) for name in top))
         shared = {name for name in shared if TREE.depth(name) > 0}
@@ -94,31 +143,62 @@ def by_hand(rows, rates, entity, least):
     return top.pop(), support
 
 
-def decided(rows, rates, n_entities, least=0.0):
-    found = decide(statements(rows), HIERARCHY, rates, n_entities, least)
+def some_rows(seed, entities=40, most=200, voters=4):
+    draw = random.Random(seed)
+    return [
+        (draw.randrange(entities), draw.choice(NAMES), draw.randrange(voters))
+        for _ in range(draw.randrange(most))
+    ]
+
+
+def answers_of(rows):
+    return Answers.of(statements(rows), len(HIERARCHY.names))
+
+
+def decided(rows, weight, n_entities, least=0.0, evidence=None):
+    answers = answers_of(rows)
+    reliability = Reliability.of(answers, HIERARCHY, np.array(weight))
+    found = decide(answers, HIERARCHY, reliability, n_entities, least, evidence)
     names = [HIERARCHY.names[c] if c >= 0 else None for c in found.classes.tolist()]
-    return names, found
+    return names, found, reliability
+
+
+WEIGHT = [0.9, 0.8, 0.7, 0.95]
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_against_brute_force(seed):
-    draw = random.Random(seed)
-    chances = [0.31, 0.52, 0.73, 0.94, 1.0]
-    rates = Rates(
-        {(v, c, a): draw.choice(chances) for v in range(4) for c in NAMES for a in line(c)}
-    )
-    least = draw.choice([0.0, 0.6, 0.8])
-    rows = [
-        (draw.randrange(40), draw.choice(NAMES), draw.randrange(4))
-        for _ in range(draw.randrange(200))
-    ]
-    names, found = decided(rows, rates, 45, least)
+    rows = some_rows(seed)
+    least = [0.0, 0.6, 0.8][seed % 3]
+    names, found, reliability = decided(rows, WEIGHT, 45, least)
+    rates = measured(rows, WEIGHT)
+    frequency = dict(zip(HIERARCHY.names, reliability.frequencies.tolist(), strict=True))
     for entity in range(45):
-        name, support = by_hand(rows, rates, entity, least)
+        name, support = by_hand(rows, rates, WEIGHT, frequency, entity, least)
         assert names[entity] == name, (entity, [row for row in rows if row[0] == entity])
         assert abs(int(found.support[entity]) - support) <= 1
         voters = {v for e, _, v in rows if e == entity}
         assert int(found.voters[entity]) == sum(1 << v for v in voters)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_reliability_against_brute_force(seed):
+    rows = some_rows(seed, entities=25)
+    answers = answers_of(rows)
+    found = Reliability.of(answers, HIERARCHY, np.array(WEIGHT))
+    rates = measured(rows, WEIGHT)
+    for kind, voter in enumerate(answers.kind_voters.tolist()):
+        codes = answers.stated[answers.stated // len(HIERARCHY.names) == kind]
+        names = frozenset(HIERARCHY.names[code % len(HIERARCHY.names)] for code in codes)
+        own_rows = range(found.starts[kind], found.starts[kind + 1])
+        ours = {HIERARCHY.names[found.classes[row]]: found.rates[row] for row in own_rows}
+        for name in NAMES:
+            expected = rates[(voter, names), name]
+            is_own = any(name in line(n) for n in names)
+            if is_own or expected >= UNLIKELY:
+                assert ours[name] == pytest.approx(max(expected, UNLIKELY)), (voter, names, name)
+            else:
+                assert name not in ours
 
 
 @pytest.mark.parametrize(
@@ -130,61 +210,44 @@ def test_against_brute_force(seed):
         ([("Song", 0), ("City", 1)], None),
         ([("Song", 0), ("Album", 0)], "Work"),  # one voter that states both
         ([("Band", 0), ("Singer", 0)], None),  # Agent says too little
-        ([("Band", 0), ("Singer", 0), ("Band", 1)], "Band"),
+        ([("Band", 0), ("Singer", 0), ("Band", 1)], "Band"),  # another voter decides
         ([("Capital", 0)], "Capital"),
         ([("Strange", 0)], "Strange"),
         ([("Strange", 0), ("City", 0)], None),
     ],
 )
 def test_votes(rows, expected):
-    names, _ = decided([(0, name, voter) for name, voter in rows], Rates({}), 1)
+    names, _, _ = decided([(0, name, voter) for name, voter in rows], [0.9] * 4, 1)
     assert names == [expected]
 
 
-def test_a_reliable_voter_wins_against_one_that_is_not():
-    names, _ = decided([(0, "Song", 0), (0, "City", 1)], Rates({0: 0.9, 1: 0.6}), 1)
+def test_a_voter_with_more_weight_wins():
+    names, _, _ = decided([(0, "Song", 0), (0, "City", 1)], [0.9, 0.6], 1)
     assert names == ["Song"]
 
 
+def test_the_meaning_of_an_answer_is_learned_from_the_others():
+    """Voter 1 states City for capitals, too, voter 2 both; voter 0 knows the difference."""
+    rows = []
+    for entity in range(60):
+        rows += [(entity, "Singer", 0), (entity, "Singer", 1), (entity, "Singer", 2)]
+    for entity in range(60, 100):
+        rows += [(entity, "Painter", 0), (entity, "Singer", 2), (entity, "Painter", 2)]
+    rows += [(100, "Painter", 0), (100, "Singer", 1), (100, "Singer", 2), (100, "Painter", 2)]
+    names, _, _ = decided(rows, [0.95, 0.95, 0.9], 101)
+    assert names[100] == "Painter"
+
+
 def test_what_is_too_improbable_gives_way_to_what_is_above_it():
-    rates = Rates(
-        {(0, "Song", "Song"): 0.1, (0, "Song", "Work"): 0.9, (0, "City", "City"): 0.2}, 0.2
-    )
-    assert decided([(0, "Song", 0)], rates, 1, 0.8)[0] == ["Work"]
-    assert decided([(0, "City", 0)], rates, 1, 0.8)[0] == [None]
-    assert decided([(0, "City", 0)], rates, 1)[0] == ["City"]
+    rows = [(e, "Song", 0) for e in range(60)] + [(e, "Album", 1) for e in range(50)]
+    names, _, _ = decided(rows, [0.9, 0.9], 60, 0.8)
+    assert names[55] == "Work"
 
 
-def test_the_more_probable_of_two_classes_of_one_voter():
-    rates = Rates({(0, "Song", "Song"): 0.1, (0, "Album", "Album"): 0.9})
-    assert decided([(0, "Song", 0), (0, "Album", 0)], rates, 1, 0.8)[0] == ["Album"]
-
-
-def test_reliability_against_brute_force():
-    draw = random.Random(5)
-    rows = [(draw.randrange(60), draw.choice(NAMES), draw.randrange(3)) for _ in range(300)]
-    weight = [0.9, 0.8, 0.7]
-    found = Reliability(statements(rows), HIERARCHY, np.array(weight))
-    for voter in range(3):
-        for stated in NAMES:
-            for name in line(stated):
-                right = compared = 0
-                for entity, own, v in rows:
-                    theirs = [c for e, c, w in rows if e == entity and w != voter]
-                    if (own, v) == (stated, voter) and theirs:
-                        compared += 1
-                        right += any(name in line(c) or c in line(name) for c in theirs)
-                expected = (right + 10 * weight[voter]) / (compared + 10)
-                one = [
-                    np.array([x]) for x in (voter, HIERARCHY.index[stated], HIERARCHY.index[name])
-                ]
-                assert found(*one)[0] == pytest.approx(expected), (voter, stated, name)
-
-
-def test_agreement_against_brute_force():
-    draw = random.Random(3)
-    rows = [(draw.randrange(30), draw.choice(NAMES), draw.randrange(3)) for _ in range(150)]
-    agreed, compared = agreement(statements(rows), HIERARCHY, 3)
+@pytest.mark.parametrize("seed", range(5))
+def test_agreement_against_brute_force(seed):
+    rows = some_rows(seed, entities=30, most=150, voters=3)
+    agreed, compared = agreement(answers_of(rows), HIERARCHY, 3)
     for one in range(3):
         for other in range(3):
             own = {(e, c) for e, c, v in rows if v == one}
@@ -202,12 +265,55 @@ def test_agreement_against_brute_force():
 
 
 def test_a_voter_alone_has_the_weight_of_its_prior():
-    agreed, compared = agreement(statements([(0, "City", 0)]), HIERARCHY, 1)
+    agreed, compared = agreement(answers_of([(0, "City", 0)]), HIERARCHY, 1)
     assert weights(agreed, compared).tolist() == [0.9]
 
 
 def test_no_statements():
-    names, found = decided([], Rates({}), 3)
+    names, found, _ = decided([], [0.9], 3)
     assert names == [None] * 3
     assert found.voters.tolist() == [0, 0, 0]
-    assert len(expanded(statements([]), HIERARCHY)) == 0
+
+
+def test_endings():
+    titles = ["Blur (English band)", "Ulm, Montana", "Pacific Ocean", "Rome", "東京", "A (b) c"]
+    assert endings(pa.array(titles)).to_pylist() == ["(band", ",", "ocean", "rome", "東京", "c"]
+    assert endings(pa.array([], pa.string())).to_pylist() == []
+
+
+def evidence_of(rows, titles):
+    answers = answers_of(rows)
+    names = sorted(set(titles))
+    of_entity = np.array([names.index(title) for title in titles], np.int32)
+    return TitleEvidence(names, of_entity, answers, Meanings(answers, HIERARCHY), HIERARCHY)
+
+
+def test_titles_speak_for_and_against_a_kind():
+    rows = [(e, "Song", 0) for e in range(30)] + [(e, "City", 0) for e in range(30, 60)]
+    titles = ["song"] * 30 + ["town"] * 30 + ["song"]
+    rows.append((60, "City", 0))
+    evidence = evidence_of(rows, titles)
+    entities = np.array([60, 60, 60])
+    classes = np.array([HIERARCHY.index[name] for name in ("City", "Capital", "Work")])
+    city, capital, work = evidence.of(entities, classes).tolist()
+    kinds = len(set(HIERARCHY.kinds.tolist()))
+    base = {kind: (n + 1) / (61 + kinds) for kind, n in (("Work", 30), ("Place", 31))}
+    found = {kind: (n + 10 * base[kind]) / (31 + 10) for kind, n in (("Work", 30), ("Place", 1))}
+
+    def odds(p):
+        return math.log(p / (1 - p))
+
+    assert city == capital == pytest.approx(odds(found["Place"]) - odds(base["Place"]))
+    assert work == pytest.approx(odds(found["Work"]) - odds(base["Work"]))
+    assert decided(rows, [0.9], 61, 0.8, evidence)[0][60] is None
+    assert decided(rows, [0.9], 61, 0.8)[0][60] == "City"
+
+
+def test_rare_endings_count_by_their_last_letters_or_not_at_all():
+    rows = [(e, "Song", 0) for e in range(24)] + [(e, "City", 0) for e in range(24, 60)]
+    titles = [f"x{e}nism" for e in range(24)] + [f"{e}" for e in range(24, 60)] + ["hinduism", "Q"]
+    evidence = evidence_of(rows, titles)
+    classes = np.array([HIERARCHY.index["Song"]] * 2)
+    ism, other = evidence.of(np.array([60, 61]), classes).tolist()
+    assert ism > 0.2  # by "ism"
+    assert other == 0

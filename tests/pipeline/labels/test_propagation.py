@@ -38,7 +38,7 @@ def document(title, text):
     for index, piece in enumerate(re.split(r"[\[\]]", text)):
         shown, _, target = piece.partition("|")
         if index % 2:
-            anchors.append((len(plain), len(plain) + len(shown), target or shown, True))
+            anchors.append((len(plain), len(plain) + len(shown), target or shown, True, False))
         plain += shown
     ends = [match.end() for match in re.finditer(r"[^\n]+", plain)]
     starts = [match.start() for match in re.finditer(r"[^\n]+", plain)]
@@ -67,7 +67,7 @@ def found(*pages):
     batch = to_batch([document(*page) for page in pages])
     sentences = sentences_of(batch, entities)
     labels = Labelling.of(entities, CategorySet.load("specific"), TREE).label(sentences.entities)
-    more = Propagation(entities, TREE).extended(batch, sentences, labels)
+    more = Propagation(entities).extended(batch, sentences, labels)
     by_page = [[] for _ in pages]
     for place, start, end, target, source in zip(
         more.anchor_sentences.tolist(),

@@ -34,7 +34,7 @@ def test_article():
         page("A [[foo]] is [[Bar|a bar]]. It has {{x}} parts.\n[[Category:C]]"), ENGLISH, MODEL
     )
     assert row["text"] == "A foo is a bar. It has parts."
-    assert row["anchors"] == [(9, 14, "Bar", False)]  # no link to itself
+    assert row["anchors"] == [(9, 14, "Bar", False, False)]  # no link to itself
     assert (row["sentence_starts"], row["sentence_ends"]) == ([0, 16], [15, 29])
     assert row["sentence_holes"] == [False, True]
     assert row["categories"] == ["C"]

@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.wikitext.names import is_name
+from pipeline.wikitext.names import is_demonym, is_name
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,10 @@ from pipeline.wikitext.names import is_name
         ("the Hague", "The Hague", True),
         ("of the Bulge", "Battle of the Bulge", True),
         ("Battle of the Bulge", "Battle of the Bulge", True),
-        ("1990s", "1990s", True),
+        ("1990s", "1990s", False),
+        ("1999", "1999", False),
+        ("May 5", "May 5", False),
+        ("1984", "Nineteen Eighty-Four", True),
         ("2001", "2001: A Space Odyssey", True),
         ("東京", "東京", True),
         ("пивом", "Пиво", False),
@@ -38,3 +41,24 @@ from pipeline.wikitext.names import is_name
 )
 def test_is_name(text, title, expected):
     assert is_name(text, title) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "language", "expected"),
+    [
+        ("American", "United States", "en", True),
+        ("French", "France", "en", True),
+        ("Dutch", "Netherlands", "en", True),
+        ("Greeks", "Greece", "en", True),
+        ("Israelis", "Israel", "en", True),
+        ("Korean", "Korean language", "en", False),
+        ("Japan", "Empire of Japan", "en", False),
+        ("Milan", "Milan", "en", False),
+        ("Milan", "Milan", "it", False),
+        ("U.S.", "United States", "en", False),
+        ("Peking", "Beijing", "en", False),
+        ("American", "United States", "fr", False),
+    ],
+)
+def test_is_demonym(text, title, language, expected):
+    assert is_demonym(text, title, language) is expected
