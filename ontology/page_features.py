@@ -24,7 +24,7 @@ _MOST_WORDS = 40
 """The first characters and words of the first sentence, which say what the page is about."""
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """Words in lower case; digits become zeros, so that "1926 births" is as "1931 births"."""
     return ["0" * len(word) if word.isdigit() else word for word in _WORDS.findall(text.lower())]
 
@@ -55,24 +55,24 @@ def page_features(
         first_sentence: first sentence of its text.
     """
     plain, _, bracket = title.partition(" (")
-    name = _words(plain)
+    name = words_of(plain)
     found = {f"title:{word}" for word in name}
-    found.update(f"bracket:{word}" for word in _words(bracket))
+    found.update(f"bracket:{word}" for word in words_of(bracket))
     if name:
         found.update((f"title begins:{name[0]}", f"title ends:{name[-1]}"))
     for category in categories:
-        words = _words(category)
+        words = words_of(category)
         found.update(_grams("category", words))
         if words:
             found.update((f"category is:{' '.join(words)}", f"category ends:{words[-1]}"))
     for template, arguments in templates:
-        words = _words(template)
+        words = words_of(template)
         found.add(f"template is:{' '.join(words)}")
         found.update(f"template:{word}" for word in words)
         if words == ["short", "description"]:
             for argument in arguments:
-                found.update(_grams("description", _words(argument.partition("=")[2])))
-    opening = _words(first_sentence[:_OPENING])[:_MOST_WORDS]
+                found.update(_grams("description", words_of(argument.partition("=")[2])))
+    opening = words_of(first_sentence[:_OPENING])[:_MOST_WORDS]
     own = {word for word in name if len(word) > 1}
     found.update(_grams("opening", [word for word in opening if word not in own]))
     return found

@@ -159,6 +159,11 @@ class CorpusSettings:
         metavar="N:P,...",
         group=_CORPUS,
     )
+    drop_other_languages: bool = option(
+        False,
+        "drop pages in another language than the wiki's; they are counted anyway",
+        group=_CORPUS,
+    )
     min_tokens: int = option(5, "shorter sentences are dropped", group=_CORPUS, ge=1)
     max_tokens: int = option(256, "longer sentences are dropped", group=_CORPUS, ge=1)
     validation_share: float = option(
@@ -212,6 +217,7 @@ DECIDE_EXAMPLES = (
     "frequent",
     "keep_untyped",
     "drop_entity",
+    "drop_other_languages",
     "min_tokens",
     "max_tokens",
     "validation_share",

@@ -178,7 +178,7 @@ class DomainSelector:
             start, end = int(sentences.starts[index]), int(sentences.ends[index])
             text = texts[document][start:end]
             number = int(sentences.numbers[index])
-            reason = self._dropped(text, sentences.holes[index], seen)
+            reason = self._dropped(text, sentences.markup[index], sentences.holes[index], seen)
             if reason is None and (hit := next(self._excluded.hits(text), None)) is not None:
                 reason = "contaminated"
                 counts.contamination.append((f"{pages[document]}:{number}", *hit))
@@ -205,8 +205,10 @@ class DomainSelector:
             )
 
     @staticmethod
-    def _dropped(text: str, hole: bool | np.bool_, seen: set[str]) -> str | None:
+    def _dropped(text: str, markup: np.bool_, hole: np.bool_, seen: set[str]) -> str | None:
         """Why a sentence is dropped; None if it is kept."""
+        if markup:
+            return "markup"
         if hole:
             return "hole"
         return "repeated" if text in seen else None

@@ -22,6 +22,8 @@ class Language:
 
     code: str
     link_trail: str = DEFAULT_LINK_TRAIL
+    link_prefix: str = ""
+    abbreviations: str = ""
     file: tuple[str, ...] = ()
     category: tuple[str, ...] = ()
     template: tuple[str, ...] = ()

@@ -49,6 +49,7 @@ DOCUMENT_COLUMNS = (
     "title",
     "revision_id",
     "is_disambiguation",
+    "other_language",
     "text",
     *SENTENCE_COLUMNS,
 )
@@ -166,6 +167,7 @@ class Selector:
         selection.outside += sentences.outside
         page_ids = batch.column("page_id").to_numpy()[sentences.documents]
         disambiguation = batch.column("is_disambiguation").to_numpy(zero_copy_only=False)
+        other = batch.column("other_language").to_numpy(zero_copy_only=False).astype(bool)
         typed = filters.with_category(sentences, labels)
         wanted = mentions > 0 if settings.keep_untyped else typed
         kept = wanted.copy()
@@ -185,6 +187,8 @@ class Selector:
                 ),
             ),
             ("disambiguation-page", lambda: disambiguation[sentences.documents].astype(bool)),
+            ("other-language", lambda: other[sentences.documents] & settings.drop_other_languages),
+            ("markup", lambda: sentences.markup),
             ("hole", lambda: sentences.holes),
         )
         for reason, check in checks:

@@ -13,6 +13,8 @@ REASONS = (
     "no-category",
     "frequent",
     "disambiguation-page",
+    "other-language",
+    "markup",
     "hole",
     "repeated",
     "too-short",

@@ -23,7 +23,7 @@ from ontology.entity_table import NO_CLASS, EntityTable
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-COLUMNS = ("sentence_starts", "sentence_ends", "sentence_holes", "anchors")
+COLUMNS = ("sentence_starts", "sentence_ends", "sentence_holes", "sentence_markup", "anchors")
 """Columns of a document that `sentences_of` reads."""
 
 SOURCES = ("link", "title", "repeat", "surname", "dictionary")
@@ -46,6 +46,7 @@ class Sentences:
         starts: start of each sentence, shape (sentences,).
         ends: end of each sentence, shape (sentences,).
         holes: whether text is missing in each sentence, shape (sentences,).
+        markup: whether the paragraph of each sentence has left-over markup, shape (sentences,).
         anchor_sentences: index of each anchor's sentence, ascending, shape (anchors,).
         anchor_starts: start of each anchor, shape (anchors,).
         anchor_ends: end of each anchor, shape (anchors,).
@@ -61,6 +62,7 @@ class Sentences:
     starts: Ints
     ends: Ints
     holes: Bools
+    markup: Bools
     anchor_sentences: Ints
     anchor_starts: Ints
     anchor_ends: Ints
@@ -82,8 +84,8 @@ def _numpy(column: pa.Array) -> Ints:
     return column.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _flags(anchors: pa.StructArray, name: str) -> Bools:
-    found: Bools = anchors.field(name).to_numpy(zero_copy_only=False).astype(bool)
+def _bools(column: pa.Array) -> Bools:
+    found: Bools = column.to_numpy(zero_copy_only=False).astype(bool)
     return found
 
 
@@ -123,15 +125,16 @@ def sentences_of(
     outside = int((~inside).sum())
     found = entities.lookup(flat.field("target"))
     if names_only:
-        demonyms = _flags(flat, "demonym") & entities.of_kind(found, "Place")
-        inside &= _flags(flat, "name") & ~demonyms
+        demonyms = _bools(flat.field("demonym")) & entities.of_kind(found, "Place")
+        inside &= _bools(flat.field("name")) & ~demonyms
     targets = flat.field("target").filter(pa.array(inside))
     return Sentences(
         documents=documents,
         numbers=np.arange(len(starts)) - first[documents],
         starts=starts,
         ends=ends,
-        holes=batch.column("sentence_holes").flatten().to_numpy(zero_copy_only=False).astype(bool),
+        holes=_bools(batch.column("sentence_holes").flatten()),
+        markup=_bools(batch.column("sentence_markup").flatten()),
         anchor_sentences=place[inside],
         anchor_starts=anchor_starts[inside],
         anchor_ends=anchor_ends[inside],

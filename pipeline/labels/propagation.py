@@ -7,7 +7,7 @@ mentions of the same page, unless they are a part of a longer name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,10 +39,15 @@ Known = dict[str, tuple[int, str, int]]
 class Propagation:
     """Finds mentions without a link."""
 
-    def __init__(self, entities: EntityTable, dictionary: Dictionary | None = None) -> None:
-        """Takes the entity table, and the dictionary of the dump."""
+    def __init__(
+        self,
+        entities: EntityTable,
+        dictionary: Dictionary | None = None,
+        common: Container[str] = (),
+    ) -> None:
+        """Takes the entity table, the dictionary of the dump, and its most frequent words."""
         self._entities = entities
-        self._dictionary = dictionary
+        self._dictionary, self._common = dictionary, common
         # The last one is for NO_CLASS.
         self._is_person = [kind == "Person" for kind in entities.class_kinds] + [False]
 
@@ -94,16 +99,21 @@ class Propagation:
                 entity, target, source = known[name]
                 found.append((inside.start + row, start, end, entity, target, source))
                 taken.append((start, end))
-            if self._dictionary:
+            if self._dictionary is not None:
                 free.extend(
                     (inside.start + row, start, end, text[start:end])
-                    for row, start, end in whole_names(text, sorted(taken), starts, ends)
+                    for row, start, end in whole_names(
+                        text, sorted(taken), starts, ends, self._common
+                    )
                     if text[start:end] not in several
                 )
-        if self._dictionary:
-            texts = [name for _, _, _, name in free]
-            for place, entity, target in self._dictionary.lookup(texts):
-                found.append((*free[place][:3], entity, target, _DICTIONARY))
+        if self._dictionary is not None:
+            last = (-1, -1)  # sentence and end of the mention before
+            for place, entity, target in self._dictionary.lookup([name for *_, name in free]):
+                row, start, end, _ = free[place]
+                if row != last[0] or start >= last[1]:
+                    found.append((row, start, end, entity, target, _DICTIONARY))
+                    last = row, end
         return _merged(sentences, found)
 
     def _names(
@@ -193,35 +203,53 @@ def occurrences(
 
 
 def whole_names(
-    text: str, taken: Sequence[tuple[int, int]], starts: Sequence[int], ends: Sequence[int]
+    text: str,
+    taken: Sequence[tuple[int, int]],
+    starts: Sequence[int],
+    ends: Sequence[int],
+    common: Container[str] = (),
 ) -> Iterator[tuple[int, int, int]]:
     """Finds the longest runs of capitalised words: "Bank of England", not "England" in it.
 
-    The first word of a sentence is no part of a run if the text has it in lower case, too.
+    The first word of a sentence is no part of a run if the text has it in lower case, too. If it is
+    a common word ("The") and not capitalised elsewhere ("New"), the run is found with and without
+    it.
 
     Args:
         text: text of a document.
         taken: spans of known mentions, in order; a run that touches one is left out.
         starts: starts of the sentences, in order.
         ends: ends of the sentences.
+        common: the most frequent words of the language, in lower case.
 
     Yields:
-        Number of the sentence, start and end of the run.
+        Number of the sentence, start and end of the run; of two that overlap, the longer one first.
     """
     lower = f" {text} "
     mention = 0
     for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
         runs: list[list[int]] = []
+        second = first  # start of the second word of a run that begins with a common word
         for match in _CAPITAL.finditer(text, first, last):
             start, end = match.span()
             if not text[start].isupper():
                 continue
             if runs and _JOINED.fullmatch(text, runs[-1][1], start):
+                if runs[-1] == [first, second]:
+                    second = start
                 runs[-1][1] = end
             elif start == first and f" {match[0].lower()} " in lower:
                 continue
             else:
                 runs.append([start, end])
+                if (
+                    start == first
+                    and match[0].lower() in common
+                    and not re.search(rf"[^\W\dA-Z_],? {match[0]}\b", text)
+                ):
+                    second = end
+        if runs and runs[0][0] == first < second < runs[0][1]:
+            runs.insert(1, [second, runs[0][1]])
         for start, end in runs:
             while mention < len(taken) and taken[mention][1] < start - 1:
                 mention += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,11 +35,18 @@ class SentenceModel:
     parameters: Parameters = field(default_factory=Parameters)
 
     @classmethod
-    def train(cls, texts: Iterable[str]) -> SentenceModel:
-        """Trains a model on texts without annotation. Source: Kiss and Strunk 2006."""
+    def train(cls, texts: Iterable[str], code: str = "") -> SentenceModel:
+        """Trains a model on texts without annotation. Source: Kiss and Strunk 2006.
+
+        Args:
+            texts: the texts.
+            code: code of their language; its usual abbreviations are added to those that are found.
+        """
         # The empty line after each text separates its last paragraph from the next text.
         lines = (line for text in texts for line in (*text.split("\n"), ""))
-        return cls("dump", train(lines))
+        found = train(lines)
+        usual = language(code).abbreviations.split()
+        return cls("dump", replace(found, abbreviations=found.abbreviations.union(usual)))
 
     @classmethod
     def pretrained(cls, code: str) -> SentenceModel:

@@ -39,6 +39,7 @@ from pipeline.labels.propagation import Propagation
 from pipeline.plan import Plan
 from pipeline.report.card import dataset_card
 from pipeline.report.corpus_report import corpus_report
+from pipeline.sentences.common_words import CommonWords
 from pipeline.stages.dictionary import (
     CountSurfaces,
     MergeSurfaces,
@@ -46,6 +47,7 @@ from pipeline.stages.dictionary import (
     dictionary_path,
     write_dictionary,
 )
+from pipeline.stages.extract import words_path
 from pipeline.stages.part_pass import Gather, PartPass, Stage
 from pipeline.stages.resolve import open_table
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
@@ -149,7 +151,8 @@ class SelectExamples(_CorpusPass):
         if self._plan.propagates:
             path = dictionary_path(self._plan) if self._plan.uses_dictionary else None
             dictionary = Dictionary.open(path) if path else None
-            propagation = Propagation(self._table, dictionary)
+            common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
+            propagation = Propagation(self._table, dictionary, common.words)
         selector = Selector(
             self._table, labelling, known.frequent, settings, self._excluded, capitals, propagation
         )

@@ -39,16 +39,20 @@ SCHEMA = pa.schema(
         ("template_arguments", pa.list_(pa.list_(pa.string()))),  # "name=value" of each template
         ("categories", pa.list_(pa.string())),  # wiki categories
         ("is_disambiguation", pa.bool_()),
+        ("other_language", pa.bool_()),  # the text is not in the wiki's language
         ("text", pa.string()),
         ("sentence_starts", pa.list_(pa.int32())),  # characters of `text`
         ("sentence_ends", pa.list_(pa.int32())),
         ("sentence_holes", pa.list_(pa.bool_())),  # running text is missing in the sentence
+        ("sentence_markup", pa.list_(pa.bool_())),  # the paragraph has left-over markup
         ("anchors", pa.list_(ANCHOR)),  # offsets in characters of `text`
     ]
 )
 """Columns of `documents/part-*.parquet`: one row per page, in the order of the dump."""
 
 Row = dict[str, Any]
+
+_RESIDUE = ("[[", "]]", "{{", "}}")
 
 
 def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
@@ -92,10 +96,12 @@ def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool =
         "template_arguments": [],
         "categories": [],
         "is_disambiguation": False,
+        "other_language": False,
         "text": "",
         "sentence_starts": [],
         "sentence_ends": [],
         "sentence_holes": [],
+        "sentence_markup": [],
         "anchors": [],
     }
     if page.redirect is not None:
@@ -112,7 +118,8 @@ def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool =
     spans = model.split(rendered.text, rendered.anchors)
     row["sentence_starts"] = [start for start, _ in spans]
     row["sentence_ends"] = [end for _, end in spans]
-    row["sentence_holes"] = holes_by_sentence(rendered.text, spans, rendered.holes)
+    row["sentence_holes"] = holes_by_sentence(spans, rendered.holes)
+    row["sentence_markup"] = markup_by_sentence(rendered.text, spans)
     return row
 
 
@@ -149,8 +156,8 @@ def is_disambiguation(page: Page, rendered: Rendered, site: Site) -> bool:
     return any(template.name.lower() in known for template in rendered.templates)
 
 
-def holes_by_sentence(text: str, spans: list[Span], holes: tuple[int, ...]) -> list[bool]:
-    """For each sentence, whether text is missing in it, or markup is left in it."""
+def holes_by_sentence(spans: list[Span], holes: tuple[int, ...]) -> list[bool]:
+    """For each sentence, whether text is missing in it."""
     flags = [False] * len(spans)
     index = 0
     for hole in holes:
@@ -158,9 +165,17 @@ def holes_by_sentence(text: str, spans: list[Span], holes: tuple[int, ...]) -> l
             index += 1
         if spans:
             flags[index] = True
-    if any(residue in text for residue in ("[[", "]]", "{{", "}}")):
-        for index, (start, end) in enumerate(spans):
-            sentence = text[start:end]
-            if any(residue in sentence for residue in ("[[", "]]", "{{", "}}")):
-                flags[index] = True
+    return flags
+
+
+def markup_by_sentence(text: str, spans: list[Span]) -> list[bool]:
+    """For each sentence, whether markup is left in its paragraph: editors forgot a bracket."""
+    if not any(residue in text for residue in _RESIDUE):
+        return [False] * len(spans)
+    flags = []
+    for start, end in spans:
+        first = text.rfind("\n", 0, start) + 1
+        last = text.find("\n", end)
+        paragraph = text[first : last if last >= 0 else len(text)]
+        flags.append(any(residue in paragraph for residue in _RESIDUE))
     return flags

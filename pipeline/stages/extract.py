@@ -19,6 +19,7 @@ from nerbert.parts import Report
 from pipeline.dump.pages import BadPage, Page, failed_page
 from pipeline.dump.units import Damage, Unit, read_unit
 from pipeline.plan import Plan
+from pipeline.sentences.common_words import CommonWords
 from pipeline.sentences.model import SentenceModel
 from pipeline.stages.documents import SCHEMA, Row, document, kept_as, to_batch
 from pipeline.stages.part_pass import Gather, PartPass, Stage
@@ -37,10 +38,10 @@ _ROWS, _CHARS = 500, 2_000_000
 """Documents are written together: at most this number, or this length of their texts."""
 
 
-def train_sentence_model(units: Sequence[Unit], seed: int) -> SentenceModel:
-    """Trains Punkt on articles of a dump.
+def sampled_texts(units: Sequence[Unit], seed: int) -> list[str]:
+    """Texts of some articles of a dump, which the models of its language are trained on.
 
-    They are chosen by a digest of their id, so the model does not depend on the dump's compression.
+    They are chosen by a digest of their id, so they do not depend on the dump's compression.
     """
     found: list[tuple[int, int, str]] = []  # digest, page id, wikitext
     scanned = 0
@@ -60,7 +61,7 @@ def train_sentence_model(units: Sequence[Unit], seed: int) -> SentenceModel:
         chars += len(text)
         if chars > SAMPLED_CHARS:
             break
-    return SentenceModel.train(text for _, text in sorted(texts))
+    return [text for _, text in sorted(texts)]
 
 
 @contextmanager
@@ -93,7 +94,12 @@ class DocumentsReport(Report):
 
 
 def write_documents(
-    unit: Unit, part: str, model: SentenceModel, *, list_items: bool = False
+    unit: Unit,
+    part: str,
+    model: SentenceModel,
+    common: CommonWords | None = None,
+    *,
+    list_items: bool = False,
 ) -> DocumentsReport:
     """Writes the documents of a unit, and a list of what could not be read.
 
@@ -101,10 +107,11 @@ def write_documents(
         unit: the unit.
         part: path of the part. The list is written to the folder `quarantine` beside it.
         model: model of sentences.
+        common: the most frequent words of the wiki; without them no page is in another language.
         list_items: whether items of lists are kept as paragraphs.
     """
     with parts.writer(part, SCHEMA) as writer:
-        documents = _Documents(unit, model, list_items, writer)
+        documents = _Documents(unit, model, common, list_items, writer)
         for page in read_unit(unit):
             documents.add(page)
         documents.flush()
@@ -121,9 +128,14 @@ class _Documents:
     """Writes the documents of one unit. A bad page is set aside, and the others are written."""
 
     def __init__(
-        self, unit: Unit, model: SentenceModel, list_items: bool, writer: pq.ParquetWriter
+        self,
+        unit: Unit,
+        model: SentenceModel,
+        common: CommonWords | None,
+        list_items: bool,
+        writer: pq.ParquetWriter,
     ) -> None:
-        self._unit, self._model, self._writer = unit, model, writer
+        self._unit, self._model, self._common, self._writer = unit, model, common, writer
         self._list_items = list_items
         self._rows: list[tuple[str, Row]] = []
         self._chars = 0
@@ -151,6 +163,7 @@ class _Documents:
         except Exception as error:  # one page in millions must not end the run; it is counted
             self._set_aside(failed_page(error, page.page_id, page.title))
             return
+        row["other_language"] = bool(self._common and self._common.is_other_language(row["text"]))
         self._rows.append((kind, row))
         self._chars += len(row["text"])
         if len(self._rows) == _ROWS or self._chars > _CHARS:
@@ -195,6 +208,7 @@ def _count(row: Row, content: Counter[str]) -> None:
     content["anchors"] += len(row["anchors"])
     content["characters"] += len(row["text"])
     content["disambiguation_pages"] += row["is_disambiguation"]
+    content["other_language_pages"] += row["other_language"]
 
 
 def total(reports: Sequence[DocumentsReport]) -> dict[str, dict[str, int]]:
@@ -226,11 +240,12 @@ class WriteDocuments(PartPass):
 
     def open(self) -> None:
         self._model = SentenceModel.from_json(files.read_bytes(_model_path(self._plan)))
+        self._common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
 
     def make(self, element: Unit, part: str, known: None) -> DocumentsReport:
         with _no_cycle_search():
             return write_documents(
-                element, part, self._model, list_items=self._plan.settings.list_items
+                element, part, self._model, self._common, list_items=self._plan.settings.list_items
             )
 
 
@@ -238,21 +253,29 @@ def _model_path(plan: Plan) -> str:
     return files.join(plan.documents.path, "sentences.json")
 
 
-def extract_stage(plan: Plan) -> Stage:
-    """Dump -> `documents/`: a model of sentences, then a part of documents for each unit."""
+def words_path(plan: Plan) -> str:
+    """Path of the most frequent words of a run's dump."""
+    return files.join(plan.documents.path, "words.json")
 
-    def write_model(_: list[Report], __: None) -> None:
-        path = _model_path(plan)
-        if not files.exists(path):
-            with _no_cycle_search():
-                model = plan.pretrained or train_sentence_model(plan.units, plan.settings.seed)
-            files.write_bytes(path, model.to_json().encode())
+
+def extract_stage(plan: Plan) -> Stage:
+    """Dump -> `documents/`: models of the language, then a part of documents for each unit."""
+
+    def write_models(_: list[Report], __: None) -> None:
+        if files.exists(words_path(plan)):  # it is written last
+            return
+        with _no_cycle_search():
+            texts = sampled_texts(plan.units, plan.settings.seed)
+            model = plan.pretrained or SentenceModel.train(texts, plan.language)
+            common = CommonWords.train(texts)
+        files.write_bytes(_model_path(plan), model.to_json().encode())
+        files.write_bytes(words_path(plan), common.to_json().encode())
 
     def finish(reports: list[DocumentsReport], _: None) -> None:
         plan.documents.finish(counts=total(sorted(reports, key=lambda report: report.unit)))
 
     return [
-        Gather("sentence model", write_model),
+        Gather("models of the language", write_models),
         WriteDocuments(plan),
         Gather("end of extract", finish),
     ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from html import escape
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from pipeline.dump.site import CATEGORY, FILE, Site, language
 from pipeline.wikitext.inline import decode_references, strip_quotes
-from pipeline.wikitext.preprocess import CLOSE, HOLE, MARKERS, NOTE, OPEN, SEPARATOR
+from pipeline.wikitext.preprocess import CLOSE, HOLE, MARKERS, NOTE, NOTHING, OPEN, SEPARATOR
 
 INVALID_TITLE = re.compile(
     r"[\[\]{}|<>\x00-\x1f\x7f" + MARKERS + r"]|&#?\w+;|(?:^|/)\.{1,2}(?:/|$)|%[0-9A-Fa-f]{2}|~~~"
@@ -42,6 +43,18 @@ def _link_pattern(trail: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=8)
+def _prefix_pattern(prefix: str) -> re.Pattern[str]:
+    """Characters before a link that belong to its text, and the beginning of the link."""
+    return re.compile(rf"((?<![{prefix}])[{prefix}]+)({OPEN}\d+{SEPARATOR})")
+
+
+def _is_odd(link: re.Match[str]) -> bool:
+    """Whether an odd number of brackets stands before a link."""
+    before = link.string[max(0, link.start() - 100) : link.start()]
+    return (len(before) - len(before.rstrip("["))) % 2 == 1
+
+
+@lru_cache(maxsize=8)
 def _targets(site: Site) -> dict[str, _Link]:
     """A cache of link targets by their text, for all pages of a site."""
     return {}
@@ -57,7 +70,9 @@ class LinkPass:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._trail = language(site.language).link_trail
+        facts = language(site.language)
+        self._trail = facts.link_trail
+        self._prefix = _prefix_pattern(facts.link_prefix) if facts.link_prefix else None
         self._cache = _targets(site)
         self.targets: list[str] = []
         self.categories: dict[str, None] = {}
@@ -68,6 +83,8 @@ class LinkPass:
             return text
         pattern = _link_pattern(self._trail)
         text = pattern.sub(self._link, text)
+        if self._prefix:
+            text = self._prefix.sub(r"\2\1", text)
         for _ in range(4):  # captions of images may contain links, which are markers by now
             if "[[" not in text or (again := pattern.sub(self._outer_link, text)) == text:
                 break
@@ -78,6 +95,9 @@ class LinkPass:
         raw, text, bracket, trail = match.groups()
         link = self._cache.get(raw) or self._resolve(raw)
         kind, title, shown = link
+        # An odd number of brackets opens no link: `[[[X]]]` is text.
+        if match.start() and match.string[match.start() - 1] == "[" and _is_odd(match):
+            return match[0]
         if text is None:
             text = shown
         elif "''" in text:
@@ -130,10 +150,13 @@ class LinkPass:
         # A template made a part of the target: the page is unknown, but the text is shown.
         if HOLE in target or NOTE in target:
             return _Link("text", "", target.lstrip(":"))
+        shown = raw.strip().removeprefix(":")
+        if NOTHING in raw:
+            return _Link("invalid", "", shown)
         if _PERCENT.search(target):
             target = _percent_decoded(target)
+            shown = escape(target.removeprefix(":"), quote=False)
         colon_first = target.startswith(":")
-        shown = raw.strip().removeprefix(":")
         target = target.removeprefix(":").strip(" _")
         name = target.partition("#")[0].strip(" _")
         if not target or len(name.encode()) > 255 or INVALID_TITLE.search(name):

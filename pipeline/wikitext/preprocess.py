@@ -16,7 +16,7 @@ NOTE = "\ufdd3"
 OPEN, SEPARATOR, CLOSE = "\ufdd1", "\ufdd4", "\ufdd2"
 """Mark a link in the later passes: OPEN index SEPARATOR text CLOSE."""
 MARKERS = HOLE + NOTE + OPEN + SEPARATOR + CLOSE
-_NOTHING = "&#8203;"
+NOTHING = "&#8203;"
 """A zero-width space, for `<nowiki/>`: it separates a link from its trail, and is removed later."""
 MAX_DEPTH = 40
 """Templates that are nested deeper are not rendered. Source: MediaWiki, $wgMaxTemplateDepth."""
@@ -102,7 +102,7 @@ def _extension(text: str, match: re.Match[str], name: str, unclosed: set[str]) -
     """End of an extension tag, and its replacement."""
     after = _end_of_tag(text, match.end())
     if text[after - 2 : after] == "/>":
-        return after, _NOTHING if name == "nowiki" else NOTE
+        return after, NOTHING if name == "nowiki" else NOTE
     closing = _CLOSING[name].search(text, after)
     if closing is None:
         unclosed.add(name)
@@ -110,7 +110,8 @@ def _extension(text: str, match: re.Match[str], name: str, unclosed: set[str]) -
     content = text[after : closing.start()]
     if name == "nowiki":
         escaped = content.translate(_ESCAPES)
-        return closing.end(), _LINE_START.sub(lambda first: f"&#{ord(first[0])};", escaped)
+        shown = _LINE_START.sub(lambda first: f"&#{ord(first[0])};", escaped)
+        return closing.end(), NOTHING + shown  # so that no link has it in its target
     if name == "poem":
         # Each verse is a line of its own, but lines of wikitext are joined to paragraphs.
         return closing.end(), content.replace("\n", "\n\n")

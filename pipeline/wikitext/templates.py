@@ -87,6 +87,7 @@ def _renderers() -> dict[str, Render]:
             "fraction": _fraction,
             "sfrac": _fraction,
             "val": _value,
+            "coord": _coordinates,
             "chem": _joined,
             "gaps": _joined,
             "nihongo": _nihongo,
@@ -214,6 +215,30 @@ def _value(args: Arguments, named: dict[str, str]) -> str:
     unit = named.get("u") or named.get("ul") or ""
     number = group_digits(_pick(args, named, 0)) + (f"±{args[1]}" if len(args) > 1 else "")
     return f"{number} {unit}".strip()
+
+
+def _coordinates(args: Arguments, named: dict[str, str]) -> str:
+    """Coordinates: "48|24|N|9|59|E" -> "48°24′N 9°59′E"; a note if they are above the text."""
+    if "inline" not in named.get("display", "inline"):
+        return NOTE
+    groups: list[list[str]] = [[]]
+    for arg in args:
+        if _NUMBER.fullmatch(arg):
+            groups[-1].append(arg)
+        elif arg in ("N", "S", "E", "W"):
+            groups[-1].append(arg)
+            groups.append([])
+        else:
+            break
+    if len(groups) == 1 and len(groups[0]) == 2:  # decimal degrees
+        pairs = zip(groups[0], ("NS", "EW"), strict=True)
+        return " ".join(f"{n.lstrip('-−')}°{side[n[0] in '-−']}" for n, side in pairs)
+    if len(groups) < 3 or not all(2 <= len(group) <= 4 for group in groups[:2]):
+        return ""
+    return " ".join(
+        "".join(f"{n}{unit}" for n, unit in zip(group[:-1], "°′″", strict=False)) + group[-1]
+        for group in groups[:2]
+    )
 
 
 def _as_of(args: Arguments, named: dict[str, str]) -> str:

@@ -11,9 +11,10 @@ from nerbert.text.tokens import _aligned, word_spans
 from pipeline.dump import units
 from pipeline.dump.pages import Page
 from pipeline.plan import find_dumps
+from pipeline.sentences.model import SentenceModel
 from pipeline.sentences.punkt import Splitter
 from pipeline.stages.documents import kept_as
-from pipeline.stages.extract import train_sentence_model
+from pipeline.stages.extract import sampled_texts
 from pipeline.wikitext.render import render
 
 destructive = lazy("nltk.tokenize.destructive")
@@ -79,7 +80,7 @@ def test_every_sentence_and_word_of_every_slice_as_nltk(shared):
     sentences = 0
     for path in find_dumps([str(shared / "dumps")]):
         cut = units.cut([units.inspect(path)])
-        model = train_sentence_model(cut, seed=0)
+        model = SentenceModel.train(sampled_texts(cut, seed=0), cut[0].site.language)
         parameters = punkt.PunktParameters()
         parameters.abbrev_types = set(model.parameters.abbreviations)
         parameters.collocations = set(model.parameters.collocations)

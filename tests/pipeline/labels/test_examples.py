@@ -60,6 +60,7 @@ def document(page_id, sentences, name=True, **columns):
         "sentence_starts": [],
         "sentence_ends": [],
         "sentence_holes": [],
+        "sentence_markup": [],
         "anchors": [],
         **columns,
     }
@@ -82,6 +83,7 @@ def document(page_id, sentences, name=True, **columns):
             row["text"] += shown if index % 2 else piece
         row["sentence_ends"].append(len(row["text"]))
         row["sentence_holes"].append(False)
+        row["sentence_markup"].append(False)
     return row
 
 

@@ -1,6 +1,7 @@
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,8 +10,9 @@ from ontology.building import PageFacts, TypeFacts, build
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
 from ontology.titles import title_keys
+from pipeline.labels.dictionary import Dictionary, counted
 from pipeline.labels.mentions import SOURCES, Labelling, sentences_of
-from pipeline.labels.propagation import Propagation, occurrences
+from pipeline.labels.propagation import Propagation, occurrences, whole_names
 from pipeline.stages.documents import to_batch
 
 TREE = ClassTree.shipped()
@@ -53,21 +55,29 @@ def document(title, text):
         "template_arguments": [],
         "categories": [],
         "is_disambiguation": False,
+        "other_language": False,
         "text": plain,
         "sentence_starts": starts,
         "sentence_ends": ends,
         "sentence_holes": [False] * len(starts),
+        "sentence_markup": [False] * len(starts),
         "anchors": anchors,
     }
 
 
-def found(*pages):
+def found(*pages, dictionary=None):
     """(text, target, source) of all mentions, by page."""
     entities = table()
+    if dictionary is not None:
+        titles = list(dictionary.values())
+        rows = counted(list(dictionary), entities.lookup(titles), pa.array(titles))
+        dictionary = Dictionary(rows)
     batch = to_batch([document(*page) for page in pages])
     sentences = sentences_of(batch, entities)
     labels = Labelling.of(entities, CategorySet.load("specific"), TREE).label(sentences.entities)
-    more = Propagation(entities).extended(batch, sentences, labels)
+    more = Propagation(entities, dictionary, {"the", "here", "new"}).extended(
+        batch, sentences, labels
+    )
     by_page = [[] for _ in pages]
     for place, start, end, target, source in zip(
         more.anchor_sentences.tolist(),
@@ -158,3 +168,41 @@ def test_occurrences_against_brute_force(words, draw):
     names = ["Ulm", "New Ulm", "Bern"]
     got = [(s, e, n) for _, s, e, n in occurrences(text, names, [], [0], [len(text)])]
     assert got == by_hand(text, names, [])
+
+
+DICTIONARY = {"Ulm": "Ulm", "Bank of Ulm": "Ulm, Montana", "Lovelace": "Ada Lovelace"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("They came to Ulm in May.", [("Ulm", "Ulm", "dictionary")]),
+        ("The Bank of Ulm failed.", [("Bank of Ulm", "Ulm, Montana", "dictionary")]),
+        ("The Duke of Ulm died.", []),
+        ("At Ulm Minster it rang.", []),
+        ("He saw New Ulm there.", []),
+        ("A St. Ulm is unknown.", []),
+        ("It was Ulm-based.", [("Ulm", "Ulm", "dictionary")]),
+        ("It is Ulm 2 now.", []),
+        ("In [Ulm, Montana] and [Ulm] one knows Ulm.", None),
+        ("The [Ulm|Ulm, Montana] is not Ulm.", None),
+        ("Visit ulm now.", []),
+        ("New Ulm is far.\nHe saw New Ulm.", []),
+        ("Ms Lovelace came.", []),
+        ("Here Lovelace came.", [("Lovelace", "Ada Lovelace", "dictionary")]),
+    ],
+)
+def test_names_of_the_dictionary(text, expected):
+    (mentions,) = found(("X", text), dictionary=DICTIONARY)
+    if expected is None:  # what the page links wins
+        assert all(source != "dictionary" for _, _, source in mentions)
+    else:
+        assert mentions == expected
+
+
+def test_whole_names_touch_no_mention_and_leave_sentences_alone():
+    text = "Then New York State won. Later York lost to Bath."
+    starts, ends = [0, 25], [24, len(text)]
+    taken = [(text.index("York"), text.index("York") + 4)]
+    spans = [(row, text[a:b]) for row, a, b in whole_names(text, taken, starts, ends)]
+    assert spans == [(1, "Later York"), (1, "Bath")]

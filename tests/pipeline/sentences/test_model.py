@@ -10,7 +10,7 @@ from pipeline.dump.site import ENGLISH
 from pipeline.plan import find_dumps
 from pipeline.sentences.model import SentenceModel, _split_full_stops
 from pipeline.sentences.punkt import Parameters
-from pipeline.stages.extract import train_sentence_model
+from pipeline.stages.extract import sampled_texts
 from pipeline.wikitext.render import Anchor, render
 
 punkt = lazy("nltk.tokenize.punkt")
@@ -160,7 +160,7 @@ def test_trained_model_decides_as_nltk_on_a_slice(shared, pattern):
     (path,) = find_dumps([str(shared / "dumps" / pattern)])
     source = units.inspect(path)
     cut = units.cut([source])
-    model = train_sentence_model(cut, seed=0)
+    model = SentenceModel.train(sampled_texts(cut, seed=0), cut[0].site.language)
     reference = nltk_tokenizer(model)
     lines = 0
     for page in (page for unit in cut for page in units.read_unit(unit)):
@@ -184,8 +184,21 @@ def test_model_does_not_depend_on_the_container(shared, tmp_path):
     models = []
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-        models.append(
-            train_sentence_model(units.cut([units.inspect(str(tmp_path / name))]), seed=0)
-        )
+        cut = units.cut([units.inspect(str(tmp_path / name))])
+        models.append(SentenceModel.train(sampled_texts(cut, seed=0), "en"))
     assert models[0] == models[1]
     assert len(models[0].parameters.contexts) > 1000
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "sentences"),
+    [
+        ("en", "He met Lt. Smith in St. Louis. He left.", 2),
+        ("en", "Dr. Jones lives at No. 5 now.", 1),
+        ("de", "Er wohnt in der Nr. 5 am Markt.", 1),
+        ("xx", "He met Lt. Smith.", 2),
+    ],
+)
+def test_usual_abbreviations_of_a_language(code, text, sentences):
+    texts = ["The cat sat. He ran. Then he left the house. It did. Smith saw Louis there."] * 20
+    assert len(SentenceModel.train(texts, code).split(text)) == sentences

@@ -3,7 +3,7 @@ import pytest
 from pipeline.dump.pages import Page
 from pipeline.dump.site import ENGLISH
 from pipeline.sentences.model import SentenceModel
-from pipeline.stages.documents import document, holes_by_sentence, kept_as
+from pipeline.stages.documents import document, holes_by_sentence, kept_as, markup_by_sentence
 
 MODEL = SentenceModel("test")
 
@@ -62,7 +62,15 @@ def test_disambiguation(wikitext, title, expected):
     assert document(page(wikitext, title), ENGLISH, MODEL)["is_disambiguation"] is expected
 
 
-def test_markup_left_in_a_sentence_is_a_hole():
-    text = "One [[. Two. Three }}."
-    assert holes_by_sentence(text, [(0, 7), (8, 12), (13, 22)], ()) == [True, False, True]
-    assert holes_by_sentence("A. B. C.", [(0, 2), (3, 5), (6, 8)], (3, 8)) == [False, True, True]
+def test_holes_by_sentence():
+    assert holes_by_sentence([(0, 2), (3, 5), (6, 8)], (3, 8)) == [False, True, True]
+    assert holes_by_sentence([], (3,)) == []
+
+
+def test_markup_left_in_a_paragraph_marks_its_sentences():
+    text = "A. B.\nOne [[. Two.\nThree."
+    spans = [(0, 2), (3, 5), (6, 13), (14, 18), (19, 25)]
+    assert markup_by_sentence(text, spans) == [False, False, True, True, False]
+    assert markup_by_sentence("A. B.", spans[:2]) == [False, False]
+    row = document(page("Fine.\n\nNot [[closed. Here."), ENGLISH, MODEL)
+    assert row["sentence_markup"] == [False, True, True]

@@ -16,6 +16,56 @@ def links(text, site=ENGLISH, **options):
 
 
 @pytest.mark.parametrize(
+    ("code", "wikitext", "text", "anchors"),
+    [
+        ("en", "x [[[Foo]]] y", "x [[[Foo]]] y", []),
+        ("en", "x [[[[Foo]]]] y", "x [[Foo]] y", [("Foo", "Foo")]),
+        ("en", "x [[[Foo|bar]]] y", "x [[[Foo|bar]]] y", []),
+        ("en", "a [[7%25 Bar]] b", "a 7% Bar b", [("7% Bar", "7% Bar")]),
+        ("en", "a [[7%2525 Bar]] b", "a [[7%2525 Bar]] b", []),
+        ("en", "a [[Caf%C3%A9]] b", "a Café b", [("Café", "Café")]),
+        ("en", "a [[%23%3c|x]] b", "a x b", []),
+        ("en", "a [[%3c%23]] b", "a [[%3c%23]] b", []),
+        ("en", "a [[Foo<nowiki> b</nowiki>]] c", "a [[Foo b]] c", []),
+        ("en", "[[Foo|a <nowiki>[b]</nowiki>]] c", "a [b] c", [("a [b]", "Foo")]),
+        ("en", "[[Foo|a [http://x.org b] c]] d", "a b c d", [("a b c", "Foo")]),
+        ("en", "a [[Foo}]] b", "a [[Foo}]] b", []),
+        ("en", "a [[Foo~bar]] b", "a Foo~bar b", [("Foo~bar", "Foo~bar")]),
+        ("en", "a [[Foo||b|]] c", "a |b| c", [("|b|", "Foo")]),
+        ("kaa", "a [[Foo]]'n b", "a Foo'n b", [("Foo'n", "Foo")]),
+        ("is", "og mótmælenda[[söfnuður]] og", "og mótmælendasöfnuður og", None),
+        ("en", "og mótmælenda[[söfnuður]] og", "og mótmælendasöfnuður og", None),
+    ],
+)
+def test_links_as_mediawiki(code, wikitext, text, anchors):
+    if anchors is None:
+        joined = "mótmælendasöfnuður" if code == "is" else "söfnuður"
+        anchors = [(joined, "Söfnuður")]
+    assert links(wikitext, Site.for_language(code)) == (text, anchors)
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("coord|48|24|N|9|59|E", "48°24′N 9°59′E"),
+        ("coord|48|24|5.5|N|9|59|0|W|type:city", "48°24′5.5″N 9°59′0″W"),
+        ("coord|48.4|-9.98|display=inline,title", "48.4°N 9.98°W"),
+        ("coord|48|N|9|E|display=inline", "48°N 9°E"),
+    ],
+)
+def test_coordinates(template, text):
+    rendered = render(f"Ulm lies at {{{{{template}}}}} and is old.")
+    assert rendered.text == f"Ulm lies at {text} and is old."
+    assert rendered.holes == ()
+
+
+def test_coordinates_above_the_text_and_broken_ones():
+    rendered = render("Ulm{{coord|48|24|N|9|59|E|display=title}} is old.")
+    assert (rendered.text, rendered.holes) == ("Ulm is old.", ())
+    assert render("Ulm lies at {{coord|here}} and is old.").holes
+
+
+@pytest.mark.parametrize(
     ("wikitext", "text", "anchors"),
     [
         ("[[bus]]es", "buses", [("buses", "Bus")]),
@@ -54,7 +104,7 @@ def links(text, site=ENGLISH, **options):
             [],
         ),
         ("[[meatball:X]] [[doi:10.1/x|y]]", "meatball:X y", []),
-        ("[[[x]]] [[x]]]", "[x] x]", [("x", "X"), ("x", "X")]),
+        ("[[[x]]] [[x]]]", "[[[x]]] x]", [("x", "X")]),
         (
             "[[.NET]] [[a.b]] [[AC/DC]] [[...]]",
             ".NET a.b AC/DC ...",
@@ -67,7 +117,7 @@ def links(text, site=ENGLISH, **options):
         ("[[File:a|x [[File:b|y [[c]]]] z]]!", "!", []),
         ("[[image:a.jpg]]end", "end", []),
         ("[[a|b|c]]", "b|c", [("b|c", "A")]),
-        ("[[a|[b]]] [[[a]]]", "[b] [a]", [("[b]", "A"), ("a", "A")]),
+        ("[[a|[b]]] [[[a]]]", "[b] [[[a]]]", [("[b]", "A")]),
         ("[[a|x [[b]] y]]", "[[a|x b y]]", [("b", "B")]),
         ("[[a|b\nc]] d", "b c d", [("b c", "A")]),
         ("[[a<!-- x -->b|c<!-- y -->d]]", "cd", [("cd", "Ab")]),
