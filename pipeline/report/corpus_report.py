@@ -61,11 +61,24 @@ class Funnel:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Numbers of anchors by kind of the page that they lead to, and the share with a class."""
+    """Numbers of anchors by kind of the page that they lead to, and the share with a class.
+
+    Attributes:
+        anchors: numbers of anchors.
+        typed_share: share of the anchors that are names and lead to a page with a class.
+        types_files: counts of each file of instance types.
+        voters: each source of classes: how many entities it knows, its weight, and how many of its
+            statements agree with the other sources.
+        page_typer: how the page typer was calibrated; None without one.
+        conflicts: pairs of classes that sources state for the same entities, with examples.
+    """
 
     anchors: Counts
     typed_share: float | None
     types_files: list[dict[str, Any]]
+    voters: list[dict[str, Any]]
+    page_typer: dict[str, Any] | None
+    conflicts: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -231,8 +244,15 @@ def _coverage(plan: Plan, anchors: Counts) -> Coverage:
     typed = sum(anchors[source] for source in SOURCES[1:])
     total = sum(anchors.values()) - anchors["no-name"]
     share = round(typed / total, 4) if total else None
-    types_files = plan.entities.found().get("counts", {}).get("types_files", [])
-    return Coverage(anchors=anchors, typed_share=share, types_files=types_files)
+    counts = plan.entities.found().get("counts", {})
+    return Coverage(
+        anchors=anchors,
+        typed_share=share,
+        types_files=counts.get("types_files", []),
+        voters=counts.get("voters", []),
+        page_typer=counts.get("page_typer"),
+        conflicts=counts.get("conflicts", []),
+    )
 
 
 def _categories(statistics: Statistics, balanced: BalanceReport, alpha: float) -> Categories:

@@ -152,7 +152,7 @@ class SelectExamples(_CorpusPass):
             path = dictionary_path(self._plan) if self._plan.uses_dictionary else None
             dictionary = Dictionary.open(path) if path else None
             common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
-            propagation = Propagation(self._table, dictionary, common.words)
+            propagation = Propagation(self._table, dictionary, common.words, self._plan.language)
         selector = Selector(
             self._table, labelling, known.frequent, settings, self._excluded, capitals, propagation
         )

@@ -80,6 +80,17 @@ def is_demonym(text: str, title: str, language: str) -> bool:
     return text.lower() not in re.findall(r"\w+", title.lower())
 
 
+def is_ambiguous(text: str, title: str, language: str) -> bool:
+    """Whether a word such as "Albanian" may mean a people, a language or a country.
+
+    It depends on the sentence, so a link elsewhere on the page says nothing. A page whose title is
+    the word itself ("Japan") is meant everywhere.
+    """
+    if language not in ("en", "simple") or _DEMONYM.fullmatch(text) is None:
+        return False
+    return text != title.partition(" (")[0]
+
+
 def _is_lower(word: str) -> bool:
     """Whether the first letter of a word is in lower case, and so are the others."""
     letters = word.strip(_APOSTROPHES)

@@ -12,7 +12,8 @@ from ontology.classes import ClassTree
 from ontology.titles import title_keys
 from pipeline.labels.dictionary import Dictionary, counted
 from pipeline.labels.mentions import SOURCES, Labelling, sentences_of
-from pipeline.labels.propagation import Propagation, occurrences, whole_names
+from pipeline.labels.name_search import occurrences, shares_word, whole_names
+from pipeline.labels.propagation import Propagation
 from pipeline.stages.documents import to_batch
 
 TREE = ClassTree.shipped()
@@ -206,3 +207,39 @@ def test_whole_names_touch_no_mention_and_leave_sentences_alone():
     taken = [(text.index("York"), text.index("York") + 4)]
     spans = [(row, text[a:b]) for row, a, b in whole_names(text, taken, starts, ends)]
     assert spans == [(1, "Later York"), (1, "Bath")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[Albanian|Ulm] is old.\nThe Albanian court.", [("Albanian", "Ulm", "link")]),
+        (
+            "[Ada of Ulm|Ada Lovelace] came.\nShe left Ulm.",
+            [("Ada of Ulm", "Ada Lovelace", "link")],
+        ),
+    ],
+)
+def test_words_that_depend_on_the_sentence_are_not_repeated(text, expected):
+    assert found(("X", text)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("surface", "title", "expected"),
+    [
+        ("Mobile", "Mobile, Alabama", True),
+        ("Democrats", "Democratic Party (United States)", True),
+        ("U.S.", "United States", True),
+        ("the South", "Southern United States", True),
+        ("North America", "American Jews", True),
+        ("Ireland", "Irish Canadian", False),
+        ("England", "United Kingdom", False),
+    ],
+)
+def test_shares_word(surface, title, expected):
+    assert shares_word(surface, title) is expected
+
+
+def test_links_of_the_dump_make_a_name_ambiguous():
+    text = "The [Ulm|Ulm, Montana] is wide.\nSo then Ulm fell."
+    assert ("Ulm", "Ulm, Montana", "repeat") in found(("X", text))[0]
+    assert found(("X", text), dictionary={"Ulm": "Ulm"})[0] == [("Ulm", "Ulm, Montana", "link")]

@@ -1,0 +1,166 @@
+"""Finds names in the text of a document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Container, Iterator, Sequence
+
+_CAPITAL = re.compile(r"(?<!\w)[^\W\d_a-z]\w*")
+"""A word that may begin with a capital; words of ASCII in lower case are skipped quickly."""
+_INITIAL = re.compile(r"\b[^\W\d_]\. ?$")
+"""The end of a text after which a name goes on: "Richard M."."""
+_JOINED = re.compile(
+    r"(?<=\b\w)\. ?|(?<=\b\w\w)\. |-|"
+    r" (?:(?:of|de|del|della|di|da|do|dos|du|des|la|le|los|las|y|von|van|der|den|bin|ibn|al) )?"
+    r"(?:(?:the|la|los|las|der|den) )?"
+)
+"""What stands between the words of one name."""
+
+
+_WORDS = re.compile(r"\w+")
+_STEM = 5
+"""Words that begin with the same letters are forms of one word: "Democrat", "Democratic"."""
+
+
+def shares_word(surface: str, title: str) -> bool:
+    """Whether a text has a word of a title, or its beginning, or is made of its initials.
+
+    Other texts are of this link only: "the North" may lead to the United States.
+
+    >>> shares_word("Democrats", "Democratic Party")
+    True
+    >>> shares_word("U.S.", "United States")
+    True
+    """
+    words = _WORDS.findall(title.lower())
+    if any(
+        word[:_STEM] == other[:_STEM] for word in _WORDS.findall(surface.lower()) for other in words
+    ):
+        return True
+    letters = [char for char in surface.lower() if char.isalnum()]
+    return len(letters) > 1 and "".join(letters) in "".join(word[0] for word in words)
+
+
+def occurrences(
+    text: str,
+    names: Collection[str],
+    taken: Sequence[tuple[int, int]],
+    starts: Sequence[int],
+    ends: Sequence[int],
+) -> Iterator[tuple[int, int, int, str]]:
+    """Finds names in the sentences of a text that are not a part of a longer name.
+
+    Of several names at one place the longest is found. A capitalised word directly before or after
+    an occurrence makes it a part of a longer name; the first word of a sentence does so only if the
+    text nowhere has it in lower case.
+
+    Args:
+        text: text of a document.
+        names: names that begin with a capital.
+        taken: spans of the anchors, in order.
+        starts: starts of the sentences, in order.
+        ends: ends of the sentences.
+
+    Yields:
+        Number of the sentence, start and end of the occurrence, and the name.
+    """
+    by_word: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda name: (-len(name), name)):
+        word = _CAPITAL.match(name)
+        if word is not None:
+            by_word.setdefault(word[0], []).append(name)
+    lower = f" {text} "
+    anchor = free = 0
+    for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
+        before: tuple[int, int] | None = None  # span of the capitalised word before
+        for match in _CAPITAL.finditer(text, first, last):
+            start, end = match.span()
+            while anchor < len(taken) and taken[anchor][1] <= start:
+                anchor += 1
+            previous, before = before, (start, end) if match[0][0].isupper() else None
+            if start < free or match[0] not in by_word:
+                continue
+            for name in by_word[match[0]]:
+                stop = start + len(name)
+                if not text.startswith(name, start) or stop > last:
+                    continue
+                if anchor < len(taken) and taken[anchor][0] < stop:
+                    continue
+                if _goes_on(text, stop, last) or _INITIAL.search(
+                    text, max(first, start - 3), start
+                ):
+                    continue
+                if previous is not None and text[previous[1] : start] in (" ", "-"):
+                    word_before = text[previous[0] : previous[1]].lower()
+                    if previous[0] != first or f" {word_before} " not in lower:
+                        continue
+                yield row, start, stop, name
+                free = stop
+                break
+
+
+def whole_names(
+    text: str,
+    taken: Sequence[tuple[int, int]],
+    starts: Sequence[int],
+    ends: Sequence[int],
+    common: Container[str] = (),
+) -> Iterator[tuple[int, int, int]]:
+    """Finds the longest runs of capitalised words: "Bank of England", not "England" in it.
+
+    The first word of a sentence is no part of a run if the text has it in lower case, too. If it is
+    a common word ("The") and not capitalised elsewhere ("New"), the run is found with and without
+    it.
+
+    Args:
+        text: text of a document.
+        taken: spans of known mentions, in order; a run that touches one is left out.
+        starts: starts of the sentences, in order.
+        ends: ends of the sentences.
+        common: the most frequent words of the language, in lower case.
+
+    Yields:
+        Number of the sentence, start and end of the run; of two that overlap, the longer one first.
+    """
+    lower = f" {text} "
+    mention = 0
+    for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
+        runs: list[list[int]] = []
+        second = first  # start of the second word of a run that begins with a common word
+        for match in _CAPITAL.finditer(text, first, last):
+            start, end = match.span()
+            if not text[start].isupper():
+                continue
+            if runs and _JOINED.fullmatch(text, runs[-1][1], start):
+                if runs[-1] == [first, second]:
+                    second = start
+                runs[-1][1] = end
+            elif start == first and f" {match[0].lower()} " in lower:
+                continue
+            else:
+                runs.append([start, end])
+                if (
+                    start == first
+                    and match[0].lower() in common
+                    and not re.search(rf"[^\W\dA-Z_],? {match[0]}\b", text)
+                ):
+                    second = end
+        if runs and runs[0][0] == first < second < runs[0][1]:
+            runs.insert(1, [second, runs[0][1]])
+        for start, end in runs:
+            while mention < len(taken) and taken[mention][1] < start - 1:
+                mention += 1
+            # A run beside a mention may be a part of its name.
+            is_free = mention == len(taken) or taken[mention][0] > end + 1
+            if is_free and end - start > 1 and not _goes_on(text, end, last):
+                yield row, start, end
+
+
+def _goes_on(text: str, stop: int, last: int) -> bool:
+    """Whether the name ends inside a word, or a capitalised word or a number follows it."""
+    after = text[stop : min(stop + 2, last)]
+    if not after:
+        return False
+    if after[0].isalnum() or after[0] == "_":
+        return True
+    return len(after) > 1 and after[0] in " -" and (after[1].isupper() or after[1].isdigit())
