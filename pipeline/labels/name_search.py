@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container, Iterator, Sequence
 
-_CAPITAL = re.compile(r"(?<!\w)[^\W\d_a-z]\w*")
-"""A word that may begin with a capital; words of ASCII in lower case are skipped quickly."""
 _INITIAL = re.compile(r"\b[^\W\d_]\. ?$")
 """The end of a text after which a name goes on: "Richard M."."""
 _JOINED = re.compile(
@@ -18,6 +16,19 @@ _JOINED = re.compile(
 
 
 _WORDS = re.compile(r"\w+")
+
+
+def _upper_case() -> str:
+    """A regular-expression class of all letters in upper case."""
+    codes = [code for code in range(0x10000) if chr(code).isupper()]
+    ends = [code for code in codes if not chr(code + 1).isupper()]
+    begins = [code for code in codes if not chr(code - 1).isupper()]
+    return "".join(f"{chr(a)}-{chr(b)}" for a, b in zip(begins, ends, strict=True))
+
+
+_UPPER = re.compile(rf"(?<!\w)[{_upper_case()}]\w*")
+"""A capitalised word."""
+_RUN = re.compile(rf"{_UPPER.pattern}(?:(?:{_JOINED.pattern}){_UPPER.pattern})*")
 _STEM = 5
 """Words that begin with the same letters are forms of one word: "Democrat", "Democratic"."""
 
@@ -66,18 +77,18 @@ def occurrences(
     """
     by_word: dict[str, list[str]] = {}
     for name in sorted(names, key=lambda name: (-len(name), name)):
-        word = _CAPITAL.match(name)
+        word = _UPPER.match(name)
         if word is not None:
             by_word.setdefault(word[0], []).append(name)
     lower = f" {text} "
     anchor = free = 0
     for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
         before: tuple[int, int] | None = None  # span of the capitalised word before
-        for match in _CAPITAL.finditer(text, first, last):
+        for match in _UPPER.finditer(text, first, last):
             start, end = match.span()
             while anchor < len(taken) and taken[anchor][1] <= start:
                 anchor += 1
-            previous, before = before, (start, end) if match[0][0].isupper() else None
+            previous, before = before, (start, end)
             if start < free or match[0] not in by_word:
                 continue
             for name in by_word[match[0]]:
@@ -125,35 +136,41 @@ def whole_names(
     lower = f" {text} "
     mention = 0
     for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
-        runs: list[list[int]] = []
-        second = first  # start of the second word of a run that begins with a common word
-        for match in _CAPITAL.finditer(text, first, last):
+        for match in _RUN.finditer(text, first, last):
             start, end = match.span()
-            if not text[start].isupper():
-                continue
-            if runs and _JOINED.fullmatch(text, runs[-1][1], start):
-                if runs[-1] == [first, second]:
-                    second = start
-                runs[-1][1] = end
-            elif start == first and f" {match[0].lower()} " in lower:
-                continue
-            else:
-                runs.append([start, end])
-                if (
-                    start == first
-                    and match[0].lower() in common
-                    and not re.search(rf"[^\W\dA-Z_],? {match[0]}\b", text)
-                ):
-                    second = end
-        if runs and runs[0][0] == first < second < runs[0][1]:
-            runs.insert(1, [second, runs[0][1]])
-        for start, end in runs:
             while mention < len(taken) and taken[mention][1] < start - 1:
                 mention += 1
             # A run beside a mention may be a part of its name.
             is_free = mention == len(taken) or taken[mention][0] > end + 1
-            if is_free and end - start > 1 and not _goes_on(text, end, last):
+            if not is_free or end - start < 2 or _goes_on(text, end, last):
+                continue
+            if start == first:
+                word = _WORDS.match(text, start)
+                assert word is not None
+                second = _UPPER.search(text, word.end(), end)
+                known = f" {word[0].lower()} " in lower
+                if second and (
+                    known or (word[0].lower() in common and not _is_inside(text, word[0]))
+                ):
+                    if not known:
+                        yield row, start, end
+                    start = second.start()
+                elif known:
+                    continue
+            if end - start > 1:
                 yield row, start, end
+
+
+def _is_inside(text: str, word: str) -> bool:
+    """Whether a capitalised word stands inside of a sentence, after a word in lower case."""
+    place = text.find(f" {word}")
+    while place >= 0:
+        before = text[place - 1 : place] if text[place - 1] != "," else text[place - 2 : place - 1]
+        after = text[place + len(word) + 1 : place + len(word) + 2]
+        if before.islower() and not after.isalnum():
+            return True
+        place = text.find(f" {word}", place + 1)
+    return False
 
 
 def _goes_on(text: str, stop: int, last: int) -> bool:
