@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from ontology.classes import ClassTree
 from ontology.page_features import N_FEATURES, Features
@@ -153,8 +154,9 @@ class PageTyper:
 
     def _fit(self, pages: Pages, label_ids: Ints) -> None:
         """Trains a model on the pages outside of each fold."""
+        # These take a second to load, and many runs need none.
         from sklearn.exceptions import ConvergenceWarning
-        from sklearn.linear_model import LogisticRegression  # takes a second to load
+        from sklearn.linear_model import LogisticRegression
         from threadpoolctl import threadpool_limits
 
         matrix, folds = self._matrix(pages), pages.fold()
@@ -211,8 +213,6 @@ class PageTyper:
 
     def _matrix(self, pages: Pages) -> Any:
         """Weighted features of the pages as a sparse matrix, each row of length 1."""
-        from scipy import sparse  # takes half a second to load
-
         rows = np.repeat(np.arange(len(pages.keys)), pages.sizes)
         place = np.minimum(
             np.searchsorted(self._columns, pages.features), max(len(self._columns) - 1, 0)
@@ -222,7 +222,7 @@ class PageTyper:
         values = self._weights[place]
         norms = np.sqrt(np.bincount(rows, values**2, len(pages.keys)))
         values = values / norms[rows]
-        return sparse.csr_matrix((values, (rows, place)), (len(pages.keys), len(self._columns)))
+        return csr_matrix((values, (rows, place)), (len(pages.keys), len(self._columns)))
 
     def _raw(self, pages: Pages) -> Floats:
         """Probability of each trained class by the model that has not seen the page."""

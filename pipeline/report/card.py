@@ -33,6 +33,7 @@ def dataset_card(report: CorpusReport, labels: LabelSet, types: Sequence[str]) -
         dumps=", ".join(report.dumps),
         types=", ".join(types) or "infoboxes of the dump",
         sentence_model=report.sentence_model,
+        sources=", ".join(f"{n:,} {name}" for name, n in funnel.mentions.sources.items() if n),
         train_balanced=f"{balanced.examples:,}",
         mentions_balanced=f"{balanced.mentions:,}",
         train=f"{out['train']:,}",
