@@ -17,7 +17,7 @@ from ontology.statements import Floats, Hierarchy, Ints, among, unique
 
 NO_CLASS = -1
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
 """Number of entities that are decided together: it bounds the memory."""
 _EQUAL = 0.1
 """Logarithms of odds that differ by less are equal."""
