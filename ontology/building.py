@@ -13,7 +13,7 @@ from ontology.classes import ClassTree
 from ontology.endings import TitleEvidence
 from ontology.entity_table import INFOBOX, NO_CLASS, EntityTable, Int32
 from ontology.reliability import Answers, Meanings, Reliability, agreement, weights
-from ontology.statements import Conflict, Hierarchy, Ints, Statements, conflicts
+from ontology.statements import Conflict, Floats, Hierarchy, Ints, Statements, conflicts
 from ontology.titles import Keys
 from ontology.votes import Decision, decide
 
@@ -132,11 +132,8 @@ def build(
     agreed, compared = agreement(answers, hierarchy, len(voters))
     weight = weights(agreed, compared)
     if rule == "votes":
-        reliability = Reliability.of(answers, hierarchy, weight)
-        names, of_entity = _endings([pages, *types], keys, final, entity_of, len(nodes))
-        meanings = Meanings(answers, hierarchy)
-        evidence = TitleEvidence(names, of_entity, answers, meanings, hierarchy)
-        chosen = decide(answers, hierarchy, reliability, len(nodes), least, evidence)
+        titles = _endings([pages, *types], keys, final, entity_of, len(nodes))
+        chosen = _voted(answers, hierarchy, weight, titles, least)
     else:
         chosen = _deepest(whole, hierarchy, len(nodes))
     table = EntityTable(
@@ -150,6 +147,20 @@ def build(
         chosen.voters,
     )
     return Built(table, weight.tolist(), agreed, compared, conflicts(whole, hierarchy))
+
+
+def _voted(
+    answers: Answers,
+    hierarchy: Hierarchy,
+    weight: Floats,
+    titles: tuple[list[str], Int32],
+    least: float,
+) -> Decision:
+    """The classes by a vote; `titles` are the endings, and the index of that of each entity."""
+    meanings = Meanings(answers, hierarchy)
+    evidence = TitleEvidence(*titles, answers, meanings, hierarchy)
+    reliability = Reliability.of(answers, hierarchy, weight)
+    return decide(answers, hierarchy, reliability, len(titles[1]), least, evidence)
 
 
 def _endings(

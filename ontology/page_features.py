@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ontology.titles import title_keys
+from ontology.titles import Keys, title_keys
 
 N_FEATURES = 1 << 18
 """Features are numbers below this one: hashes of their texts."""
+
+N_FOLDS = 5
+"""Parts of the pages; each is typed by a model that is trained on the others."""
 
 Features = npt.NDArray[np.int32]
 
@@ -84,3 +88,22 @@ def hashed(pages: Sequence[Iterable[str]]) -> tuple[Features, npt.NDArray[np.int
     flat = [feature for row in rows for feature in row]
     keys = title_keys(pa.array(flat, pa.string())) % np.uint64(N_FEATURES)
     return keys.astype(np.int32), np.array([len(row) for row in rows], np.int64)
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Features of some pages.
+
+    Attributes:
+        keys: keys of their titles, shape (pages,).
+        features: numbers of their features, one page after the other, shape (features,).
+        sizes: number of features of each page, shape (pages,).
+    """
+
+    keys: Keys
+    features: Features
+    sizes: npt.NDArray[np.int64]
+
+    def fold(self) -> npt.NDArray[np.int64]:
+        """The part of the data that each page belongs to. No model sees the pages that it types."""
+        return ((self.keys >> np.uint64(32)) % np.uint64(N_FOLDS)).astype(np.int64)

@@ -21,15 +21,13 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from ontology.classes import ClassTree
-from ontology.page_features import N_FEATURES, Features
+from ontology.page_features import N_FEATURES, N_FOLDS, Pages
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Keys = npt.NDArray[np.uint64]
 
 MOST_PAGES = 10_000
 """Pages that the typer is trained on, at most; more cost time and memory, and help little."""
-_FOLDS = 5
 _MOST_FEATURES = 1 << 14
 _FEWEST_PAGES = 3
 """A class needs so many pages; those of rarer ones count for the class above."""
@@ -42,25 +40,6 @@ _STEPS = 25
 _THRESHOLDS = np.arange(50, 101) / 100
 """From "as likely as not" on."""
 _UNTYPED = ""
-
-
-@dataclass(frozen=True)
-class Pages:
-    """Features of some pages.
-
-    Attributes:
-        keys: keys of their titles, shape (pages,).
-        features: numbers of their features, one page after the other, shape (features,).
-        sizes: number of features of each page, shape (pages,).
-    """
-
-    keys: Keys
-    features: Features
-    sizes: Ints
-
-    def fold(self) -> Ints:
-        """The part of the data that each page belongs to. No model sees the pages that it types."""
-        return ((self.keys >> np.uint64(32)) % np.uint64(_FOLDS)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -143,7 +122,7 @@ class PageTyper:
             np.array([tree.depth(name) for name in names]),
             columns,
             weights,
-            np.zeros((_FOLDS, len(columns) + 1, len(trained) + 1), np.float32),
+            np.zeros((N_FOLDS, len(columns) + 1, len(trained) + 1), np.float32),
             lines,
             np.ones(len(trained)),
             Calibration(2.0, 0, 0, 0),
@@ -161,7 +140,7 @@ class PageTyper:
 
         matrix, folds = self._matrix(pages), pages.fold()
         known = label_ids != _LEFT_OUT
-        for fold in range(_FOLDS):
+        for fold in range(N_FOLDS):
             rows = np.flatnonzero(known & (folds != fold))
             if len(np.unique(label_ids[rows])) < 2:
                 continue
@@ -229,7 +208,7 @@ class PageTyper:
         matrix, folds = self._matrix(pages), pages.fold()
         raw = np.zeros((len(pages.keys), len(self._expected)))
         is_known = np.diff(matrix.indptr) > 0  # of other pages only the intercepts would speak
-        for fold in range(_FOLDS):
+        for fold in range(N_FOLDS):
             rows = np.flatnonzero((folds == fold) & is_known)
             if len(rows):
                 scores = matrix[rows] @ self._coefficients[fold][:-1].astype(np.float64)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,9 +36,8 @@ from pipeline.labels.mentions import (
 )
 from pipeline.labels.propagation import Propagation
 from pipeline.plan import Plan
-from pipeline.report.card import dataset_card
-from pipeline.report.corpus_report import corpus_report
 from pipeline.sentences.common_words import CommonWords
+from pipeline.stages.corpus_files import balancing_weights, example_part, write_presentation
 from pipeline.stages.dictionary import (
     CountSurfaces,
     MergeSurfaces,
@@ -159,18 +157,14 @@ class SelectExamples(_CorpusPass):
         selection = Selection()
         columns = schema(LabelSet(labelling.names))
         with (
-            parts.writer(_example_part(self._plan, element, "train"), columns) as train,
-            parts.writer(_example_part(self._plan, element, "validation"), columns) as validation,
+            parts.writer(example_part(self._plan, element, "train"), columns) as train,
+            parts.writer(example_part(self._plan, element, "validation"), columns) as validation,
         ):
             for batch in parts.read_batches(element, DOCUMENT_COLUMNS, rows=1024):
                 examples = selector.select(batch, selection)
                 train.write_batch(examples["train"])
                 validation.write_batch(examples["validation"])
         return selection.report(files.name(element))
-
-
-def _example_part(plan: Plan, source: str, split: str) -> str:
-    return files.join(plan.examples.path, split, files.name(source))
 
 
 class BalanceExamples(_CorpusPass):
@@ -198,7 +192,7 @@ class BalanceExamples(_CorpusPass):
         mentions = np.zeros(len(known.kept), np.int64)
         rows = lost = largest = tokens = 0
         with parts.writer_if_rows(path, schema(LabelSet(tuple(known.kept)))) as write:
-            for batch in parts.read_batches(_example_part(self._plan, source, split)):
+            for batch in parts.read_batches(example_part(self._plan, source, split)):
                 seed = self._plan.settings.seed
                 repeated, held, copies = balance.repeat(batch, weights, len(known.kept), seed)
                 counted = held.mentions * copies[held.rows]
@@ -234,12 +228,14 @@ def corpus_stage(plan: Plan) -> Stage:
     def gather_selected(reports: list[SelectionReport], known: Statistics) -> Statistics:
         ordered = sorted(reports, key=lambda report: report.source)
         selected = SelectionReport.sum(ordered)
-        weights = _weights(plan, known.kept, selected, [report.source for report in ordered])
+        weights = balancing_weights(
+            plan, known.kept, selected, [report.source for report in ordered]
+        )
         return replace(known, selected=selected, weights=weights)
 
     def finish(reports: list[BalanceReport], known: Statistics) -> None:
         balanced = BalanceReport.sum(sorted(reports, key=lambda report: report.source))
-        _write_presentation(plan, known, balanced)
+        write_presentation(plan, known, balanced)
         plan.corpus.finish()
 
     return [
@@ -275,50 +271,3 @@ def _categories_with_enough_entities(plan: Plan, reports: Sequence[LinkedReport]
         mentions=mentions,
         anchors=dict(zip(_ANCHORS, anchors.tolist(), strict=True)),
     )
-
-
-def _weights(
-    plan: Plan, kept: Sequence[str], selected: SelectionReport, sources: Sequence[str]
-) -> balance.Weights:
-    """Decides how often train examples are repeated."""
-    settings = plan.settings
-    mentions = selected.by_category["train"]
-    if settings.balance == "none" or not any(mentions.values()):
-        return balance.Weights("none", ())
-    if settings.balance == "category-first":
-        copies = balance.category_first(
-            kept,
-            mentions,
-            selected.with_category["train"],
-            selected.sentences["train"],
-            settings.alpha,
-        )
-        return balance.Weights("category-first", tuple(copies.tolist()))
-    tags = (
-        batch.column("ner_tags")
-        for source in sources
-        for batch in parts.read_batches(_example_part(plan, source, "train"), ["ner_tags"])
-    )
-    held, times = balance.signatures(tags, len(kept))
-    logs, scale, _ = balance.calibrate(held, times, len(kept), settings.alpha)
-    return balance.Weights("calibrated", tuple(logs.tolist()), scale)
-
-
-def _write_presentation(plan: Plan, known: Statistics, balanced: BalanceReport) -> None:
-    """Writes labels, report, plots and dataset card."""
-    from pipeline.report import plots  # loads matplotlib, which only this step needs
-
-    def write(name: str, content: bytes) -> None:
-        files.write_bytes(files.join(plan.corpus.path, name), content)
-
-    labels = LabelSet(tuple(known.kept))
-    report = corpus_report(plan, known, balanced)
-    files.write_json(files.join(plan.corpus.path, "labels.json"), labels.to_json())
-    files.write_json(files.join(plan.corpus.path, "report.json"), report.to_json())
-    rows = report.categories.table
-    before: dict[str, Any] = {name: row.train for name, row in rows.items()}
-    after: dict[str, Any] = {name: row.train_balanced for name, row in rows.items()}
-    write("categories.png", plots.categories(before, after))
-    write("funnel.png", plots.funnel(report.funnel))
-    types = plan.entities.state["made_from"]["types_files"]
-    write("README.md", dataset_card(report, labels, types).encode("utf-8"))

@@ -15,7 +15,8 @@ from nerbert.digests import digest64
 from nerbert.parts import Report
 from ontology.building import TypeFacts, build
 from ontology.entity_table import PAGE_TYPER
-from ontology.page_typing import MOST_PAGES, Pages, PageTyper
+from ontology.page_features import Pages
+from ontology.page_typing import MOST_PAGES, PageTyper
 from pipeline.plan import Plan
 from pipeline.stages.facts import FACTS, read_facts, to_facts
 from pipeline.stages.part_pass import PartPass

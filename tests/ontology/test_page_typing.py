@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 from ontology import page_typing
 from ontology.classes import ClassTree
-from ontology.page_features import hashed
-from ontology.page_typing import Pages, PageTyper
+from ontology.page_features import Pages, hashed
+from ontology.page_typing import PageTyper
 from ontology.titles import title_keys
 
 TREE = ClassTree.shipped()
