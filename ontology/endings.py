@@ -81,7 +81,8 @@ class TitleEvidence:
         every = np.bincount(answers.kinds, minlength=len(credit)) @ credit
         share = (every + 1) / (len(answers.kinds) + len(every))
         rates = (found + _PRIOR * share) / (numbers + _PRIOR)
-        self._ratios = np.clip(_log_odds(rates) - _log_odds(share), -_MOST, _MOST)
+        ratios = np.clip(_log_odds(rates) - _log_odds(share), -_MOST, _MOST)
+        self._ratios = np.round(ratios, 9)  # see `ontology.reliability`
         self._kinds = hierarchy.kinds
 
     def of(self, entities: Ints, classes: Ints) -> Floats:

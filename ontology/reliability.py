@@ -237,7 +237,8 @@ class Reliability:
                 meanings.stated[mine], agreed[mine], counts[mine], value, hierarchy.above
             )
         found = (right + _PRIOR * prior) / (counts - unknown + _PRIOR)
-        found = np.clip(found, 0, 1)
+        # Sums depend on the order of their terms, which differs between processors.
+        found = np.round(np.clip(found, 0, 1), 9)
         kinds, classes = np.nonzero(meanings.own | (found >= UNLIKELY))
         numbers = np.bincount(answers.kinds, minlength=len(meanings.own))
         frequencies = (numbers @ meanings.credit + 1) / (numbers.sum() + 1)
