@@ -238,7 +238,7 @@ class Reliability:
             )
         found = (right + _PRIOR * prior) / (counts - unknown + _PRIOR)
         # Sums depend on the order of their terms, which differs between processors.
-        found = np.round(np.clip(found, 0, 1), 9)
+        found = np.clip(found, 0, 1).round(9)
         kinds, classes = np.nonzero(meanings.own | (found >= UNLIKELY))
         numbers = np.bincount(answers.kinds, minlength=len(meanings.own))
         frequencies = (numbers @ meanings.credit + 1) / (numbers.sum() + 1)

@@ -95,7 +95,10 @@ class CorpusSettings:
         None, "DBpedia's ontology (default: shipped)", metavar="FILE", group=_RESOLVE
     )
     infobox_mapping: Text | None = option(
-        None, "DBpedia's Mapping_xx.xml (default: shipped, English)", metavar="FILE", group=_RESOLVE
+        None,
+        "DBpedia's Mapping_xx.xml (default: shipped for de, en, fr, ja, uk)",
+        metavar="FILE",
+        group=_RESOLVE,
     )
     infobox: bool = option(True, "take classes from infoboxes, too", group=_RESOLVE)
     classes: Rule = option(
