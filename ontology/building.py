@@ -12,8 +12,8 @@ import numpy.typing as npt
 from ontology.classes import ClassTree
 from ontology.endings import TitleEvidence
 from ontology.entity_table import INFOBOX, NO_CLASS, EntityTable, Int32
-from ontology.reliability import Answers, Meanings, Reliability, agreement, weights
-from ontology.statements import Conflict, Floats, Hierarchy, Ints, Statements, conflicts
+from ontology.reliability import Answers, Comparisons, Reliability, agreement, weights
+from ontology.statements import Conflict, Hierarchy, Ints, Statements, conflicts
 from ontology.titles import Keys
 from ontology.votes import Decision, decide
 
@@ -120,20 +120,17 @@ def build(
     boxed = (pages.class_indices >= 0) & ~is_redirect
     boxes = TypeFacts(pages.keys[boxed], pages.classes, pages.class_indices[boxed], INFOBOX)
     voters = [boxes, *types]
-    found = [
-        _statements(facts, number, keys, final, entity_of, hierarchy)
-        for number, facts in enumerate(voters)
-    ]
-    whole = Statements(
-        *(np.concatenate(columns) for columns in zip(*map(_columns, found), strict=True))
-    )
+    whole = _all_statements(voters, keys, final, entity_of, hierarchy)
     whole = whole.where(~np.isin(nodes[whole.entities], circular))
     answers = Answers.of(whole, len(hierarchy.names))
-    agreed, compared = agreement(answers, hierarchy, len(voters))
+    comparisons = Comparisons(answers, hierarchy, len(voters))
+    agreed, compared = agreement(comparisons)
     weight = weights(agreed, compared)
     if rule == "votes":
         titles = _endings([pages, *types], keys, final, entity_of, len(nodes))
-        chosen = _voted(answers, hierarchy, weight, titles, least)
+        evidence = TitleEvidence(*titles, comparisons, hierarchy)
+        reliability = Reliability.of(comparisons, hierarchy, weight)
+        chosen = decide(answers, hierarchy, reliability, len(nodes), least, evidence)
     else:
         chosen = _deepest(whole, hierarchy, len(nodes))
     table = EntityTable(
@@ -147,20 +144,6 @@ def build(
         chosen.voters,
     )
     return Built(table, weight.tolist(), agreed, compared, conflicts(whole, hierarchy))
-
-
-def _voted(
-    answers: Answers,
-    hierarchy: Hierarchy,
-    weight: Floats,
-    titles: tuple[list[str], Int32],
-    least: float,
-) -> Decision:
-    """The classes by a vote; `titles` are the endings, and the index of that of each entity."""
-    meanings = Meanings(answers, hierarchy)
-    evidence = TitleEvidence(*titles, answers, meanings, hierarchy)
-    reliability = Reliability.of(answers, hierarchy, weight)
-    return decide(answers, hierarchy, reliability, len(titles[1]), least, evidence)
 
 
 def _endings(
@@ -180,8 +163,19 @@ def _endings(
     return list(numbers), of_entity
 
 
-def _columns(statements: Statements) -> tuple[Ints, Ints, Ints]:
-    return statements.entities, statements.classes, statements.voters
+def _all_statements(
+    voters: Sequence[TypeFacts], keys: Keys, final: Ints, entity_of: Int32, hierarchy: Hierarchy
+) -> Statements:
+    """The statements of all voters about entities, one voter after the other."""
+    found = [
+        _statements(facts, number, keys, final, entity_of, hierarchy)
+        for number, facts in enumerate(voters)
+    ]
+    return Statements(
+        np.concatenate([some.entities for some in found]),
+        np.concatenate([some.classes for some in found]),
+        np.concatenate([some.voters for some in found]),
+    )
 
 
 def _statements(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_matrix
 
-from ontology.reliability import Answers, Meanings
+from ontology.reliability import Comparisons
 from ontology.statements import Floats, Hierarchy, Ints
 
 _SUFFIXES = (4, 3, 2)
@@ -49,8 +49,7 @@ class TitleEvidence:
         self,
         names: Sequence[str],
         of_entity: npt.NDArray[np.int32],
-        answers: Answers,
-        meanings: Meanings,
+        comparisons: Comparisons,
         hierarchy: Hierarchy,
     ) -> None:
         """Learns the kinds of the titles of each ending: person, place, work, species, ...
@@ -58,13 +57,13 @@ class TitleEvidence:
         Args:
             names: the endings.
             of_entity: index of the ending of each entity, -1 for an unknown one, shape (entities,).
-            answers: answers of all voters.
-            meanings: what the answers say.
+            comparisons: answers of all voters, and what they say.
             hierarchy: the classes.
         """
         # Share of the classes of an answer that are of each kind.
         of_kind = np.eye(hierarchy.kinds.max(initial=-1) + 1)[hierarchy.kinds]
-        credit = meanings.leaves @ of_kind
+        answers = comparisons.answers
+        credit = comparisons.meanings.leaves @ of_kind
         credit /= np.maximum(credit.sum(1, keepdims=True), 1)
         voters = np.bincount(answers.entities, minlength=len(of_entity))
         taught = voters > 1 if (voters > 1).sum() >= _SEVERAL else voters > 0

@@ -22,9 +22,7 @@ from scipy.sparse import csr_matrix
 
 from ontology.classes import ClassTree
 from ontology.page_features import N_FEATURES, N_FOLDS, Pages
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from ontology.statements import Bools, Floats, Ints
 
 MOST_PAGES = 10_000
 """Pages that the typer is trained on, at most; more cost time and memory, and help little."""
@@ -69,7 +67,7 @@ class PageTyper:
         columns: Ints,
         weights: Floats,
         coefficients: npt.NDArray[np.float32],
-        lines: npt.NDArray[np.bool_],
+        lines: Bools,
         expected: Floats,
         calibration: Calibration,
     ) -> None:

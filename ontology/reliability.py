@@ -116,10 +116,18 @@ def _shares(leaves: Bools, above: npt.NDArray[np.float32]) -> Floats:
 
 
 class Comparisons:
-    """How often each two kinds of answers of two voters are about the same entity."""
+    """How often each two kinds of answers of two voters are about the same entity.
 
-    def __init__(self, answers: Answers, n_voters: int) -> None:
+    Attributes:
+        answers: the answers.
+        n_voters: number of voters.
+        meanings: what the kinds of answers say.
+    """
+
+    def __init__(self, answers: Answers, hierarchy: Hierarchy, n_voters: int) -> None:
         """Counts the pairs."""
+        self.answers, self.n_voters = answers, n_voters
+        self.meanings = Meanings(answers, hierarchy)
         n_kinds = len(answers.kind_voters)
         of_voter = [np.flatnonzero(answers.voters == voter) for voter in range(n_voters)]
         found, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
@@ -138,19 +146,19 @@ class Comparisons:
         codes = np.concatenate(found)
         shape = (n_kinds, n_kinds)
         counts = np.concatenate(numbers).astype(np.float64)
-        self.table = csr_matrix(
-            (counts, (codes // max(n_kinds, 1), codes % max(n_kinds, 1))), shape
-        )
+        rows, columns = np.divmod(codes, max(n_kinds, 1))
+        self._table = csr_matrix((counts, (rows, columns)), shape)
 
     def sums(self, values: Floats) -> Floats:
         """For each kind, the sum of the values of the answers that it is compared with."""
-        found: Floats = self.table @ values
+        found: Floats = self._table @ values
         return found
 
-    def credits(self, meanings: Meanings) -> Floats:
+    def credits(self) -> Floats:
         """For each kind, the sum of the credits of the answers that it is compared with."""
+        meanings = self.meanings
         found = self.sums(meanings.credit)
-        pairs = self.table.tocoo()
+        pairs = self._table.tocoo()
         several = np.flatnonzero(meanings.leaves.sum(1)[pairs.col] > 1)
         for first in range(0, len(several), _PAIRS):
             some = several[first : first + _PAIRS]
@@ -160,7 +168,7 @@ class Comparisons:
         return found
 
 
-def agreement(answers: Answers, hierarchy: Hierarchy, n_voters: int) -> tuple[Ints, Ints]:
+def agreement(comparisons: Comparisons) -> tuple[Ints, Ints]:
     """How often each voter's statements agree with those of each other voter.
 
     A statement agrees with a voter that states the same class, an ancestor, or a descendant of it
@@ -169,17 +177,17 @@ def agreement(answers: Answers, hierarchy: Hierarchy, n_voters: int) -> tuple[In
     Returns:
         Numbers of agreeing and of compared statements, shape (voters, voters).
     """
-    meanings = Meanings(answers, hierarchy)
-    comparisons = Comparisons(answers, n_voters)
+    meanings, n_voters = comparisons.meanings, comparisons.n_voters
+    kind_voters = comparisons.answers.kind_voters
     agrees = (meanings.agrees > 0).astype(np.float64)
     agreed = np.zeros((n_voters, n_voters))
     compared = agreed.copy()
     for other in range(n_voters):
-        theirs = (answers.kind_voters == other).astype(np.float64)[:, None]
+        theirs = (kind_voters == other).astype(np.float64)[:, None]
         right = (comparisons.sums(agrees * theirs) * meanings.stated).sum(1)
         every = comparisons.sums(theirs)[:, 0] * meanings.stated.sum(1)
-        agreed[:, other] = np.bincount(answers.kind_voters, right, n_voters)
-        compared[:, other] = np.bincount(answers.kind_voters, every, n_voters)
+        agreed[:, other] = np.bincount(kind_voters, right, n_voters)
+        compared[:, other] = np.bincount(kind_voters, every, n_voters)
     return np.rint(agreed).astype(np.int64), np.rint(compared).astype(np.int64)
 
 
@@ -212,7 +220,7 @@ class Reliability:
     weights: Floats
 
     @classmethod
-    def of(cls, answers: Answers, hierarchy: Hierarchy, weight: Floats) -> Reliability:
+    def of(cls, comparisons: Comparisons, hierarchy: Hierarchy, weight: Floats) -> Reliability:
         """Measures how often the answers of the other voters agree.
 
         The probability of a class is the mean credit that they give it. Rare answers tend to the
@@ -220,14 +228,13 @@ class Reliability:
         the class open do not count.
 
         Args:
-            answers: answers of all voters.
+            comparisons: comparisons of the answers of all voters.
             hierarchy: the classes.
             weight: weight of each voter.
         """
-        meanings = Meanings(answers, hierarchy)
-        comparisons = Comparisons(answers, len(weight))
+        answers, meanings = comparisons.answers, comparisons.meanings
         counts = comparisons.sums(np.ones((len(answers.kind_voters), 1)))
-        right = comparisons.credits(meanings)
+        right = comparisons.credits()
         unknown = comparisons.sums(meanings.open.astype(np.float64)) * meanings.own
         agreed = comparisons.sums(meanings.agrees)
         prior = np.zeros_like(agreed)

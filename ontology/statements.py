@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from ontology.classes import ClassTree
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+K = TypeVar("K", np.int64, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ def unique(keys: Ints) -> Ints:
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
-def among(values: Ints, known: Ints) -> Bools:
+def among(values: npt.NDArray[K], known: npt.NDArray[K]) -> Bools:
     """Whether each value is one of the sorted keys `known`."""
     if not len(known):
         return np.zeros(len(values), bool)

@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ontology.endings import TitleEvidence
+from ontology.entity_table import NO_CLASS
 from ontology.reliability import UNLIKELY, Answers, Reliability
 from ontology.statements import Floats, Hierarchy, Ints, among, unique
-
-NO_CLASS = -1
 
 _CHUNK = 1 << 18
 """Number of entities that are decided together: it bounds the memory."""
@@ -49,11 +48,11 @@ def decide(
     """Decides the class of each entity.
 
     A voter supports the classes that it states, and all above them; a single voter that states
-    several most specific classes supports each by its share only. A class is possible if more
-    than half of the weight of the entity's voters supports it, and it is right with at least the
-    probability `least`. Candidates are the possible classes
-    without a possible class below them. The candidate with the best odds wins. Equal candidates
-    abstain to their deepest common ancestor; without one, the entity has no class.
+    several most specific classes supports each by its share only. A class is possible if more than
+    half of the weight of the entity's voters supports it, and it is right with at least the
+    probability `least`. Candidates are the possible classes without a possible class below them.
+    The candidate with the best odds wins. Equal candidates abstain to their deepest common
+    ancestor; without one, the entity has no class.
 
     Args:
         answers: answers of all voters.

@@ -186,7 +186,6 @@ class Statistics:
         anchors: number of anchors, by kind of the page that they lead to.
         with_category: number of mentions of each category in sentences with a category.
         frequent: the most frequent categories.
-        surfaces: number of surfaces in the dictionary.
         selected: counts of the selection of examples.
         weights: how often train examples are repeated.
     """
@@ -197,6 +196,5 @@ class Statistics:
     anchors: Counts
     with_category: Counts = field(default_factory=dict)
     frequent: list[str] = field(default_factory=list)
-    surfaces: int = 0
     selected: SelectionReport = field(default_factory=lambda: SelectionReport.sum([]))
     weights: Weights = field(default_factory=lambda: Weights("none", ()))

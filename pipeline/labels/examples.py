@@ -32,7 +32,7 @@ COLUMNS = pa.schema(
         ("targets", pa.list_(pa.string())),  # title that each mention leads to
         ("sources", pa.list_(pa.string())),  # how each mention was found
         ("token_starts", pa.list_(pa.int32())),  # first character of a token, from `start` on
-        ("unlinked", pa.list_(pa.bool_())),  # tokens of names that are linked elsewhere only
+        ("unlinked", pa.list_(pa.bool_())),  # tokens that may belong to names that are not marked
         ("page_id", pa.int64()),
         ("title", pa.string()),
         ("revision_id", pa.int64()),

@@ -106,22 +106,20 @@ def sentences_of(
     first = np.cumsum(per_document) - per_document
     starts, ends = _numpy(starts_column.flatten()), _numpy(batch.column("sentence_ends").flatten())
 
-    anchors = batch.column("anchors")
-    per_document = _numpy(pc.list_value_length(anchors).fill_null(0))
-    anchor_documents = np.repeat(np.arange(len(batch)), per_document)
-    flat = anchors.flatten()
+    flat = batch.column("anchors").flatten()
     anchor_starts, anchor_ends = _numpy(flat.field("start")), _numpy(flat.field("end"))
+    per_document = _numpy(pc.list_value_length(batch.column("anchors")).fill_null(0))
+    anchor_documents = np.repeat(np.arange(len(batch)), per_document)
     # One coordinate for the whole batch: documents are placed one after the other.
     reach = max(ends.max(initial=0), anchor_ends.max(initial=0)) + 1
     base = np.arange(len(batch)) * reach
-    place = (
-        np.searchsorted(base[documents] + starts, base[anchor_documents] + anchor_starts, "right")
-        - 1
-    )
+    begins = base[anchor_documents] + anchor_starts
+    place = np.searchsorted(base[documents] + starts, begins, "right") - 1
     inside = place >= 0
-    inside[inside] = (documents[place] == anchor_documents)[inside] & (ends[place] >= anchor_ends)[
-        inside
-    ]
+    known = place[inside]
+    inside[inside] = (documents[known] == anchor_documents[inside]) & (
+        ends[known] >= anchor_ends[inside]
+    )
     outside = int((~inside).sum())
     found = entities.lookup(flat.field("target"))
     if names_only:
@@ -226,7 +224,7 @@ _KEY = 2  # first characters, by which names are looked up
 
 
 class Names:
-    """The names of a page: texts of its links with a category, its title, words of its title."""
+    """The names of a page: texts of its links and their last words, its title and its words."""
 
     def __init__(self, title: str, surfaces: Iterable[str]) -> None:
         """Collects the names.

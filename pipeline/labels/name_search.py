@@ -13,8 +13,6 @@ _JOINED = re.compile(
     r"(?:(?:the|la|los|las|der|den) )?"
 )
 """What stands between the words of one name."""
-
-
 _WORDS = re.compile(r"\w+")
 
 
@@ -44,9 +42,8 @@ def shares_word(surface: str, title: str) -> bool:
     True
     """
     words = _WORDS.findall(title.lower())
-    if any(
-        word[:_STEM] == other[:_STEM] for word in _WORDS.findall(surface.lower()) for other in words
-    ):
+    stems = {word[:_STEM] for word in words}
+    if any(word[:_STEM] in stems for word in _WORDS.findall(surface.lower())):
         return True
     letters = [char for char in surface.lower() if char.isalnum()]
     return len(letters) > 1 and "".join(letters) in "".join(word[0] for word in words)
@@ -93,13 +90,11 @@ def occurrences(
                 continue
             for name in by_word[match[0]]:
                 stop = start + len(name)
-                if not text.startswith(name, start) or stop > last:
+                is_here = text.startswith(name, start) and stop <= last
+                is_taken = anchor < len(taken) and taken[anchor][0] < stop
+                if not is_here or is_taken or _goes_on(text, stop, last):
                     continue
-                if anchor < len(taken) and taken[anchor][0] < stop:
-                    continue
-                if _goes_on(text, stop, last) or _INITIAL.search(
-                    text, max(first, start - 3), start
-                ):
+                if _INITIAL.search(text, max(first, start - 3), start):
                     continue
                 if previous is not None and text[previous[1] : start] in (" ", "-"):
                     word_before = text[previous[0] : previous[1]].lower()

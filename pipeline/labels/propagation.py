@@ -21,8 +21,9 @@ from pipeline.wikitext.names import is_ambiguous
 
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
 _SHORTEST_SURNAME = 3
-_OF = (" of", " of the", " the")
+_OF = (" of", " the")
 _LINK, _TITLE, _REPEAT, _SURNAME, _DICTIONARY = range(len(SOURCES))
+
 Known = dict[str, tuple[int, str, int]]
 """Name -> entity, title, index of the source."""
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from nerbert.text.overlap import EQUAL, SHARED
 from ontology.categories import ENTITY
 from ontology.entity_table import SOURCES
 from pipeline.labels.balance import exponent, sampling_weights
 from pipeline.labels.counts import BalanceReport, Counts, SelectionReport, Statistics
 from pipeline.plan import Plan
+from pipeline.report.contamination import contamination, distinct_names
 from pipeline.settings import DECIDE_BALANCE, DECIDE_EXAMPLES
 
 
@@ -213,7 +213,7 @@ def corpus_report(plan: Plan, statistics: Statistics, balanced: BalanceReport) -
             alpha=settings.alpha,
             exponent=None if reached is None else round(reached, 4),
         ),
-        contamination=_contamination(statistics.selected.contamination, settings.exclude),
+        contamination=contamination(statistics.selected.contamination, settings.exclude),
     )
 
 
@@ -278,30 +278,3 @@ def _categories(statistics: Statistics, balanced: BalanceReport, alpha: float) -
         frequent=statistics.frequent,
         table=table,
     )
-
-
-def distinct_names(paths: Sequence[str]) -> list[str]:
-    """Names of files, with as many of their folders as are needed to distinguish them.
-
-    >>> distinct_names(["/data/ai/test.txt", "/data/music/test.txt"])
-    ['ai/test.txt', 'music/test.txt']
-    """
-    pieces = [path.replace("\\", "/").split("/") for path in paths]
-    for length in range(1, max(map(len, pieces), default=1) + 1):
-        names = ["/".join(piece[-length:]) for piece in pieces]
-        if len(set(names)) == len(set(paths)):
-            return names
-    return list(paths)
-
-
-def _contamination(hits: Sequence[Sequence[Any]], exclude: Sequence[str]) -> dict[str, Any]:
-    """Numbers of hits by file and kind, and a list of all hits."""
-    names = distinct_names(exclude)
-    by_file = {name: {EQUAL: 0, SHARED: 0} for name in names}
-    for _, kind, file, _ in hits:
-        by_file[names[file]][kind] += 1
-    listed = [
-        {"id": example, "kind": kind, "file": names[file], "sentence": sentence}
-        for example, kind, file, sentence in hits
-    ]
-    return {"files": by_file, "hits": listed}

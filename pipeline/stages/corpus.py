@@ -220,10 +220,10 @@ def corpus_stage(plan: Plan) -> Stage:
         frequent = frequent_categories(mentions, plan.settings.frequent)
         return replace(known, with_category=mentions, frequent=frequent)
 
-    def gather_dictionary(reports: list[SurfacesReport], known: Statistics) -> Statistics:
+    def gather_dictionary(_: list[SurfacesReport], known: Statistics) -> Statistics:
         if plan.uses_dictionary:
             write_dictionary(plan)
-        return replace(known, surfaces=sum(report.surfaces for report in reports))
+        return known
 
     def gather_selected(reports: list[SelectionReport], known: Statistics) -> Statistics:
         ordered = sorted(reports, key=lambda report: report.source)

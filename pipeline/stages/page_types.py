@@ -17,6 +17,7 @@ from ontology.building import TypeFacts, build
 from ontology.entity_table import PAGE_TYPER
 from ontology.page_features import Pages
 from ontology.page_typing import MOST_PAGES, PageTyper
+from ontology.statements import among
 from pipeline.plan import Plan
 from pipeline.stages.facts import FACTS, read_facts, to_facts
 from pipeline.stages.part_pass import PartPass
@@ -89,8 +90,7 @@ def train_typer(plan: Plan, types: Sequence[tuple[str, str]]) -> None:
     known = np.sort(sample.keys)
 
     def of_sample(keys: pa.Array) -> pa.Array:
-        place = np.minimum(np.searchsorted(known, keys), max(len(known) - 1, 0))
-        return pa.array(known[place] == keys.to_numpy() if len(known) else [False] * len(keys))
+        return pa.array(among(keys.to_numpy(), known))
 
     facts = read_facts(folder, pages, of_sample).of_pages()
     folder = files.join(plan.entities.path, "types")

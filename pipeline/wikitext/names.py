@@ -75,9 +75,8 @@ def is_demonym(text: str, title: str, language: str) -> bool:
         title: title of the linked page.
         language: code of the language.
     """
-    if language not in ("en", "simple") or _DEMONYM.fullmatch(text) is None:
-        return False
-    return text.lower() not in re.findall(r"\w+", title.lower())
+    is_form = _is_demonym_form(text, language)
+    return is_form and text.lower() not in re.findall(r"\w+", title.lower())
 
 
 def is_ambiguous(text: str, title: str, language: str) -> bool:
@@ -86,9 +85,11 @@ def is_ambiguous(text: str, title: str, language: str) -> bool:
     It depends on the sentence, so a link elsewhere on the page says nothing. A page whose title is
     the word itself ("Japan") is meant everywhere.
     """
-    if language not in ("en", "simple") or _DEMONYM.fullmatch(text) is None:
-        return False
-    return text != title.partition(" (")[0]
+    return _is_demonym_form(text, language) and text != title.partition(" (")[0]
+
+
+def _is_demonym_form(text: str, language: str) -> bool:
+    return language in ("en", "simple") and _DEMONYM.fullmatch(text) is not None
 
 
 def _is_lower(word: str) -> bool:

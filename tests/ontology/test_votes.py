@@ -8,7 +8,7 @@ import pytest
 
 from ontology.classes import ClassTree
 from ontology.endings import TitleEvidence, endings
-from ontology.reliability import UNLIKELY, Answers, Meanings, Reliability, agreement, weights
+from ontology.reliability import UNLIKELY, Answers, Comparisons, Reliability, agreement, weights
 from ontology.statements import Hierarchy, Statements
 from ontology.votes import decide
 
@@ -157,7 +157,8 @@ def answers_of(rows):
 
 def decided(rows, weight, n_entities, least=0.0, evidence=None):
     answers = answers_of(rows)
-    reliability = Reliability.of(answers, HIERARCHY, np.array(weight))
+    comparisons = Comparisons(answers, HIERARCHY, len(weight))
+    reliability = Reliability.of(comparisons, HIERARCHY, np.array(weight))
     found = decide(answers, HIERARCHY, reliability, n_entities, least, evidence)
     names = [HIERARCHY.names[c] if c >= 0 else None for c in found.classes.tolist()]
     return names, found, reliability
@@ -185,7 +186,8 @@ def test_against_brute_force(seed):
 def test_reliability_against_brute_force(seed):
     rows = some_rows(seed, entities=25)
     answers = answers_of(rows)
-    found = Reliability.of(answers, HIERARCHY, np.array(WEIGHT))
+    comparisons = Comparisons(answers, HIERARCHY, len(WEIGHT))
+    found = Reliability.of(comparisons, HIERARCHY, np.array(WEIGHT))
     rates = measured(rows, WEIGHT)
     for kind, voter in enumerate(answers.kind_voters.tolist()):
         codes = answers.stated[answers.stated // len(HIERARCHY.names) == kind]
@@ -247,7 +249,7 @@ def test_what_is_too_improbable_gives_way_to_what_is_above_it():
 @pytest.mark.parametrize("seed", range(5))
 def test_agreement_against_brute_force(seed):
     rows = some_rows(seed, entities=30, most=150, voters=3)
-    agreed, compared = agreement(answers_of(rows), HIERARCHY, 3)
+    agreed, compared = agreement(Comparisons(answers_of(rows), HIERARCHY, 3))
     for one in range(3):
         for other in range(3):
             own = {(e, c) for e, c, v in rows if v == one}
@@ -265,7 +267,7 @@ def test_agreement_against_brute_force(seed):
 
 
 def test_a_voter_alone_has_the_weight_of_its_prior():
-    agreed, compared = agreement(answers_of([(0, "City", 0)]), HIERARCHY, 1)
+    agreed, compared = agreement(Comparisons(answers_of([(0, "City", 0)]), HIERARCHY, 1))
     assert weights(agreed, compared).tolist() == [0.9]
 
 
@@ -282,10 +284,10 @@ def test_endings():
 
 
 def evidence_of(rows, titles):
-    answers = answers_of(rows)
+    comparisons = Comparisons(answers_of(rows), HIERARCHY, 1)
     names = sorted(set(titles))
     of_entity = np.array([names.index(title) for title in titles], np.int32)
-    return TitleEvidence(names, of_entity, answers, Meanings(answers, HIERARCHY), HIERARCHY)
+    return TitleEvidence(names, of_entity, comparisons, HIERARCHY)
 
 
 def test_titles_speak_for_and_against_a_kind():

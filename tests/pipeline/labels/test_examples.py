@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from documents import empty_row
 from lazy import lazy
 
 from nerbert.text.overlap import SentenceIndex
@@ -45,25 +46,7 @@ def table_of(classes):
 
 def document(page_id, sentences, name=True, **columns):
     """A document row of sentences written with anchors as [text|target]."""
-    row = {
-        "page_id": page_id,
-        "namespace": 0,
-        "title": f"P{page_id}",
-        "redirect": None,
-        "revision_id": 1,
-        "timestamp": "",
-        "templates": [],
-        "template_arguments": [],
-        "categories": [],
-        "is_disambiguation": False,
-        "text": "",
-        "sentence_starts": [],
-        "sentence_ends": [],
-        "sentence_holes": [],
-        "sentence_markup": [],
-        "anchors": [],
-        **columns,
-    }
+    row = empty_row(page_id=page_id, title=f"P{page_id}", **columns)
     for sentence in sentences:
         if row["text"]:
             row["text"] += " "

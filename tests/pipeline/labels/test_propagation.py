@@ -3,6 +3,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from documents import empty_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,25 +46,15 @@ def document(title, text):
         plain += shown
     ends = [match.end() for match in re.finditer(r"[^\n]+", plain)]
     starts = [match.start() for match in re.finditer(r"[^\n]+", plain)]
-    return {
-        "page_id": 1,
-        "namespace": 0,
-        "title": title,
-        "redirect": None,
-        "revision_id": 1,
-        "timestamp": "",
-        "templates": [],
-        "template_arguments": [],
-        "categories": [],
-        "is_disambiguation": False,
-        "other_language": False,
-        "text": plain,
-        "sentence_starts": starts,
-        "sentence_ends": ends,
-        "sentence_holes": [False] * len(starts),
-        "sentence_markup": [False] * len(starts),
-        "anchors": anchors,
-    }
+    return empty_row(
+        title=title,
+        text=plain,
+        sentence_starts=starts,
+        sentence_ends=ends,
+        sentence_holes=[False] * len(starts),
+        sentence_markup=[False] * len(starts),
+        anchors=anchors,
+    )
 
 
 def found(*pages, dictionary=None):

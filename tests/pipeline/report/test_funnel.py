@@ -1,7 +1,7 @@
 import pytest
 
 from pipeline.labels.balance import exponent
-from pipeline.report.corpus_report import distinct_names
+from pipeline.report.contamination import distinct_names
 from pipeline.report.plots import categories
 
 

@@ -137,3 +137,25 @@ def test_workers_end_with_the_stage(tmp_path):
 def test_progress_counts_passes_that_write_parts(tmp_path):
     stage = toy_stage(tmp_path, [1])
     assert [type(step) for step in part_passes(stage)] == [Numbers]
+
+
+def test_a_pass_on_beam_waits_for_the_pass_before_it(tmp_path):
+    """Also if no gathering step stands between them."""
+    import apache_beam as beam
+
+    from pipeline.stages.beam import BeamStage
+
+    first, second = (Numbers(tmp_path / name, [3, 5]) for name in ("one", "two"))
+    first.name, second.name = "first", "second"
+    graph = beam.Pipeline()
+    _ = graph | BeamStage([first, second])
+    needed = {}
+
+    class Visitor(beam.pipeline.PipelineVisitor):
+        def visit_transform(self, node):
+            sides = [side.pvalue for side in node.side_inputs]
+            needed[node.full_label] = {value.producer.full_label for value in sides}
+
+    graph.visit(Visitor())
+    (label,) = [name for name in needed if name.endswith("/second")]
+    assert any(name.endswith("/first") for name in needed[label])
