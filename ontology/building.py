@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ontology.classes import ClassTree
 from ontology.endings import TitleEvidence
 from ontology.entity_table import INFOBOX, NO_CLASS, EntityTable, Int32
+from ontology.regions import without_settlements
 from ontology.reliability import Answers, Comparisons, Reliability, agreement, weights
 from ontology.statements import Conflict, Hierarchy, Ints, Statements, conflicts
 from ontology.titles import Keys
@@ -122,12 +123,13 @@ def build(
     voters = [boxes, *types]
     whole = _all_statements(voters, keys, final, entity_of, hierarchy)
     whole = whole.where(~np.isin(nodes[whole.entities], circular))
-    answers = Answers.of(whole, len(hierarchy.names))
+    titles = _endings([pages, *types], keys, final, entity_of, len(nodes))
+    meant = without_settlements(whole, hierarchy, keys, entity_of, *titles)
+    answers = Answers.of(meant, len(hierarchy.names))
     comparisons = Comparisons(answers, hierarchy, len(voters))
     agreed, compared = agreement(comparisons)
     weight = weights(agreed, compared)
     if rule == "votes":
-        titles = _endings([pages, *types], keys, final, entity_of, len(nodes))
         evidence = TitleEvidence(*titles, comparisons, hierarchy)
         reliability = Reliability.of(comparisons, hierarchy, weight)
         chosen = decide(answers, hierarchy, reliability, len(nodes), least, evidence)

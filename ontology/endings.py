@@ -29,17 +29,19 @@ _SEVERAL = 10_000
 
 
 def endings(titles: pa.Array) -> pa.Array:
-    """The ending of each title: word of its bracket after "(", a comma, or its last word.
+    """The ending of each title: a word in brackets, what follows a comma, or the last word.
 
     >>> endings(pa.array(["Blur (English band)", "Ulm, Montana", "Pacific Ocean"])).to_pylist()
-    ['(band', ',', 'ocean']
+    ['(band', ', Montana', 'ocean']
     """
     bracket = pc.struct_field(
         pc.extract_regex(titles, r"\((?:[^()]* )?(?P<word>[^ ()]+)\)$"), "word"
     )
     last = pc.struct_field(pc.extract_regex(titles, r"(?P<word>[^ ]+) *$"), "word")
-    last = pc.if_else(pc.match_substring(titles, ", "), ",", pc.utf8_lower(last))
-    return pc.coalesce(pc.binary_join_element_wise("(", bracket, ""), last, "")
+    comma = pc.struct_field(pc.extract_regex(titles, r"(?P<rest>, [^,]+)$"), "rest")
+    return pc.coalesce(
+        pc.binary_join_element_wise("(", bracket, ""), comma, pc.utf8_lower(last), ""
+    )
 
 
 class TitleEvidence:
@@ -100,7 +102,7 @@ def _log_odds(share: Floats) -> Floats:
 
 
 def _groups(names: Sequence[str], counts: Ints, needed: int) -> tuple[Ints, csr_matrix]:
-    """Groups of endings: each frequent ending, and all words with the same frequent suffix.
+    """Groups of endings: those with a comma, each frequent one, words with a frequent suffix.
 
     Args:
         names: the endings.
@@ -113,7 +115,11 @@ def _groups(names: Sequence[str], counts: Ints, needed: int) -> tuple[Ints, csr_
     """
     found = np.full(len(names), -1)
     members: list[Sequence[int]] = []
-    for row in np.flatnonzero(counts >= needed).tolist():
+    commas = [row for row, name in enumerate(names) if name[:1] == ","]
+    if commas and counts[commas].sum() >= needed:
+        found[commas] = 0
+        members.append(commas)
+    for row in np.flatnonzero((counts >= needed) & (found < 0)).tolist():
         found[row] = len(members)
         members.append([row])
     words = [row for row, name in enumerate(names) if name[:1] not in ("(", ",")]

@@ -279,7 +279,14 @@ def test_no_statements():
 
 def test_endings():
     titles = ["Blur (English band)", "Ulm, Montana", "Pacific Ocean", "Rome", "東京", "A (b) c"]
-    assert endings(pa.array(titles)).to_pylist() == ["(band", ",", "ocean", "rome", "東京", "c"]
+    assert endings(pa.array(titles)).to_pylist() == [
+        "(band",
+        ", Montana",
+        "ocean",
+        "rome",
+        "東京",
+        "c",
+    ]
     assert endings(pa.array([], pa.string())).to_pylist() == []
 
 
@@ -309,6 +316,15 @@ def test_titles_speak_for_and_against_a_kind():
     assert work == pytest.approx(odds(found["Work"]) - odds(base["Work"]))
     assert decided(rows, [0.9], 61, 0.8, evidence)[0][60] is None
     assert decided(rows, [0.9], 61, 0.8)[0][60] == "City"
+
+
+def test_titles_with_a_comma_are_one_group():
+    rows = [(e, "City", 0) for e in range(30)] + [(e, "Song", 0) for e in range(30, 60)]
+    titles = [f", {e}" for e in range(30)] + ["song"] * 30 + [", 99"]
+    evidence = evidence_of(rows, titles)
+    classes = np.array([HIERARCHY.index[name] for name in ("City", "Song")])
+    city, song = evidence.of(np.array([60, 60]), classes).tolist()
+    assert city > 1 > -1 > song
 
 
 def test_rare_endings_count_by_their_last_letters_or_not_at_all():
