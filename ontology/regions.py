@@ -18,8 +18,8 @@ from ontology.titles import Keys, title_keys
 
 _SETTLEMENT, _REGION, _EITHER = "Settlement", "AdministrativeRegion", "PopulatedPlace"
 _FEWEST_INSIDE = 5
-"""Titles "..., X" that make X a region. In DBpedia's English files 61 settlements have so many, and no
-class below Settlement; 60 are regions (the other one is the city of Sao Paulo)."""
+"""Titles "..., X" that make X a region. In DBpedia's English files 61 settlements have so many, and
+no class below Settlement; 60 are regions (the other one is the city of Sao Paulo)."""
 _FEWEST, _SHARE = 20, 0.5
 """Settlements and regions whose titles end alike, and the share of regions that makes all of them
 regions: 0.75 for "County", 0.59 for "Province", 0.01 for "Municipality"."""

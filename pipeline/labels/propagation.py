@@ -176,6 +176,8 @@ class Propagation:
 
         for (start, end), entity, target, typed in page.links():
             surface = page.text[start:end]
+            if ", " in surface:  # "Washington, D.C." makes "Washington" more than a surname
+                meanings.setdefault(surface.partition(", ")[0], set()).add(entity)
             if not typed:
                 meanings.setdefault(surface, set()).add(entity)
             elif shares_word(surface, target):

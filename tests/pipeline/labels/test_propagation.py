@@ -105,6 +105,11 @@ LINK = ("Ulm", "Ulm", "link")
             "[Ada Lovelace] wrote.\nLovelace counted.",
             [("Ada Lovelace", "Ada Lovelace", "link"), ("Lovelace", "Ada Lovelace", "surname")],
         ),
+        (
+            "X",
+            "[Ada Lovelace] left [Lovelace, D.C.|Nowhere].\nShe was born in Lovelace, D.C.",
+            [("Ada Lovelace", "Ada Lovelace", "link"), ("Lovelace, D.C.", "Nowhere", "link")],
+        ),
         # A part of a longer name is none.
         ("X", "[Ulm] is far.\nThe Ulm Museum, New Ulm, Ulm-Neu, Ulmer, Ulm 2.", [LINK]),
         ("X", "[Ulm] is far.\nCarl M. Ulm came.", [LINK]),
