@@ -269,13 +269,21 @@ class Names:
                 marked[index] = False
                 if sentence[start].isalnum():  # the first word, which has a capital anyway
                     break
+        by_key = self._by_key
+        begins = [
+            index
+            for index, (start, _) in enumerate(spans)
+            if sentence[start : start + _KEY] in by_key
+        ]
+        if not begins:
+            return marked
         token_after = {end: index + 1 for index, (_, end) in enumerate(spans)}
         free = 0  # first token after the last name
-        for index, (start, _) in enumerate(spans):
-            names = self._by_key.get(sentence[start : start + _KEY])
-            if names is None or index < free:
+        for index in begins:
+            if index < free:
                 continue
-            for name in names:
+            start = spans[index][0]
+            for name in by_key[sentence[start : start + _KEY]]:
                 after = token_after.get(start + len(name))
                 if after and sentence.startswith(name, start) and not any(tags[index:after]):
                     marked[index:after] = [True] * (after - index)

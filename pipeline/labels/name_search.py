@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Iterator, Sequence
 _INITIAL = re.compile(r"\b[^\W\d_]\. ?$")
 """The end of a text after which a name goes on: "Richard M."."""
 _JOINED = re.compile(
-    r"(?<=\b\w)\. ?|(?<=\b\w\w)\. |-|"
+    r"\.(?<=\b\w.) ?|\. (?<=\b\w\w. )|-|"
     r" (?:(?:of|de|del|della|di|da|do|dos|du|des|la|le|los|las|y|von|van|der|den|bin|ibn|al) )?"
     r"(?:(?:the|la|los|las|der|den) )?"
 )
@@ -24,9 +24,9 @@ def _upper_case() -> str:
     return "".join(f"{chr(a)}-{chr(b)}" for a, b in zip(begins, ends, strict=True))
 
 
-_UPPER = re.compile(rf"(?<!\w)[{_upper_case()}]\w*")
-"""A capitalised word."""
-_RUN = re.compile(rf"{_UPPER.pattern}(?:(?:{_JOINED.pattern}){_UPPER.pattern})*")
+_UPPER = re.compile(rf"[{_upper_case()}](?<!\w.)\w*", re.DOTALL)
+"""A capitalised word. A search is fast for an expression that begins with a set of characters."""
+_RUN = re.compile(rf"{_UPPER.pattern}(?:(?:{_JOINED.pattern}){_UPPER.pattern})*", re.DOTALL)
 _STEM = 5
 """Words that begin with the same letters are forms of one word: "Democrat", "Democratic"."""
 
