@@ -77,7 +77,7 @@ def occurrences(
         word = _UPPER.match(name)
         if word is not None:
             by_word.setdefault(word[0], []).append(name)
-    lower = f" {text} "
+    plain = set(text.split(" "))
     anchor = free = 0
     for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
         before: tuple[int, int] | None = None  # span of the capitalised word before
@@ -98,7 +98,7 @@ def occurrences(
                     continue
                 if previous is not None and text[previous[1] : start] in (" ", "-"):
                     word_before = text[previous[0] : previous[1]].lower()
-                    if previous[0] != first or f" {word_before} " not in lower:
+                    if previous[0] != first or word_before not in plain:
                         continue
                 yield row, start, stop, name
                 free = stop
@@ -128,7 +128,7 @@ def whole_names(
     Yields:
         Number of the sentence, start and end of the run; of two that overlap, the longer one first.
     """
-    lower = f" {text} "
+    plain = set(text.split(" "))
     mention = 0
     for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
         for match in _RUN.finditer(text, first, last):
@@ -143,7 +143,7 @@ def whole_names(
                 word = _WORDS.match(text, start)
                 assert word is not None
                 second = _UPPER.search(text, word.end(), end)
-                known = f" {word[0].lower()} " in lower
+                known = word[0].lower() in plain
                 if second and (
                     known or (word[0].lower() in common and not _is_inside(text, word[0]))
                 ):

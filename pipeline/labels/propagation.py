@@ -184,7 +184,8 @@ class Propagation:
                 add(surface, entity, target, _REPEAT)
         plain = _BRACKET.sub("", page.title)
         # All titles begin with a capital; in its text a page on tennis writes "tennis".
-        is_word = re.search(rf"\b{re.escape(plain[:1].lower() + plain[1:])}\b", page.text)
+        lower = plain[:1].lower() + plain[1:]
+        is_word = lower in page.text and re.search(rf"\b{re.escape(lower)}\b", page.text)
         if page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS and not is_word:
             add(plain, page.entity, page.title, _TITLE)
         for name, (entity, target, _) in list(known.items()):
