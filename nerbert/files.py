@@ -8,17 +8,17 @@ import gzip
 import json
 import lzma
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
 from nerbert.errors import UserError
 
-_END_BYTES = 1 << 20
+_COPIED_BYTES = 1 << 20
 _LOCK = ".lock"
 
 
@@ -53,15 +53,6 @@ def name(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
 
 
-def identity(path: str) -> tuple[int, str]:
-    """Size of a file, and a digest of its first and last MiB: the same wherever the file is."""
-    length = size(path)
-    with open_read(path) as file:
-        head = file.read(_END_BYTES)
-        file.seek(max(0, length - _END_BYTES))
-        return length, blake2b(head + file.read(_END_BYTES), digest_size=16).hexdigest()
-
-
 def find(pattern: str) -> list[str]:
     """Sorted paths of the files that a path, a glob or a directory names; possibly none."""
     if is_remote(pattern):
@@ -77,10 +68,12 @@ def find(pattern: str) -> list[str]:
 
 
 def is_used_folder(path: str) -> bool:
-    """Whether `path` is a file, or a folder that holds more than our lock file."""
+    """Whether `path` is a file, or a folder that holds more than our lock and hidden files."""
     if is_remote(path):
         return bool(_remote().match([path.rstrip("/") + "/*"])[0].metadata_list)
-    return os.path.isfile(path) or (os.path.isdir(path) and bool(set(os.listdir(path)) - {_LOCK}))
+    return os.path.isfile(path) or (
+        os.path.isdir(path) and any(not name.startswith(".") for name in os.listdir(path))
+    )
 
 
 def exists(path: str) -> bool:
@@ -93,6 +86,11 @@ def size(path: str) -> int:
     if is_remote(path):
         return int(_remote().match([path])[0].metadata_list[0].size_in_bytes)
     return os.path.getsize(path)
+
+
+def remote_checksum(path: str) -> str:
+    """The checksum that a remote store keeps of a file."""
+    return str(_remote().checksum(path))
 
 
 def open_read(path: str) -> IO[bytes]:
@@ -122,7 +120,7 @@ def local_copies(paths: Sequence[str]) -> Iterator[list[str]]:
             if is_remote(path):
                 local[-1] = os.path.join(folder, f"{number}-{name(path)}")
                 with open_read(path) as source, open(local[-1], "wb") as copy:
-                    shutil.copyfileobj(source, copy, _END_BYTES)
+                    shutil.copyfileobj(source, copy, _COPIED_BYTES)
         yield local
 
 
@@ -163,10 +161,20 @@ def atomic_write(path: str) -> Iterator[IO[bytes]]:
     try:
         with open(temporary, "wb") as file:
             yield file
+        _sync(temporary)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _sync(path: str) -> None:
+    """Waits until a file is on the disk: after a power cut a name may else lead to an empty one."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_bytes(path: str, data: bytes) -> None:
@@ -191,18 +199,59 @@ def read_json(path: str) -> Any:
     return json.loads(read_bytes(path))
 
 
+def read_json_or_none(path: str) -> Any:
+    """Reads JSON; None if the file does not exist, or is torn, as a power cut may leave it."""
+    try:
+        return read_json(path) if exists(path) else None
+    except ValueError:
+        return None
+
+
+def listing(folder: str) -> dict[str, int]:
+    """Size of each file below a folder, by its path in the folder, sorted.
+
+    A linked folder is an entry like a file: what it holds is not ours.
+    """
+    if is_remote(folder):
+        start = folder.rstrip("/") + "/"
+        found = _remote().match([start + "**"])[0].metadata_list
+        return dict(sorted((m.path.removeprefix(start), int(m.size_in_bytes)) for m in found))
+    sizes = {}
+    for parent, inner, names in os.walk(folder):
+        for entry in (*names, *(name for name in inner if os.path.islink(join(parent, name)))):
+            path = os.path.join(parent, entry)
+            sizes[os.path.relpath(path, folder)] = os.lstat(path).st_size
+    return dict(sorted(sizes.items()))
+
+
+def remove(folder: str, names: Iterable[str]) -> None:
+    """Removes files below a folder, and the folders in it that are empty then."""
+    paths = [join(folder, name) for name in names]
+    if is_remote(folder):
+        if paths:
+            _remote().delete(paths)
+        return
+    for path in paths:
+        Path(path).unlink(missing_ok=True)
+    for parent, _, _ in os.walk(folder, topdown=False):
+        if parent != folder and not os.listdir(parent):
+            os.rmdir(parent)
+
+
+_UNFINISHED = re.compile(r"\.(?P<name>.+)\.\d+\.tmp")
+
+
+def finished_name(name: str) -> str | None:
+    """The name that an unfinished file would have got; None for other files.
+
+    >>> finished_name(".part-00001.parquet.4711.tmp")
+    'part-00001.parquet'
+    """
+    match = _UNFINISHED.fullmatch(name)
+    return match and match["name"]
+
+
 def remove_unfinished(folder: str) -> None:
     """Removes the temporary files that killed processes left below a local folder."""
     if not is_remote(folder):
-        for path in Path(folder).rglob(".*.tmp"):
-            path.unlink(missing_ok=True)
-
-
-def remove_tree(folder: str) -> None:
-    """Removes a folder and everything in it, if it exists."""
-    if not is_remote(folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        return
-    found = _remote().match([folder.rstrip("/") + "/**"])[0].metadata_list
-    if found:
-        _remote().delete([m.path for m in found])
+        remove(folder, [path for path in listing(folder) if finished_name(name(path))])

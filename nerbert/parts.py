@@ -1,9 +1,8 @@
-"""Part files, their reports, and the folders that they are in.
+"""Part files and their reports.
 
 Files are written atomically, so that a stopped run can continue. The folder of a stage holds
 `part-*.parquet`, `reports/part-*.json` and `stage.json`. The report of a part says what was
-counted; it is written last, so it marks the part as finished. `stage.json` says what the parts were
-made from.
+counted; it is written last, so it marks the part as finished.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from nerbert import files
-from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 
 
@@ -128,8 +126,8 @@ def report_path(part: str) -> str:
 
 def finished(part: str, kind: type[R]) -> R | None:
     """The report of a part that an earlier run finished; None if it is not finished."""
-    path = report_path(part)
-    return kind(**files.read_json(path)) if files.exists(path) else None
+    report = files.read_json_or_none(report_path(part))
+    return kind(**report) if isinstance(report, dict) else None
 
 
 def finish(part: str, report: Report) -> None:
@@ -142,78 +140,3 @@ def add_counts(total: dict[str, int], counts: dict[str, int]) -> dict[str, int]:
     for key, value in counts.items():
         total[key] = total.get(key, 0) + value
     return total
-
-
-@dataclass(frozen=True)
-class Folder:
-    """A folder of outputs.
-
-    Attributes:
-        path: path of the folder.
-        state: content of `stage.json`: stage, fingerprint, and what the outputs are made from.
-    """
-
-    path: str
-    state: dict[str, Any]
-
-    @classmethod
-    def of(cls, path: str, stage: str, made_from: dict[str, Any]) -> Folder:
-        """Describes the folder of a stage.
-
-        Args:
-            path: path of the folder.
-            stage: name of the stage.
-            made_from: everything that decides the outputs. Keys that end in `_files` are names of
-                files, which the fingerprint ignores.
-        """
-        identifying = {key: value for key, value in made_from.items() if not key.endswith("_files")}
-        digest = fingerprint(identifying)
-        return cls(path, {"stage": stage, "fingerprint": digest, "made_from": made_from})
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes with anything that decides the outputs."""
-        digest: str = self.state["fingerprint"]
-        return digest
-
-    @property
-    def state_path(self) -> str:
-        """Path of the state."""
-        return files.join(self.path, "stage.json")
-
-    def found(self) -> dict[str, Any]:
-        """The state on disk; empty if there is none."""
-        return files.read_json(self.state_path) if files.exists(self.state_path) else {}
-
-    def is_complete(self) -> bool:
-        """Whether the folder holds all outputs of these inputs and settings."""
-        found = self.found()
-        return bool(found.get("complete")) and found["fingerprint"] == self.fingerprint
-
-    def prepare(self) -> None:
-        """Empties the folder if its outputs were made from something else; else keeps its parts."""
-        if self.found().get("fingerprint") != self.fingerprint:
-            files.remove_tree(self.path)
-        files.remove_unfinished(self.path)
-        files.write_json(self.state_path, {**self.state, "complete": False})
-
-    def finish(self, **facts: Any) -> None:
-        """Marks the folder as complete, with other facts about it."""
-        files.write_json(self.state_path, {**self.state, "complete": True, **facts})
-
-
-@contextmanager
-def prepared(*folders: Folder) -> Iterator[None]:
-    """Prepares the folders that a stage writes in the block.
-
-    When the block fails, the unfinished files that killed workers leave are removed: they would
-    take up space on a full disk.
-    """
-    for folder in folders:
-        folder.prepare()
-    try:
-        yield
-    except BaseException:
-        for folder in folders:
-            files.remove_unfinished(folder.path)
-        raise

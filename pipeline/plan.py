@@ -15,7 +15,8 @@ from typing import Any
 from nerbert import files
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
-from nerbert.parts import Folder
+from nerbert.folders import Folder
+from nerbert.identity import Identities
 from nerbert.text.columns import read_columns
 from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
@@ -51,6 +52,7 @@ class Plan:
     entities: Folder
     examples: Folder
     corpus: Folder
+    identities: Identities
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -92,7 +94,9 @@ def make_plan(settings: CorpusSettings) -> Plan:
             Nothing has been changed.
     """
     assert settings.output
-    inputs = tuple(inspect(path, settings.language) for path in find_dumps(settings.dump))
+    identities = Identities(settings.output)
+    dumps = find_dumps(settings.dump)
+    inputs = tuple(inspect(path, settings.language, identities) for path in dumps)
     languages = {source.site.language for source in inputs}
     if len(languages) > 1:
         raise UserError(
@@ -112,7 +116,7 @@ def make_plan(settings: CorpusSettings) -> Plan:
     pretrained = None
     if settings.sentence_model == "nltk":
         pretrained = SentenceModel.pretrained(inputs[0].site.language)
-    folders = _folders(settings, settings.output, inputs)
+    folders = _folders(settings, settings.output, inputs, identities)
     _check_output(settings.output, folders[0])
     return Plan(
         settings,
@@ -124,6 +128,7 @@ def make_plan(settings: CorpusSettings) -> Plan:
         categories,
         pretrained,
         *folders,
+        identities,
     )
 
 
@@ -135,7 +140,7 @@ def _mapping(settings: CorpusSettings, language: str) -> InfoboxMapping:
 
 
 def _folders(
-    settings: CorpusSettings, output: str, inputs: Sequence[InputFile]
+    settings: CorpusSettings, output: str, inputs: Sequence[InputFile], identities: Identities
 ) -> tuple[Folder, Folder, Folder, Folder]:
     """The folders of a run. The fingerprint of each depends on that of the previous one."""
 
@@ -157,10 +162,10 @@ def _folders(
         "resolve",
         {
             "from": documents.fingerprint,
-            "types": [files.identity(path) for path in settings.types],
+            "types": [identities.of(path) for path in settings.types],
             "types_files": [files.name(path) for path in settings.types],
-            "ontology": files.identity(settings.ontology) if settings.ontology else "shipped",
-            "infobox_mapping": _mapping_identity(settings),
+            "ontology": identities.of(settings.ontology) if settings.ontology else "shipped",
+            "infobox_mapping": _mapping_identity(settings, identities),
             **settings.facts(("classes", "page_typer", "typer_precision", "seed")),
         },
     )
@@ -171,8 +176,8 @@ def _folders(
         {
             "from": entities.fingerprint,
             **settings.facts(DECIDE_EXAMPLES),
-            "categories": table if table in SHIPPED else files.identity(table),
-            "exclude": [files.identity(path) for path in settings.exclude],
+            "categories": table if table in SHIPPED else identities.of(table),
+            "exclude": [identities.of(path) for path in settings.exclude],
         },
     )
     corpus = folder(
@@ -181,9 +186,9 @@ def _folders(
     return documents, entities, examples, corpus
 
 
-def _mapping_identity(settings: CorpusSettings) -> Any:
+def _mapping_identity(settings: CorpusSettings, identities: Identities) -> Any:
     if settings.infobox_mapping:
-        return files.identity(settings.infobox_mapping)
+        return identities.of(settings.infobox_mapping)
     return "shipped" if settings.infobox else "none"
 
 
@@ -196,7 +201,27 @@ def _check_output(output: str, documents: Folder) -> None:
             raise UserError(
                 f"{output}: made from another dump ({names}); choose another --output, or remove it"
             )
-    elif files.is_used_folder(output) and not files.exists(files.join(output, MANIFEST)):
+    else:
+        check_made(output, MANIFEST, {"inputs", "stages", "versions"})
+
+
+def check_made(output: str, record: str, keys: set[str]) -> None:
+    """Checks that an output folder is empty, or that a run made it.
+
+    Args:
+        output: the folder.
+        record: name of the JSON file by which a run marks its folder.
+        keys: keys that this file has.
+
+    Raises:
+        UserError: it holds something else.
+    """
+    if not files.is_used_folder(output):
+        return
+    path = files.join(output, record)
+    found = files.read_json_or_none(path)
+    is_torn = files.exists(path) and not files.size(path)  # by a power cut
+    if not is_torn and not (isinstance(found, dict) and keys <= found.keys()):
         raise UserError(
             f"{output}: not empty, and no run made it; choose another --output, or empty it"
         )

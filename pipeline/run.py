@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from nerbert import files, progress
 from nerbert.errors import UserError
-from nerbert.parts import Folder, Report, prepared, report_path
+from nerbert.folders import Folder, prepared
+from nerbert.parts import Report, report_path
 from nerbert.process import cores
 from nerbert.reports import versions
 from pipeline.plan import MANIFEST, VERSIONS, Plan, make_plan
@@ -98,6 +99,7 @@ def _run_stages(plan: Plan, launcher: Launcher) -> bool:
         Whether all stages are finished; false if one was only written as a Dataflow template.
     """
     write_manifest(plan)
+    plan.identities.save()
     steps: dict[str, tuple[Callable[[Plan], Stage], list[Folder]]] = {
         "extract": (extract_stage, [plan.documents]),
         "resolve": (resolve_stage, [plan.entities]),

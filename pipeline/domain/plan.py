@@ -7,12 +7,13 @@ from typing import Any
 
 from nerbert import files
 from nerbert.errors import UserError
-from nerbert.parts import Folder
+from nerbert.folders import Folder
+from nerbert.identity import Identities
 from nerbert.text.columns import read_columns
 from ontology.classes import ClassTree
 from pipeline.domain.definition import Domain
 from pipeline.domain.settings import DomainSettings
-from pipeline.plan import MANIFEST, checked
+from pipeline.plan import MANIFEST, check_made, checked
 
 VERSION = 2
 """Raised if a change of the code changes the rows."""
@@ -34,6 +35,7 @@ class DomainPlan:
         language: code of the wiki's language.
         categories: folder of the graph of wiki categories.
         sentences: folder of the domain's sentences.
+        annotation: folder of the sentences that people may correct.
     """
 
     settings: DomainSettings
@@ -44,6 +46,7 @@ class DomainPlan:
     language: str
     categories: Folder
     sentences: Folder
+    annotation: Folder
 
     @property
     def walked(self) -> str:
@@ -68,19 +71,14 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
     domain.check(tree)
     for path in settings.exclude:
         checked("--exclude", path, lambda name: next(read_columns(name)))
-    record = files.join(settings.output, RECORD)
-    if files.is_used_folder(settings.output) and not files.exists(record):
-        raise UserError(
-            f"{settings.output}: not empty, and holds no domain corpus; "
-            "choose another --output, or empty it"
-        )
+    check_made(settings.output, RECORD, {"documents", "domain", "entity_mentions"})
     manifest = files.read_json(files.join(settings.documents, MANIFEST))
     # Without paths, which do not decide the rows.
     decided = {
         **_record(settings, domain),
         "documents": "",
         "output": "",
-        "exclude": [files.identity(path) for path in settings.exclude],
+        "exclude": [Identities().of(path) for path in settings.exclude],
     }
     return DomainPlan(
         settings=settings,
@@ -91,6 +89,7 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
         language=manifest["inputs"][0]["language"],
         categories=_folder(settings, "categories", {"from": documents}),
         sentences=_folder(settings, "sentences", {"from": entities, **decided}),
+        annotation=_folder(settings, "annotation", {"from": entities, **decided}),
     )
 
 

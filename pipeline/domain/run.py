@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nerbert import files
 from nerbert.errors import UserError
-from nerbert.parts import prepared
+from nerbert.folders import prepared
 from pipeline.domain.plan import RECORD, DomainPlan, make_domain_plan
 from pipeline.domain.report import present
 from pipeline.domain.settings import DomainSettings
@@ -84,7 +84,8 @@ def _run_stages(plan: DomainPlan, launcher: Launcher) -> None:
         _LOGGER.info("sentences: up to date")
         return
     with prepared(plan.sentences):
-        files.remove_tree(files.join(output, "annotation"))
+        if not plan.annotation.is_current():
+            plan.annotation.prepare()  # a corrected file, of another size, is not removed
         walked = walk(plan)
         roots = ", ".join(plan.domain.roots)
         _LOGGER.info("walk: %s wiki categories below %s", f"{len(walked):,}", roots)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from nerbert import files, parts
-from nerbert.parts import Folder, Report
+from nerbert.folders import Folder
+from nerbert.parts import Report
 from nerbert.text.overlap import SentenceIndex
 from pipeline.domain.category_graph import EDGES, WALKED, Graph, edges
 from pipeline.domain.counts import DomainCounts, DomainReport
@@ -69,7 +70,7 @@ class WriteSentences(_DomainPass):
     def make(self, element: str, part: str, known: None) -> DomainReport:
         counts = DomainCounts()
         name = files.name(element).replace(".parquet", ".conll")
-        annotation = files.join(self._plan.settings.output, "annotation", name)
+        annotation = files.join(self._plan.annotation.path, name)
         with parts.writer_if_rows(part, COLUMNS) as write, files.atomic_write(annotation) as conll:
             for batch in parts.read_batches(element, READ, rows=1024):
                 rows, text = self._selector.select(batch, counts)
@@ -85,11 +86,15 @@ def category_stage(plan: DomainPlan) -> Stage:
 
 def sentence_stage(plan: DomainPlan) -> Stage:
     """`documents/` and `entities/` -> `sentences/` and `annotation/`."""
-    return [WriteSentences(plan, plan.sentences), _finish(plan.sentences)]
+    return [WriteSentences(plan, plan.sentences), _finish(plan.sentences, plan.annotation)]
 
 
-def _finish(folder: Folder) -> Gather:
-    return Gather("end", lambda reports, _: folder.finish(parts=len(reports)))
+def _finish(*folders: Folder) -> Gather:
+    def finish(reports: list[Report], _: None) -> None:
+        for folder in folders:
+            folder.finish(parts=len(reports))
+
+    return Gather("end", finish)
 
 
 def walk(plan: DomainPlan) -> pa.Table:

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from nerbert import files
 from nerbert.errors import UserError
+from nerbert.identity import Identities
 from pipeline.dump.pages import BadPage, Page, parse_page, split_pages
 from pipeline.dump.site import Site, declared_language
 
@@ -134,18 +135,21 @@ class Damage:
     detail: str
 
 
-def inspect(path: str, language: str | None = None) -> InputFile:
+def inspect(
+    path: str, language: str | None = None, identities: Identities | None = None
+) -> InputFile:
     """Recognises a dump file by its first bytes.
 
     Args:
         path: path of the file.
         language: code of the language, which overrides the one in the dump.
+        identities: finds the digest of the file.
 
     Raises:
         UserError: the file cannot be read, or is not a MediaWiki export.
     """
     try:
-        size, digest = files.identity(path)
+        size, digest = (identities or Identities()).of(path)
         with files.open_read(path) as file:
             start = file.read(8)
     except OSError as error:

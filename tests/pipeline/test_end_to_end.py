@@ -239,7 +239,7 @@ def test_terminal_gets_a_progress_bar(tmp_path):
 
 def test_run_that_was_killed_at_its_very_start_goes_on(tmp_path):
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "manifest.json").write_text("{}")
+    (tmp_path / "out" / "manifest.json").write_text("")
     code, _, err = run("--dump", DEMO, "--output", "out", "--stage", "extract", cwd=tmp_path)
     assert code == 0, err
 

@@ -4,9 +4,8 @@ import logging
 import pytest
 from runs import DEMO
 
-from nerbert import files, parts
+from nerbert import files
 from nerbert.errors import UserError
-from nerbert.parts import Folder
 from pipeline import plan as planning
 from pipeline import run as running
 from pipeline.plan import MANIFEST, find_dumps, make_plan
@@ -103,6 +102,17 @@ def test_a_folder_of_another_dump_or_another_program_is_refused(tmp_path):
     assert (output / "documents" / "stage.json").is_file()
 
 
+@pytest.mark.parametrize("manifest", ['{"name": "app", "start_url": "/"}', "[]", "{"])
+def test_a_manifest_of_another_program_does_not_make_a_folder_ours(tmp_path, manifest):
+    output = tmp_path / "out"
+    (output / "documents").mkdir(parents=True)
+    (output / "documents" / "thesis.tex").write_text("mine")
+    (output / MANIFEST).write_text(manifest)
+    with pytest.raises(UserError, match="not empty, and no run made it"):
+        plan_of(tmp_path)
+    assert (output / MANIFEST).read_text() == manifest
+
+
 def test_dumps_are_found_once_and_sorted_by_their_numbers(tmp_path):
     for name in ("wiki10.xml", "wiki2.xml", "wiki1-index.txt.bz2", "wiki1.xml"):
         (tmp_path / name).write_text("")
@@ -131,22 +141,6 @@ def test_stages_run_once_and_only_when_something_changed(tmp_path, caplog):
     assert manifest["settings"]["balance"]["alpha"] == 0.7
     complete = {name for name, state in manifest["stages"].items() if state["complete"]}
     assert complete == {"documents", "entities", "corpus"}  # the last one stands for examples/ too
-
-
-def test_a_folder_is_emptied_only_if_it_was_made_from_something_else(tmp_path):
-    path = str(tmp_path / "f")
-    first = Folder.of(path, "extract", {"a": 1, "dump_files": ["x"]})
-    with parts.prepared(first):
-        files.write_json(files.join(path, "part.json"), 1)
-    renamed = Folder.of(path, "extract", {"a": 1, "dump_files": ["y"]})
-    renamed.prepare()
-    assert files.exists(files.join(path, "part.json"))
-    assert not renamed.is_complete()
-    renamed.finish(counts=3)
-    assert first.is_complete()
-    assert first.found()["counts"] == 3
-    Folder.of(path, "extract", {"a": 2}).prepare()
-    assert not files.exists(files.join(path, "part.json"))
 
 
 def test_dataflow_does_not_see_this_disk(tmp_path):

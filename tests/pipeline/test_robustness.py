@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -246,3 +247,41 @@ def test_sigterm_is_one_line(tmp_path, workers):
     assert process.returncode == 130
     assert err.splitlines()[-1] == "Stopped. Run the same command again to continue out."
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "lost",
+    ["corpus/train", "documents/part-00000.parquet", "entities/keys.npy", "documents/words.json"],
+)
+def test_lost_outputs_are_made_again(tmp_path, lost):
+    command = ("--dump", DEMO, "--min-entities", "2", "--workers", "1")
+    for output in ("out", "again"):
+        assert run(*command, "--output", output, cwd=tmp_path)[0] == 0
+    path = tmp_path / "again" / lost
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    code, _, err = run(*command, "--output", "again", cwd=tmp_path)
+    assert code == 0, err
+    assert "are missing or have another size; they are made again" in err
+    assert_same_bytes(tmp_path / "out", tmp_path / "again")
+
+
+@pytest.mark.parametrize("name", ["documents/reports/part-00000.json", "corpus/stage.json"])
+def test_empty_files_after_a_power_cut_are_made_again(tmp_path, name):
+    command = ("--dump", DEMO, "--min-entities", "2", "--workers", "1")
+    for output in ("out", "again"):
+        assert run(*command, "--output", output, cwd=tmp_path)[0] == 0
+    (tmp_path / "again" / name).write_bytes(b"")
+    code, _, err = run(*command, "--output", "again", cwd=tmp_path)
+    assert code == 0, err
+    assert_same_bytes(tmp_path / "out", tmp_path / "again")
+
+
+def test_a_file_of_the_user_is_not_removed(tmp_path):
+    command = ("--dump", DEMO, "--output", "out", "--min-entities", "2", "--workers", "1")
+    assert run(*command, cwd=tmp_path)[0] == 0
+    thesis = tmp_path / "out" / "corpus" / "thesis.tex"
+    thesis.write_text("mine")
+    code, _, err = run(*command, "--alpha", "0.5", cwd=tmp_path)
+    assert code == 2
+    assert "corpus/thesis.tex: not as a run made it" in err
+    assert thesis.read_text() == "mine"

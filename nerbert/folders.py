@@ -1,0 +1,183 @@
+"""The folders of stages: what they were made from, and which files in them are ours.
+
+`stage.json` in a folder says which stage made it, from what, and, when the stage is finished, the
+size of each file. Only files that it lists, or whose names stages give, are ever removed.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from nerbert import files
+from nerbert.digests import fingerprint
+from nerbert.errors import UserError
+
+STATE = "stage.json"
+_LOGGER = logging.getLogger("nerbert")
+_PART = re.compile(r"part-\d+(?:-\d+)?\.(?:parquet|jsonl?|conll)")
+_OTHERS = {
+    *(STATE, "sentences.json", "words.json"),
+    *("classes.json", "page_typer.npz", "dictionary.arrow"),
+    *(f"{name}.npy" for name in ("keys", "entities", "classes", "support", "voters")),
+    *("README.md", "labels.json", "report.json", "categories.png", "funnel.png"),
+}
+"""Names of the files that stages write beside parts."""
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a stage gives this name, or it is an unfinished file of such a name."""
+    name = files.name(path)
+    name = files.finished_name(name) or name
+    return name in _OTHERS or _PART.fullmatch(name) is not None
+
+
+def _stem(path: str) -> str:
+    """`part-00001` of a part, of its report and of its list of damage; "" for other files."""
+    name = files.name(path)
+    return name.partition(".")[0] if _PART.fullmatch(name) else ""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of outputs.
+
+    Attributes:
+        path: path of the folder.
+        state: content of `stage.json`: stage, fingerprint, and what the outputs are made from.
+    """
+
+    path: str
+    state: dict[str, Any]
+
+    @classmethod
+    def of(cls, path: str, stage: str, made_from: dict[str, Any]) -> Folder:
+        """Describes the folder of a stage.
+
+        Args:
+            path: path of the folder.
+            stage: name of the stage.
+            made_from: everything that decides the outputs. Keys that end in `_files` are names of
+                files, which the fingerprint ignores.
+        """
+        identifying = {key: value for key, value in made_from.items() if not key.endswith("_files")}
+        digest = fingerprint(identifying)
+        return cls(path, {"stage": stage, "fingerprint": digest, "made_from": made_from})
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with anything that decides the outputs."""
+        digest: str = self.state["fingerprint"]
+        return digest
+
+    @property
+    def state_path(self) -> str:
+        """Path of the state."""
+        return files.join(self.path, STATE)
+
+    def found(self) -> dict[str, Any]:
+        """The state on disk, without the sizes of files; empty if there is none, or it is torn."""
+        return {key: value for key, value in self._read().items() if key != "sizes"}
+
+    def is_current(self) -> bool:
+        """Whether the outputs, as far as there are any, were made from the same."""
+        return self._read().get("fingerprint") == self.fingerprint
+
+    def is_complete(self) -> bool:
+        """Whether the folder holds all outputs of these inputs and settings, with their sizes."""
+        state = self._read()
+        if not state.get("complete") or state["fingerprint"] != self.fingerprint:
+            return False
+        return not _damaged(state, files.listing(self.path))
+
+    def prepare(self) -> None:
+        """Empties the folder if its outputs were made from something else; else keeps its parts.
+
+        Raises:
+            UserError: the folder holds files that no run made; nothing has been removed.
+        """
+        state, there = self._read(), files.listing(self.path)
+        if state.get("fingerprint") != self.fingerprint:
+            self._check_ours(state, there)
+            files.remove(self.path, [name for name in there if not _is_hidden(name)])
+        elif damaged := _damaged(state, there):
+            _LOGGER.warning(
+                "%s: %d files, such as %s, are missing or have another size; they are made again",
+                *(self.path, len(damaged), damaged[0]),
+            )
+            # A part is made again if its report is gone; other files, if all of them are.
+            again = {_stem(name) for name in damaged}
+            files.remove(self.path, [name for name in there if _stem(name) in again])
+        files.remove_unfinished(self.path)
+        files.write_json(self.state_path, {**self.state, "complete": False})
+
+    def finish(self, **facts: Any) -> None:
+        """Marks the folder as complete, with other facts about it and the sizes of its files."""
+        sizes = {
+            name: size
+            for name, size in files.listing(self.path).items()
+            if name != STATE and not _is_hidden(name)
+        }
+        files.write_json(self.state_path, {**self.state, "complete": True, **facts, "sizes": sizes})
+
+    def _read(self) -> dict[str, Any]:
+        state = files.read_json_or_none(self.state_path)
+        return state if isinstance(state, dict) and "fingerprint" in state else {}
+
+    def _check_ours(self, state: Mapping[str, Any], there: Mapping[str, int]) -> None:
+        """Checks that a folder may be emptied."""
+        seen = [name for name in there if not _is_hidden(name)]
+        if seen and STATE not in there:
+            raise UserError(
+                f"{self.path}: not empty, and no run made it; move its files, or choose another "
+                "--output"
+            )
+        sizes = state.get("sizes")
+        for name in seen:
+            unfinished = files.finished_name(files.name(name)) is not None
+            if sizes is None or unfinished or name == STATE:
+                ours = _is_ours(name)
+            else:
+                ours = sizes.get(name) == there[name]
+            if not ours:
+                raise UserError(
+                    f"{files.join(self.path, name)}: not as a run made it, and the folder must be "
+                    "emptied; move this file, or choose another --output"
+                )
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a file is hidden, and none of our unfinished ones: it is left alone."""
+    last = files.name(name)
+    return last.startswith(".") and files.finished_name(last) is None
+
+
+def _damaged(state: Mapping[str, Any], there: Mapping[str, int]) -> list[str]:
+    """Files of a finished stage that are missing, or have another size."""
+    if not state.get("complete"):
+        return []
+    sizes = state.get("sizes")
+    if sizes is None:
+        return [STATE]  # of an older version, which recorded no sizes
+    return [name for name, size in sizes.items() if there.get(name) != size]
+
+
+@contextmanager
+def prepared(*folders: Folder) -> Iterator[None]:
+    """Prepares the folders that a stage writes in the block.
+
+    When the block fails, the unfinished files that killed workers leave are removed: they would
+    take up space on a full disk.
+    """
+    for folder in folders:
+        folder.prepare()
+    try:
+        yield
+    except BaseException:
+        for folder in folders:
+            files.remove_unfinished(folder.path)
+        raise
