@@ -27,7 +27,7 @@ from pipeline.sentences.model import SentenceModel
 from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
-VERSIONS = {"extract": 5, "resolve": 8, "examples": 9, "corpus": 3}
+VERSIONS = {"extract": 6, "resolve": 8, "examples": 9, "corpus": 3}
 """Raised if a change of the code changes the rows of a stage; older outputs are made again."""
 
 MANIFEST = "manifest.json"

@@ -130,13 +130,17 @@ def check_set_aside(plan: Plan) -> None:
         raise UserError(
             f"{plan.documents.path}: the run left nothing here; do its workers see this folder?"
         )
-    reasons, read = counts["set_aside"], counts["pages"].get("read", 0)
+    reasons, read = dict(counts["set_aside"]), counts["pages"].get("read", 0)
+    if lost := counts["lost_pages"]:
+        reasons["lost where the dump is corrupt, by estimate"] = lost
+    if counts["damage"].get("truncated") and not plan.settings.max_set_aside:
+        reasons["or more behind the end of truncated files"] = counts["damage"]["truncated"]
     aside = sum(reasons.values())
-    if aside > plan.settings.max_set_aside * read:
+    if aside > plan.settings.max_set_aside * (read + lost):
         listed = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
         raise UserError(
-            f"{files.join(plan.documents.path, 'quarantine')}: {aside:,} of {read:,} pages were "
-            f"set aside ({listed}); repair the dump, or give a --max-set-aside above "
+            f"{files.join(plan.documents.path, 'quarantine')}: {aside:,} of {read + lost:,} pages "
+            f"were set aside ({listed}); repair the dump, or give a --max-set-aside above "
             f"{plan.settings.max_set_aside:g}"
         )
 

@@ -15,6 +15,10 @@ MAX_PAGE_BYTES = 16 << 20
 """Larger pages are set aside: MediaWiki saves no wikitext above 2 MiB ($wgMaxArticleSize)."""
 
 
+_AFTER_NAME = (b">", b" ", b"\t", b"\r", b"\n")
+_PAGE_END = re.compile(rb"</page\s*>")
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """One entry of a dump. `redirect` is the normal title that a redirect leads to, else None."""
@@ -184,11 +188,25 @@ def split_pages(chunks: Iterable[tuple[bytes | None, bool]]) -> Iterator[bytes |
 
 def _page_is_open(buffer: bytes, limit: int) -> bool:
     """Whether a page, or a part of its start tag, begins before `limit`."""
-    start = buffer.find(b"<page>")
+    start = _next_page(buffer, 0)
     if start >= 0:
         return start < limit
     cut_tags = (n for n in range(1, 6) if buffer.endswith(b"<page>"[:n]))
     return any(len(buffer) - n < limit for n in cut_tags)
+
+
+def _next_page(buffer: bytes, position: int, end: int | None = None) -> int:
+    """Where the next `<page>`, or `<page ...>`, begins; -1 without one."""
+    start = buffer.find(b"<page", position, end)
+    while start >= 0 and buffer[start + 5 : start + 6] not in _AFTER_NAME:
+        start = buffer.find(b"<page", start + 5, end)
+    return start
+
+
+def _page_end(buffer: bytes, position: int) -> re.Match[bytes] | None:
+    """The next `</page>`; None without one."""
+    start = buffer.find(b"</page", position)
+    return _PAGE_END.search(buffer, start) if start >= 0 else None
 
 
 def _take_pages(
@@ -206,20 +224,21 @@ def _take_pages(
     """
     pages: list[bytes | BadPage] = []
     position = 0
-    while (start := buffer.find(b"<page>", position)) >= 0:
+    while (start := _next_page(buffer, position)) >= 0:
         if limit is not None and start >= limit:
             break
-        end = buffer.find(b"</page>", start)
-        following = buffer.find(b"<page>", start + 6, end if end >= 0 else len(buffer))
+        match = _page_end(buffer, start)
+        end = match.start() if match else -1
+        following = _next_page(buffer, start + 6, end if end >= 0 else len(buffer))
         # Pages are not nested, and wikitext has `&lt;page>`: bytes between were lost.
         if following >= 0:
             pages.append(_bad_page(buffer[start:following], "cut-off", "page without an end"))
             position = following
-        elif end >= 0:
-            xml = buffer[start : end + 7]
+        elif match:
+            xml = buffer[start : match.end()]
             too_large = len(xml) > MAX_PAGE_BYTES
             pages.append(_bad_page(xml, "too-large", f"{len(xml)} bytes") if too_large else xml)
-            position = end + 7
+            position = match.end()
         elif cut:
             pages.append(_bad_page(buffer[start:], "cut-off", "the input ends inside this page"))
             position = len(buffer)

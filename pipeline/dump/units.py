@@ -7,85 +7,20 @@ are one unit each.
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import lzma
 import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any
 
 from nerbert import files
 from nerbert.errors import UserError
 from nerbert.identity import Identities
 from pipeline.dump.pages import BadPage, Page, parse_page, split_pages
 from pipeline.dump.site import Site, declared_language
+from pipeline.dump.streams import CorruptStreamError, read_pieces, stream_starts
 
-BLOCK = 1 << 20
-_STREAM = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
-"""Header of a bz2 stream and of its first block, or of its end if the stream is empty."""
-
-
-class CorruptStreamError(OSError):
-    """A bz2 stream cannot be decompressed. `position` is its first byte in the file."""
-
-    def __init__(self, position: int, reason: object) -> None:
-        super().__init__(f"bz2 stream at byte {position}: {reason}")
-        self.position = position
-
-
-def stream_starts(path: str, start: int = 0) -> Iterator[int]:
-    """Finds the positions of the headers of bz2 streams, from byte `start`."""
-    with files.open_read(path) as file:
-        file.seek(start)
-        offset, tail = start, b""
-        while block := file.read(16 * BLOCK):
-            data = tail + block
-            for match in _STREAM.finditer(data):
-                yield offset - len(tail) + match.start()
-            offset += len(block)
-            # A header may lie across two blocks; it has 10 bytes.
-            tail = data[-9:]
-
-
-def pieces(file: IO[bytes], start: int, end: int) -> Iterator[tuple[bytes, bool]]:
-    """Reads the streams from position `start`, with a flag: whether a stream begins beyond `end`.
-
-    An empty piece comes before the first piece beyond `end`; most readers stop there.
-
-    Raises:
-        EOFError: the file ends inside a stream.
-        CorruptStreamError: a stream is damaged; everything before it has been yielded.
-    """
-    file.seek(start)
-    data, position = b"", start  # `data` begins at file position `position`
-    beyond = False
-    while True:
-        stream_start = position
-        if stream_start >= end and not beyond:
-            beyond = True
-            yield b"", True
-        if not (data := data or file.read(BLOCK)):
-            return
-        decompressor: Any = bz2.BZ2Decompressor()
-        while not decompressor.eof:
-            if decompressor.needs_input:
-                if not data and not (data := file.read(BLOCK)):
-                    raise EOFError(f"the file ends inside the bz2 stream at byte {stream_start}")
-                position += len(data)
-            try:
-                # The bound keeps memory flat: a small block may hold a huge text.
-                piece = decompressor.decompress(data, BLOCK)
-            except OSError as error:
-                raise CorruptStreamError(stream_start, error) from None
-            data = b""
-            if piece:
-                yield piece, beyond
-        data = decompressor.unused_data
-        position -= len(data)
-
-
+_END, _ENDING = b"</mediawiki>", 4096
 MIN_UNIT = {"bz2": 256 << 10, "xml": 1 << 20}
 MAX_UNIT = {"bz2": 8 << 20, "xml": 48 << 20}
 UNITS_WANTED = 64
@@ -127,11 +62,20 @@ class Unit:
 
 @dataclass(frozen=True)
 class Damage:
-    """Bytes of a file that could not be read. They are reported, never silently skipped."""
+    """Bytes of a file that could not be read. They are reported, never silently skipped.
+
+    Attributes:
+        reason: "corrupt", or "truncated" for a file without its end.
+        path: path of the file.
+        position: first byte in the file that is lost.
+        lost: number of bytes that are lost; 0 for a truncated file, which may lack any number.
+        detail: what the decompressor says.
+    """
 
     reason: str
     path: str
     position: int
+    lost: int
     detail: str
 
 
@@ -158,10 +102,10 @@ def inspect(
         ) from None
     compression = _compression(start)
     try:
-        head = next(_pieces(path, compression, 0, size))[0] or b""
+        head = next(read_pieces(path, compression, 0, size))[0] or b""
     except (OSError, EOFError, StopIteration, zlib.error, lzma.LZMAError):
         head = b""
-    if b"<mediawiki" not in head[:65536] and b"<page>" not in head[:65536]:
+    if b"<mediawiki" not in head[:65536] and b"<page" not in head[:65536]:
         raise UserError(
             f"{path}: no MediaWiki export (its beginning holds no <mediawiki> element); "
             "give a pages-articles XML file, plain or as .bz2, .gz or .xz"
@@ -216,11 +160,15 @@ def _bz2_cuts(source: InputFile, size: int) -> list[int]:
 def read_unit(unit: Unit) -> Iterator[Page | BadPage | Damage]:
     """Reads the pages of a unit, in order; reports the bytes that could not be read."""
     damages: list[Damage] = []
+    last, is_cut = b"", False
 
     def intact() -> Iterator[tuple[bytes | None, bool]]:
+        nonlocal last, is_cut
         for piece, beyond, damage in _damaged_pieces(unit):
             if damage is not None:
                 damages.append(damage)
+                is_cut |= damage.reason == "truncated"
+            last = (last + (piece or b""))[-_ENDING:]
             yield piece, beyond
 
     for page in split_pages(intact()):
@@ -228,6 +176,28 @@ def read_unit(unit: Unit) -> Iterator[Page | BadPage | Damage]:
         damages.clear()
         yield parse_page(page, unit.site) if isinstance(page, bytes) else page
     yield from damages
+    if not is_cut and _lacks_end(unit, last):
+        detail = "the file has no </mediawiki>; pages after the last one may be missing"
+        yield Damage("truncated", unit.path, files.size(unit.path), 0, detail)
+
+
+def _lacks_end(unit: Unit, last: bytes) -> bool:
+    """Whether a unit is the last one of its file, and the file begins, but does not end.
+
+    Args:
+        unit: the unit.
+        last: the last bytes of the unit.
+    """
+    size = files.size(unit.path)
+    # The end tag may begin in the unit before.
+    rest = last.strip()
+    if unit.end < size or _END in last or (rest and _END.endswith(rest)):
+        return False
+    try:
+        head = next(read_pieces(unit.path, unit.compression, 0, size), (b"", False))[0]
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        return True
+    return b"<mediawiki" in head[:65536]
 
 
 def _damaged_pieces(unit: Unit) -> Iterator[tuple[bytes | None, bool, Damage | None]]:
@@ -236,45 +206,22 @@ def _damaged_pieces(unit: Unit) -> Iterator[tuple[bytes | None, bool, Damage | N
     while True:
         position = start
         try:
-            for piece, beyond in _pieces(unit.path, unit.compression, start, unit.end):
+            for piece, beyond in read_pieces(unit.path, unit.compression, start, unit.end):
                 yield piece, beyond, None
             return
         except EOFError as error:
-            yield None, False, Damage("truncated", unit.path, files.size(unit.path), str(error))
+            size = files.size(unit.path)
+            yield None, False, Damage("truncated", unit.path, size, 0, str(error))
             return
-        except (OSError, zlib.error, lzma.LZMAError) as error:
+        except OSError as error:
             position = error.position if isinstance(error, CorruptStreamError) else start
-            yield None, False, Damage("corrupt", unit.path, position, str(error))
+            reason = str(error)
         # Only bz2 can be entered again behind the damage: gz and xz are one stream.
         following = None
         if unit.compression == "bz2":
             following = next(stream_starts(unit.path, position + 1), None)
-        if following is None or following >= unit.end:
+        start = unit.end if following is None else min(following, unit.end)
+        # What lies beyond the unit is the loss of the next one.
+        yield None, False, Damage("corrupt", unit.path, position, max(0, start - position), reason)
+        if start == unit.end:
             return
-        start = following
-
-
-def _pieces(path: str, compression: str, start: int, end: int) -> Iterator[tuple[bytes, bool]]:
-    """Reads decompressed bytes from position `start`, with a flag: whether they lie beyond `end`.
-
-    An empty piece comes before the first piece beyond `end`; most readers stop there.
-
-    Raises:
-        EOFError: the file ends inside a compressed stream.
-        OSError: the file, or a stream of it, cannot be read.
-    """
-    with files.open_read(path) as file:
-        file.seek(start)
-        if compression == "bz2":
-            yield from pieces(file, start, end)
-        elif compression == "xml":
-            for position in range(start, end, BLOCK):
-                yield file.read(min(BLOCK, end - position)), False
-            yield b"", True
-            while block := file.read(BLOCK):
-                yield block, True
-        else:
-            opener = gzip.open if compression == "gz" else lzma.open
-            with opener(file) as stream:
-                while block := stream.read1(BLOCK):
-                    yield block, False

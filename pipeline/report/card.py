@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -33,6 +34,7 @@ def dataset_card(report: CorpusReport, labels: LabelSet, types: Sequence[str]) -
         dumps=", ".join(report.dumps),
         types=", ".join(types) or "infoboxes of the dump",
         sentence_model=report.sentence_model,
+        damage=_damage(funnel.pages),
         sources=", ".join(f"{n:,} {name}" for name, n in funnel.mentions.sources.items() if n),
         train_balanced=f"{balanced.examples:,}",
         mentions_balanced=f"{balanced.mentions:,}",
@@ -47,6 +49,16 @@ def dataset_card(report: CorpusReport, labels: LabelSet, types: Sequence[str]) -
         dropped=_lines(f"| {r} | {n:,} |" for r, n in funnel.sentences.dropped.items()),
         categories=_lines(_category_row(name, row) for name, row in table),
     )
+
+
+def _damage(pages: Mapping[str, Any]) -> str:
+    lost, aside = pages["lost"], sum(pages["set_aside"].values())
+    found = [f"{aside:,} pages could not be read"] if aside else []
+    if lost:
+        found.append(f"some {lost:,} pages are lost where it is corrupt")
+    if pages["damage"].get("truncated"):
+        found.append("the end is missing")
+    return f" Of the dump, {' and '.join(found)}." if found else ""
 
 
 def _lines(lines: Iterable[str]) -> str:

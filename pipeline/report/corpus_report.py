@@ -163,6 +163,7 @@ class CorpusReport:
             f"pages      {pages.get('read', 0):>12,} read: {pages.get('article', 0):,} articles, "
             f"{pages.get('redirect', 0):,} redirects, {pages.get('category', 0):,} categories, "
             f"{pages.get('other-namespace', 0):,} of other namespaces, {aside:,} set aside",
+            *_damage_lines(pages),
             f"anchors    {sum(self.coverage.anchors.values()):>12,}, "
             f"{self.coverage.anchors['no-name']:,} of them no names, "
             f"{100 * (self.coverage.typed_share or 0):.1f} % of the others with a class",
@@ -179,6 +180,22 @@ class CorpusReport:
                 "lower --min-entities."
             )
         return "\n".join(lines)
+
+
+def _damage_lines(pages: Mapping[str, Any]) -> list[str]:
+    """What a run prints of damage to the dump's files; nothing without any."""
+    corrupt, truncated = (pages["damage"].get(reason, 0) for reason in ("corrupt", "truncated"))
+    lines = []
+    if corrupt:
+        lines.append(
+            f"damage     {pages['lost']:>12,} pages lost, by estimate, where the dump is corrupt "
+            f"({corrupt:,} times, see documents/quarantine)"
+        )
+    if truncated:
+        lines.append(
+            f"damage     {truncated:>12,} files of the dump without their end: pages are missing"
+        )
+    return lines
 
 
 def _plain(value: Any) -> Any:
@@ -220,7 +237,12 @@ def corpus_report(plan: Plan, statistics: Statistics, balanced: BalanceReport) -
 def _funnel(plan: Plan, selected: SelectionReport, balanced: BalanceReport) -> Funnel:
     counts = plan.documents.found().get("counts", {})
     return Funnel(
-        pages={**counts.get("pages", {}), "set_aside": dict(counts.get("set_aside", {}))},
+        pages={
+            **counts.get("pages", {}),
+            "set_aside": dict(counts.get("set_aside", {})),
+            "damage": dict(counts.get("damage", {})),
+            "lost": counts.get("lost_pages", 0),
+        },
         sentences=Flow(selected.sentences_in, selected.dropped_sentences, selected.sentences),
         mentions=MentionFlow(
             selected.mentions_in,

@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from pipeline.plan import Plan
 from pipeline.sentences.common_words import CommonWords
 from pipeline.sentences.model import SentenceModel
 from pipeline.stages.documents import SCHEMA, Row, document, kept_as, to_batch
+from pipeline.stages.documents_report import DocumentsReport, lost_pages, total
 from pipeline.stages.part_pass import Gather, PartPass, Stage
 from pipeline.wikitext.render import render
 
@@ -76,23 +76,6 @@ def _no_cycle_search() -> Iterator[None]:
             gc.enable()
 
 
-@dataclass(frozen=True)
-class DocumentsReport(Report):
-    """Counts of a unit.
-
-    Attributes:
-        unit: index of the unit.
-        pages: number of pages that were read, and of pages of each kind.
-        set_aside: number of pages that were set aside, by reason.
-        content: counts of the content of the documents, and of damage to the file.
-    """
-
-    unit: int
-    pages: dict[str, int]
-    set_aside: dict[str, int]
-    content: dict[str, int]
-
-
 def write_documents(
     unit: Unit,
     part: str,
@@ -120,7 +103,7 @@ def write_documents(
         name = unit.part.replace(".parquet", ".jsonl")
         path = files.join(part[: -len(unit.part)], "quarantine", name)
         files.write_bytes(path, "".join(lines).encode("utf-8", "backslashreplace"))
-    counts = (documents.pages, documents.aside, documents.content)
+    counts = (documents.pages, documents.aside, documents.damage, documents.content)
     return DocumentsReport(unit.index, *(dict(sorted(count.items())) for count in counts))
 
 
@@ -141,14 +124,22 @@ class _Documents:
         self._chars = 0
         self.pages: Counter[str] = Counter()
         self.aside: Counter[str] = Counter()
+        self.damage: Counter[str] = Counter()
         self.content: Counter[str] = Counter()
         self.quarantine: list[dict[str, Any]] = []
 
     def add(self, page: Page | BadPage | Damage) -> None:
         if isinstance(page, Damage):
-            self.content[f"damage-{page.reason}"] += 1
-            damage = {"reason": page.reason, "byte": page.position, "detail": page.detail}
-            self.quarantine.append(damage)
+            self.damage.update({page.reason: 1, "bytes": page.lost})
+            self.quarantine.append(
+                {
+                    "reason": page.reason,
+                    "file": files.name(page.path),
+                    "byte": page.position,
+                    "lost": page.lost,
+                    "detail": page.detail,
+                }
+            )
             return
         self.pages["read"] += 1
         if isinstance(page, BadPage):
@@ -211,17 +202,6 @@ def _count(row: Row, content: Counter[str]) -> None:
     content["other_language_pages"] += row["other_language"]
 
 
-def total(reports: Sequence[DocumentsReport]) -> dict[str, dict[str, int]]:
-    """Sums of the counts of all units."""
-    summed: dict[str, dict[str, int]] = {}
-    for group in ("pages", "set_aside", "content"):
-        counts: dict[str, int] = {}
-        for report in reports:
-            parts.add_counts(counts, getattr(report, group))
-        summed[group] = dict(sorted(counts.items()))
-    return summed
-
-
 class WriteDocuments(PartPass):
     """The pass that writes the documents of each unit."""
 
@@ -272,7 +252,10 @@ def extract_stage(plan: Plan) -> Stage:
         files.write_bytes(words_path(plan), common.to_json().encode())
 
     def finish(reports: list[DocumentsReport], _: None) -> None:
-        plan.documents.finish(counts=total(sorted(reports, key=lambda report: report.unit)))
+        counts = total(sorted(reports, key=lambda report: report.unit))
+        size = sum(source.size for source in plan.inputs)
+        lost = lost_pages(counts["damage"], counts["pages"].get("read", 0), size)
+        plan.documents.finish(counts={**counts, "lost_pages": lost})
 
     return [
         Gather("models of the language", write_models),

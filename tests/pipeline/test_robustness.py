@@ -19,6 +19,7 @@ from pipeline.dump.pages import Page
 from pipeline.dump.units import Damage
 from pipeline.sentences.model import SentenceModel
 from pipeline.stages import extract
+from pipeline.stages.documents_report import total
 
 GOOD = [corrupt.page(number) for number in range(corrupt.PAGES)]
 
@@ -85,7 +86,7 @@ def documents_of(path, folder):
         part = str(folder / unit.part)
         reports.append(extract.write_documents(unit, part, SentenceModel("x")))
         kept += [n for batch in parts.read_batches(part) for n in batch["page_id"].to_pylist()]
-    return extract.total(reports), kept
+    return total(reports), kept
 
 
 def test_unexpected_exception_sets_one_page_aside(tmp_path, monkeypatch):
@@ -120,6 +121,67 @@ def test_too_many_bad_pages_fail_the_run(tmp_path):
     code, _, err = run(*arguments, "--max-set-aside", "0.02", cwd=tmp_path)
     assert code == 0
     assert "extract: up to date" in err
+
+
+def test_a_lost_stream_counts_as_pages_that_are_set_aside(tmp_path):
+    dump = tmp_path / "enwiki.xml.bz2"
+    data, starts = corrupt.multistream(GOOD)
+    damaged = bytearray(data)
+    damaged[starts[3] + 2] ^= 1  # the header: nobody knows that a stream begins here
+    dump.write_bytes(damaged)
+    arguments = ("--dump", dump, "--output", "out", "--min-entities", "1", "--max-set-aside")
+    code, _, err = run(*arguments, "0.01", cwd=tmp_path)
+    assert code == 2
+    last = err.splitlines()[-1]
+    assert "of 120 pages were set aside (8 lost where the dump is corrupt, by estimate)" in last
+    code, out, err = run(*arguments, "0.1", cwd=tmp_path)
+    assert code == 0, err
+    assert (
+        "damage                8 pages lost, by estimate, where the dump is corrupt (1 times" in out
+    )
+    report = json.loads((tmp_path / "out" / "corpus" / "report.json").read_text())
+    pages = report["funnel"]["pages"]
+    assert pages["read"] == corrupt.PAGES - corrupt.PER_STREAM
+    assert pages["damage"] == {"bytes": starts[4] - starts[3], "corrupt": 1}
+    card = (tmp_path / "out" / "corpus" / "README.md").read_text()
+    assert "Of the dump, some 8 pages are lost where it is corrupt." in card
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_dump_that_was_cut_between_pages_says_so(tmp_path, packed):
+    path = tmp_path / ("enwiki.xml.bz2" if packed else "enwiki.xml")
+    data, starts = corrupt.multistream(GOOD)
+    xml = corrupt.HEAD.encode() + b"".join(GOOD)
+    path.write_bytes(data[: starts[5]] if packed else xml)
+    kept, bad = read(path)
+    assert kept == list(range(len(kept)))
+    assert [item.reason for item in bad] == ["truncated"]
+    assert "no </mediawiki>" in bad[0].detail
+    arguments = ("--dump", path, "--output", "out", "--stage", "extract", "--max-set-aside", "0")
+    code, _, err = run(*arguments, cwd=tmp_path)
+    assert code == 2
+    assert "1 or more behind the end of truncated files" in err.splitlines()[-1]
+    code, out, err = run(*arguments[:4], "--min-entities", "1", cwd=tmp_path)
+    assert code == 0, err
+    assert "damage                1 files of the dump without their end: pages are missing" in out
+    card = (tmp_path / "out" / "corpus" / "README.md").read_text()
+    assert "Of the dump, the end is missing." in card
+
+
+def test_pages_without_a_root_are_not_truncated(tmp_path):
+    path = tmp_path / "pages.xml"
+    path.write_bytes(b"".join(GOOD))
+    assert read(path) == (list(range(corrupt.PAGES)), [])
+
+
+@pytest.mark.parametrize("tag", [b"<page >", b'<page xml:id="7">', b"<page\n>"])
+@pytest.mark.parametrize("end", [b"</page>", b"</page >", b"</page\n>"])
+def test_tags_with_spaces_and_attributes(tmp_path, tag, end):
+    path = tmp_path / "enwiki.xml"
+    odd = GOOD[1].replace(b"<page>", tag).replace(b"</page>", end)
+    xml = corrupt.HEAD.encode() + GOOD[0] + odd + b"<pages/>" + GOOD[2] + b"</mediawiki>"
+    path.write_bytes(xml)
+    assert read(path) == ([0, 1, 2], [])
 
 
 def test_titles_never_become_file_names(tmp_path):
