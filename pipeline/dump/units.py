@@ -191,7 +191,7 @@ def _lacks_end(unit: Unit, last: bytes) -> bool:
     size = files.size(unit.path)
     # The end tag may begin in the unit before.
     rest = last.strip()
-    if unit.end < size or _END in last or (rest and _END.endswith(rest)):
+    if unit.end < size or _END in last or _END.endswith(rest):
         return False
     try:
         head = next(read_pieces(unit.path, unit.compression, 0, size), (b"", False))[0]
