@@ -17,7 +17,7 @@ from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 from nerbert.folders import Folder
 from nerbert.identity import Identities
-from nerbert.text.columns import read_columns
+from nerbert.text.columns import check_columns
 from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
 from ontology.infobox import InfoboxMapping
@@ -107,7 +107,7 @@ def make_plan(settings: CorpusSettings) -> Plan:
     for path in settings.types:
         checked("--types", path, check_types)
     for path in settings.exclude:
-        checked("--exclude", path, lambda name: next(read_columns(name)))
+        checked("--exclude", path, check_columns)
     mapping = _mapping(settings, inputs[0].site.language)
     try:
         categories = CategorySet.load(settings.categories)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nerbert.files import open_decompressed
 
 _SPACES = re.compile(" +")
-_TAG = re.compile(r"O|[BIESLU]-\S+")
+_TAG = re.compile(r"O|[BIMESLU]-.*\S")
+_COMMENT = re.compile(r"#.*|IMGID:\S+")
+"""A line without a tag that is no token: a comment, or the image of a post on Twitter."""
+_INDEXED = 0.9
+"""Share of the lines whose first column must count the tokens of its sentence to be an index."""
+
+_Line = tuple[int, list[str]]
+"""Number of a line, and its columns."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ def read_columns(path: str) -> Iterator[Sentence]:
     """Reads the sentences of a column file, which may be compressed (.xz, .bz2, .gz).
 
     Raises:
-        ValueError: no line of the file holds a token and a tag.
+        ValueError: a line is neither a token with a tag, nor blank, nor a comment.
         OSError: the file cannot be read.
     """
     with open_decompressed(path) as file:
@@ -36,44 +43,99 @@ def read_columns(path: str) -> Iterator[Sentence]:
     yield from parse_columns(content, path)
 
 
+def check_columns(path: str) -> None:
+    """Checks that all of a column file can be read; raises as `read_columns`."""
+    for _ in read_columns(path):
+        pass
+
+
 def parse_columns(content: bytes, where: str) -> Iterator[Sentence]:
-    """Reads the sentences of column text in UTF-8, or in Latin-1 if it is not valid UTF-8.
+    """Reads the sentences of column text in UTF-8 or Latin-1.
 
     The last column is the tag. Tabs separate the columns of a line that has a tab, spaces those of
-    other lines. A leading index column is ignored, lines without a tag (comments, `IMGID:1`) are
-    skipped, and `-DOCSTART-` ends a sentence.
+    other lines. A first column that counts the tokens of each sentence is ignored, as are comments
+    (`# ...`, `IMGID:1`); `-DOCSTART-` ends a sentence.
 
     Args:
         content: the text.
         where: name of the file, for errors.
 
     Raises:
-        ValueError: no line holds a token and a tag.
+        ValueError: a line is none of these, or no line holds a token and a tag.
     """
-    sentence = Sentence([], [])
-    empty = True
-    for line in _decoded(content).split("\n"):
+    sentences = list(_sentences(_decoded(content, where), where))
+    if not sentences:
+        raise ValueError(f"{where}: no line with a token and a tag (CoNLL columns expected)")
+    indexed = _is_indexed(sentences)
+    for lines in sentences:
+        tokens = [_token(line, indexed, where) for line in lines]
+        yield Sentence(tokens, [columns[-1] for _, columns in lines])
+
+
+def _sentences(text: str, where: str) -> Iterator[list[_Line]]:
+    """The lines of each sentence."""
+    found: list[_Line] = []
+    for number, line in enumerate(text.split("\n"), start=1):
         columns = _columns(line)
         if columns is None:
-            if sentence.tokens:
-                yield sentence
-                sentence = Sentence([], [])
+            if found:
+                yield found
+            found = []
         elif len(columns) > 1 and _TAG.fullmatch(columns[-1]):
-            indexed = len(columns) > 2 and columns[0].isdigit() and "\t" in line
-            sentence.tokens.append(columns[1] if indexed else columns[0])
-            sentence.tags.append(columns[-1])
-            empty = False
-    if sentence.tokens:
-        yield sentence
-    if empty:
-        raise ValueError(f"{where}: no line with a token and a tag (CoNLL columns expected)")
+            found.append((number, columns))
+        elif not _COMMENT.fullmatch(line.strip()):
+            raise ValueError(
+                f"{where}: line {number}: {line.strip()[:40]!r} is no token with a tag; the last "
+                "column must be O, or B-, I-, M-, E-, S-, L- or U- and a type"
+            )
+    if found:
+        yield found
 
 
-def _decoded(content: bytes) -> str:
+def _is_indexed(sentences: Sequence[Sequence[_Line]]) -> bool:
+    """Whether the first column of a file counts the tokens of each sentence, from 0 or 1."""
+    lines = counted = 0
+    for sentence in sentences:
+        first = sentence[0][1][0]
+        start = int(first) if first in ("0", "1") else -1
+        lines += len(sentence)
+        counted += sum(
+            len(columns) > 2 and columns[0] == str(start + place)
+            for place, (_, columns) in enumerate(sentence)
+        )
+    return counted > _INDEXED * lines
+
+
+def _token(line: _Line, indexed: bool, where: str) -> str:
+    number, columns = line
+    if indexed and not (len(columns) > 2 and columns[0].isdecimal()):
+        raise ValueError(
+            f"{where}: line {number}: begins with {columns[0]!r}, but the first column of this "
+            "file is the number of the token"
+        )
+    return columns[indexed]  # it may be empty: some sets have lost the characters of a token
+
+
+def _decoded(content: bytes, where: str) -> str:
+    """The text in UTF-8; in Latin-1 if most of its lines with other letters are no UTF-8."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return content.decode("latin-1")
+        pass
+    valid = 0
+    invalid: list[int] = []
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if not line.isascii():
+            try:
+                line.decode("utf-8")
+                valid += 1
+            except UnicodeDecodeError:
+                invalid.append(number)
+    if valid >= len(invalid):
+        raise ValueError(
+            f"{where}: line {invalid[0]}: no UTF-8, as {valid} other lines are; repair this line"
+        )
+    return content.decode("latin-1")
 
 
 def _columns(line: str) -> list[str] | None:

@@ -67,8 +67,8 @@ def tags_to_spans(tags: Sequence[str]) -> list[TypedSpan]:
     return spans
 
 
-_BEGIN = {"S": "B", "U": "B", "E": "I", "L": "I"}
-"""Prefixes of IOBES and BILOU -> prefixes of IOB2."""
+_BEGIN = {"S": "B", "U": "B", "E": "I", "L": "I", "M": "I"}
+"""Prefixes of IOBES, BILOU and BMES -> prefixes of IOB2."""
 
 _LAST = "ESLU"
 
@@ -77,12 +77,12 @@ def to_iob2(tags: Sequence[str]) -> list[str]:
     """Converts tags of any scheme to strict IOB2, with the mentions that conlleval finds.
 
     A tag that does not continue a mention of its type begins one. This converts IOB1, and IOB2 with
-    stray I- tags. Prefixes of IOBES and BILOU are translated; E-, S-, L- and U- end a mention.
+    stray I- tags. Prefixes of IOBES, BILOU, BMES are translated; E-, S-, L- and U- end a mention.
 
     Source: conlleval.pl (Tjong Kim Sang and Buchholz 2000), start and end of a chunk.
 
-    >>> to_iob2(["I-LOC", "I-LOC", "B-LOC", "O", "S-PER"])
-    ['B-LOC', 'I-LOC', 'B-LOC', 'O', 'B-PER']
+    >>> to_iob2(["I-LOC", "I-LOC", "B-LOC", "O", "S-PER", "B-PER", "M-PER", "E-PER"])
+    ['B-LOC', 'I-LOC', 'B-LOC', 'O', 'B-PER', 'B-PER', 'I-PER', 'I-PER']
     """
     result: list[str] = []
     open_type = ""
@@ -128,7 +128,7 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
         for tag, found in zip(tags, to_iob2(tags), strict=True):
             prefix, _, name = tag.partition("-")
             ends |= bool(name) and prefix in _LAST
-            opened += found[0] == "B" and prefix in "IEL"
+            opened += found[0] == "B" and prefix in "IELM"
             elsewhere += prefix == "B" and before.partition("-")[2] != name
             before = tag
     if ends:

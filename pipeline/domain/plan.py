@@ -9,7 +9,7 @@ from nerbert import files
 from nerbert.errors import UserError
 from nerbert.folders import Folder
 from nerbert.identity import Identities
-from nerbert.text.columns import read_columns
+from nerbert.text.columns import check_columns
 from ontology.classes import ClassTree
 from pipeline.domain.definition import Domain
 from pipeline.domain.settings import DomainSettings
@@ -70,7 +70,7 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
     tree, domain = ClassTree.shipped(), settings.definition()
     domain.check(tree)
     for path in settings.exclude:
-        checked("--exclude", path, lambda name: next(read_columns(name)))
+        checked("--exclude", path, check_columns)
     check_made(settings.output, RECORD, {"documents", "domain", "entity_mentions"})
     manifest = files.read_json(files.join(settings.documents, MANIFEST))
     # Without paths, which do not decide the rows.

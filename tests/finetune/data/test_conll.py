@@ -64,7 +64,7 @@ def test_zip_of_column_files(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.txt", "no tags\n", "no line with a token and a tag"),
+        ("a.txt", "no tags\n", "is no token with a tag"),
         ("a.json", "{", "a.json: "),
         ("a.json", '[{"text": "ab", "entities": []}, {"text": "ab"}]', "entry 1: KeyError"),
         ("a.json", '[{"text": "a b", "entities": [{"span": [1, 2], "type": "X"}]}]', "entry 0"),

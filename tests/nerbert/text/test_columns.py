@@ -1,26 +1,74 @@
 import pytest
 
 from nerbert.text.columns import read_columns
+from nerbert.text.tags import scheme_of, to_iob2
 
-TEXT = (
-    "\ufeff# text = one\n-DOCSTART- -X- O O\n\nIMGID:7\n1\tNew York\tB-LOC\n2\tis\tO\n\n"
-    "Bonn NN I-NP I-LOC\r\n. . O O\r\n\n\n# O\n"
-)
+TEXT = "\ufeff# text = one\n-DOCSTART- -X- O O\n\nIMGID:7\nNew\tB-LOC\nYork\tI-LOC\n\n"
+TEXT += "Bonn NN I-NP I-LOC\r\n. . O O\r\n\n\n# O\n"
+
+
+def read(tmp_path, content):
+    path = tmp_path / "set.conll"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return [(s.tokens, s.tags) for s in read_columns(str(path))]
 
 
 def test_oddities(tmp_path):
-    path = tmp_path / "set.conll"
-    path.write_text(TEXT, encoding="utf-8", newline="")
-    found = [(s.tokens, s.tags) for s in read_columns(str(path))]
-    assert found == [
-        (["New York", "is"], ["B-LOC", "O"]),
+    assert read(tmp_path, TEXT) == [
+        (["New", "York"], ["B-LOC", "I-LOC"]),
         (["Bonn", "."], ["I-LOC", "O"]),
         (["#"], ["O"]),
     ]
 
 
-def test_file_without_tags(tmp_path):
-    path = tmp_path / "set.txt"
-    path.write_text("just words\nand more\n")
-    with pytest.raises(ValueError, match=r"set\.txt"):
-        list(read_columns(str(path)))
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_column_that_counts_tokens_is_ignored(tmp_path, start):
+    lines = [f"{place + start}\t{word}\tO\n" for place, word in enumerate("in 1 of 20".split())]
+    found = read(tmp_path, "".join(lines) + "\n" + f"{start}\tNew York\tB-LOC\n")
+    assert found == [(["in", "1", "of", "20"], ["O"] * 4), (["New York"], ["B-LOC"])]
+
+
+def test_numbers_are_tokens_in_tables_with_tabs(tmp_path):
+    rows = ["SOCCER\tNN\tO", "1996-08-30\tCD\tO", "\n3\tCD\tO", "1\tCD\tO", "England\tNNP\tI-LOC"]
+    tokens = [token for tokens, _ in read(tmp_path, "\n".join(rows)) for token in tokens]
+    assert tokens == ["SOCCER", "1996-08-30", "3", "1", "England"]
+
+
+def test_a_wrong_number_in_an_index_is_no_token(tmp_path):
+    lines = [f"{n + 1}\tw{n}\tO" for n in range(40)]
+    lines[7] = "x\tw7\tO"
+    with pytest.raises(ValueError, match=r"set\.conll: line 8: begins with 'x', but the first col"):
+        read(tmp_path, "\n".join(lines))
+
+
+def test_bmes(tmp_path):
+    tags = ["B-LOC", "M-LOC", "E-LOC", "O", "S-PER"]
+    ((tokens, found),) = read(tmp_path, "".join(f"w{n} {t}\n" for n, t in enumerate(tags)))
+    assert (len(tokens), found) == (5, tags)
+    assert to_iob2(found) == ["B-LOC", "I-LOC", "I-LOC", "O", "B-PER"]
+    assert scheme_of([found]).name == "IOBES"
+    assert scheme_of([found]).opened == 0
+
+
+def test_a_type_of_several_words_behind_a_tab(tmp_path):
+    assert read(tmp_path, "Ulm\tB-creative work\n") == [(["Ulm"], ["B-creative work"])]
+
+
+@pytest.mark.parametrize(
+    "line", ["Ulm B_LOC", "Ulm b-LOC", "Ulm o", "Ulm\t", "Ulm", "Ulm LOC", "Ulm B-", "#tag x y"[1:]]
+)
+def test_a_line_that_is_no_token_is_an_error_with_its_number(tmp_path, line):
+    with pytest.raises(ValueError, match=rf"line 3: '{line.strip()}' is no token with a tag"):
+        read(tmp_path, f"In O\nof O\n{line}\nis O\n")
+
+
+def test_one_bad_byte_does_not_make_a_file_latin_1(tmp_path):
+    good = "Más O\nN B-LOC\n".encode()
+    with pytest.raises(ValueError, match=r"line 3: no UTF-8, as 1 other lines are; repair"):
+        read(tmp_path, good + b"caf\xe9 O\n")
+    assert read(tmp_path, b"caf\xe9 O\nM\xe1s O\n") == [(["caf\xe9", "M\xe1s"], ["O", "O"])]
+
+
+def test_a_file_without_tokens(tmp_path):
+    with pytest.raises(ValueError, match=r"set\.conll: no line with a token and a tag"):
+        read(tmp_path, "# only a comment\n\n")
