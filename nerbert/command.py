@@ -7,12 +7,13 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from nerbert import check_packages
+from nerbert import check_packages, files
 from nerbert.errors import RunError, UserError, missing_extra
 from nerbert.options import Given, Option, Recipes, build, near, options_of
 
@@ -272,6 +273,15 @@ def begin_logging() -> None:
 def is_first() -> bool:
     """Whether this is the first process that torchrun started, or the only one."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def only_run(output: str) -> AbstractContextManager[None]:
+    """Locks an output folder against a second run; the first of several processes locks it.
+
+    Raises:
+        UserError: another run has locked it.
+    """
+    return files.locked(output) if is_first() else nullcontext()
 
 
 def typed_program() -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nerbert import files, parts
+from nerbert.digests import fingerprint
 from nerbert.errors import UserError
+from nerbert.identity import Identities
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 
@@ -113,12 +113,10 @@ class Corpus:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the labels, and of the names, sizes and lengths of the parts."""
-        facts: list[Any] = [self.labels.tags]
-        for split, rows in self.rows.items():
-            for part, length in zip(self.parts(split), rows, strict=True):
-                facts.append((split, part.name, part.stat().st_size, length))
-        return blake2b(json.dumps(facts).encode(), digest_size=8).hexdigest()
+        """Digest of the labels, and of the names and contents of the parts."""
+        found = [(split, part) for split in SPLITS for part in self.parts(split)]
+        facts = [(split, part.name, *Identities().of(str(part))) for split, part in found]
+        return fingerprint(self.labels.tags, facts)
 
     @cached_property
     def columns(self) -> list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from nerbert.command import Command, is_first
+from nerbert.command import Command, is_first, only_run
 from nerbert.options import Recipes
 from pretrain.settings import DaptSettings
 
@@ -37,7 +37,8 @@ def _work(settings: DaptSettings, rest: list[str]) -> None:
     from pretrain.mlm.run import run  # loads torch, which takes seconds
 
     for one in settings.runs():
-        summary = run(one, rest)
+        with only_run(one.output):
+            summary = run(one, rest)
         if is_first():
             print(summary)
 

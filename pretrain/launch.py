@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from nerbert.command import Command, is_first
+from nerbert.command import Command, is_first, only_run
 from nerbert.options import Recipes
 from pretrain.settings import PretrainSettings
 
@@ -37,7 +37,8 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
 def _work(settings: PretrainSettings, rest: list[str]) -> None:
     from pretrain.tagging.run import run  # loads torch, which takes seconds
 
-    summary = run(settings, rest)
+    with only_run(settings.output):
+        summary = run(settings, rest)
     if is_first():
         print(summary)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import nn
 from transformers import (
     AutoConfig,
@@ -24,6 +25,15 @@ _NEED_PREFIX_SPACE = {"bloom", "deberta", "gpt2", "longformer", "roberta"}
 """Models whose tokenizer needs a space before a word: else pre-split words are joined into one."""
 
 
+NO_CODE = {"trust_remote_code": False}
+"""Option of all loaders: a model with code of its own is refused, and nobody is asked."""
+
+UNLOADABLE = (
+    *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError),
+    SafetensorError,
+)
+"""What transformers raises for a folder with missing, torn or foreign files."""
+
 HeadInitMap = Callable[[str, Sequence[str]], list[str]]
 """Takes a new type and the old types; returns the old types whose weights initialise its row.
 
@@ -38,9 +48,11 @@ def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
         UserError: there is no such model, or it has no fast tokenizer.
     """
     try:
-        config = AutoConfig.from_pretrained(base_model)
+        config = AutoConfig.from_pretrained(base_model, **NO_CODE)
         prefix = {"add_prefix_space": True} if config.model_type in _NEED_PREFIX_SPACE else {}
-        tokenizer: Any = AutoTokenizer.from_pretrained(base_model, use_fast=True, **prefix)
+        tokenizer: Any = AutoTokenizer.from_pretrained(
+            base_model, use_fast=True, **prefix, **NO_CODE
+        )
     except (OSError, ValueError) as error:
         raise _no_model(base_model, error) from error
     if not tokenizer.is_fast or tokenizer.pad_token_id is None:
@@ -103,7 +115,7 @@ def check_length(model: PreTrainedModel, base_model: str, max_subwords: int) -> 
 
 def _lends_head(base_model: str, n_tags: int) -> bool:
     """Whether the base model has a tagging head of our size, which transformers then loads."""
-    config = AutoConfig.from_pretrained(base_model)
+    config = AutoConfig.from_pretrained(base_model, **NO_CODE)
     is_tagger = any("TokenClassification" in name for name in config.architectures or ())
     return is_tagger and bool(config.num_labels == n_tags)
 
@@ -168,13 +180,19 @@ def _head(model: PreTrainedModel) -> nn.Linear:
 def _loaded(kind: Any, base_model: str, **options: Any) -> PreTrainedModel:
     """Loads a model with one of transformers' Auto classes."""
     try:
-        model: PreTrainedModel = kind.from_pretrained(base_model, **options)
-    except (OSError, ValueError) as error:
+        model: PreTrainedModel = kind.from_pretrained(base_model, **options, **NO_CODE)
+    except UNLOADABLE as error:
         raise _no_model(base_model, error) from error
     return model
 
 
 def _no_model(base_model: str, error: Exception) -> UserError:
+    if "trust_remote_code" in str(error):
+        return UserError(
+            "this model needs code of its own, which we do not run (trust_remote_code=False); "
+            "give a model of transformers itself",
+            base_model,
+        )
     path = Path(base_model)
     is_path = path.is_absolute() or path.exists() or len(path.parts) > 2
     reason = "no such folder" if is_path and not path.exists() else str(error).split("\n", 1)[0]

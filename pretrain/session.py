@@ -19,6 +19,7 @@ from nerbert.options import near, options_of
 from nerbert.process import cores
 from nerbert.reports import TRAINING, versions
 from pretrain import tiny
+from pretrain.checkpoints import damage, last_whole
 from pretrain.settings import RECORD, Settings
 from pretrain.tagging.features import UNLINKED
 
@@ -130,8 +131,16 @@ _DECIDING = (
     "num_train_epochs",
     "max_steps",
     "lr_scheduler_type",
+    "lr_scheduler_kwargs",
     "warmup_steps",
     "optim",
+    "optim_args",
+    "adam_beta1",
+    "adam_beta2",
+    "adam_epsilon",
+    "max_grad_norm",
+    "label_smoothing_factor",
+    "neftune_noise_alpha",
 )
 """Training arguments that must be equal to continue a stopped run."""
 
@@ -193,7 +202,7 @@ class Session(Generic[S]):
             return str(wanted)
         found = self._found()
         if found is None:
-            if self.folder.is_dir() and any(self.folder.iterdir()):
+            if files.is_used_folder(str(self.folder)):
                 raise UserError(f"{self.folder}: holds something else; give an empty --output")
             return None
         last = last_whole(self.folder)
@@ -204,7 +213,12 @@ class Session(Generic[S]):
 
     def _found(self) -> dict[str, Any] | None:
         path = self.folder / RECORD
-        return files.read_json(str(path)) if path.is_file() else None
+        found = files.read_json_or_none(str(path))
+        if isinstance(found, dict) and {"corpus", "settings", "training"} <= found.keys():
+            return found
+        if path.is_file():
+            raise UserError(f"{path}: torn, or not of a run; restore it, or give another --output")
+        return None
 
     def _check_same(self, found: dict[str, Any], where: Path) -> None:
         if found["corpus"] != self._record["corpus"]:
@@ -223,10 +237,10 @@ class Session(Generic[S]):
         Raises:
             UserError: it is not.
         """
-        if not is_whole(path):
+        if (reason := damage(path)) is not None:
             raise UserError(
-                f"--resume-from-checkpoint {path}: not a complete checkpoint (no readable "
-                "trainer_state.json); give one of an earlier step"
+                f"--resume-from-checkpoint {path}: not a complete checkpoint ({reason}); give one "
+                "of an earlier step"
             )
         config = files.read_json(str(path / "config.json"))
         if tags is not None and list(config.get("id2label", {}).values()) != list(tags):
@@ -253,21 +267,6 @@ class Session(Generic[S]):
         self._record["results"] = results
         files.write_json(str(self.folder / RECORD), self._record)
         return self._record
-
-
-def last_whole(folder: Path) -> Path | None:
-    """The last complete checkpoint in a folder; None if there is none."""
-    whole = [path for path in folder.glob("checkpoint-*") if is_whole(path)]
-    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-
-
-def is_whole(checkpoint: Path) -> bool:
-    """Whether a checkpoint is complete: the Trainer writes `trainer_state.json` last."""
-    try:
-        files.read_json(str(checkpoint / "trainer_state.json"))
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from finetune.dualner.settings import DualSettings, Method
 from finetune.dualner.training import Best, DualTrainer
 from finetune.tagger import COMMON_ARGUMENTS, features
 from nerbert.text.columns import Sentence
-from pretrain.session import last_whole
+from pretrain.checkpoints import last_whole
 from pretrain.tagging.features import Collator, PieceFeatures
 
 

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from finetune.data.sets import DataSets
 from finetune.data.views import View
 from finetune.settings import ALL, FitSettings, Regime
 from nerbert import files
+from nerbert.errors import UserError
+from nerbert.identity import Identities
 
 _LOGGER = logging.getLogger("nerbert")
 
@@ -101,6 +103,8 @@ class ResultStore:
                 *(self.set_fingerprint(name) for name in (run.data, *run.source)),
             ],
         }
+        if run.settings.vectors:
+            content["vectors"] = _vectors_fingerprint(run.settings.vectors)
         return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
 
     def result(self, run: Run, make: Make, where: str = "") -> dict[str, Any]:
@@ -134,6 +138,19 @@ class ResultStore:
     def predictions(self, key: str) -> Predictions:
         """The predictions of a result, by its key."""
         return Predictions.read(self._folder / f"{key}.conll")
+
+
+@cache
+def _vectors_fingerprint(path: str) -> tuple[int, str]:
+    """Identity of a file of word vectors.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    try:
+        return Identities().of(path)
+    except OSError as error:
+        raise UserError(f"--vectors {path}: {error.strerror}; check the path") from None
 
 
 def model_fingerprint(model: str) -> str:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from datasets import Dataset, load_dataset
+from datasets import Dataset
 from torch.utils.data import Dataset as TorchDataset
 from transformers import PreTrainedTokenizerFast
 
-from nerbert import parts
+from nerbert import digests, parts
 from nerbert.corpus import domain_parts
 from nerbert.errors import UserError
+from nerbert.identity import Identities
 from nerbert.levels import LEVELS, Level
+from pretrain.rows import open_parts
 
 HELD_OUT = 0.01
 """Share of the sentences that perplexity is measured on."""
@@ -44,22 +45,16 @@ def load(corpus: str, cache_dir: str | None = None) -> Dataset:
         )
     for part in found:
         parts.check_columns(part, _COLUMNS)
-    full = [str(part) for part in found if parts.n_rows(part)]  # `datasets` reads no empty ones
+    full = [part for part in found if parts.n_rows(part)]  # `datasets` reads no empty ones
     if not full:
         raise UserError(f"{corpus}: no sentence in it; make the corpus again")
-    return load_dataset(
-        "parquet",
-        data_files={"train": full},
-        split="train",
-        columns=list(_COLUMNS),
-        cache_dir=cache_dir,
-    )
+    return open_parts(full, cache_dir, columns=list(_COLUMNS))
 
 
 def fingerprint(corpus: str) -> str:
-    """Digest of the names, sizes and numbers of rows of the parts."""
-    facts = [(part.name, part.stat().st_size, parts.n_rows(part)) for part in domain_parts(corpus)]
-    return blake2b(repr(facts).encode(), digest_size=8).hexdigest()
+    """Digest of the names and contents of the parts."""
+    facts = [(part.name, *Identities().of(str(part))) for part in domain_parts(corpus)]
+    return digests.fingerprint(facts)
 
 
 def rows_of(corpus: Dataset, level: Level, where: str) -> tuple[Ints, Ints]:

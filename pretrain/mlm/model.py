@@ -11,7 +11,7 @@ import torch
 from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel, TrainerCallback
 
 from nerbert.errors import BadLossError, UserError
-from pretrain.models import check_length, load_tokenizer
+from pretrain.models import NO_CODE, UNLOADABLE, check_length, load_tokenizer
 from pretrain.tagging.features import IGNORED
 from pretrain.trainer import CardTrainer
 
@@ -80,9 +80,11 @@ def load_masked_lm(base_model: str, max_subwords: int, new_head: bool) -> PreTra
     load_tokenizer(base_model)  # its error says what is missing in a folder without a model
     try:
         model: Any
-        model, info = AutoModelForMaskedLM.from_pretrained(base_model, output_loading_info=True)
-    except (OSError, ValueError) as error:
-        kind = AutoConfig.from_pretrained(base_model).model_type
+        model, info = AutoModelForMaskedLM.from_pretrained(
+            base_model, output_loading_info=True, **NO_CODE
+        )
+    except UNLOADABLE as error:
+        kind = AutoConfig.from_pretrained(base_model, **NO_CODE).model_type
         raise UserError(
             f"transformers has no masked language model of type {kind}; use an encoder such as "
             "bert-base-cased",

@@ -22,6 +22,7 @@ from nerbert import files
 from nerbert.corpus import report_of
 from nerbert.errors import UserError
 from nerbert.reports import filled
+from pretrain.checkpoints import train
 from pretrain.logs import LogLines, quiet_libraries
 from pretrain.mlm import blocks
 from pretrain.mlm.masking import Masker
@@ -58,24 +59,24 @@ def run(settings: DaptSettings, rest: Sequence[str]) -> str:
         tokenizer = load_tokenizer(base)
         _check_mask(base, tokenizer)
         ids = blocks.subwords(corpus, tokenizer, processes())
-    train, held = (blocks.Blocks(ids, part, tokenizer, settings.max_subwords) for part in rows)
-    train.take(settings.share)
+    pieces, held = (blocks.Blocks(ids, part, tokenizer, settings.max_subwords) for part in rows)
+    pieces.take(settings.share)
     # Set again, so that a new head does not depend on whether the tiny model was made now.
     set_seed(session.args.seed)
     new_head = settings.new_head or settings.base_model == TINY
     model = load_masked_lm(base, settings.max_subwords, new_head)
-    trainer = _trainer(settings, session.args, model, tokenizer, train, held)
-    _LOGGER.info("%s", _plan_line(settings, rows, len(train), session.checkpoint))
+    trainer = _trainer(settings, session.args, model, tokenizer, pieces, held)
+    _LOGGER.info("%s", _plan_line(settings, rows, len(pieces), session.checkpoint))
     before = _before(session.folder, trainer, session.checkpoint)
     start = time.monotonic()
-    trainer.train(resume_from_checkpoint=session.checkpoint)
+    train(trainer, session.checkpoint)
     results = {
         "perplexity_before": round(before, 4),
         "perplexity": round(_perplexity(trainer), 4),
         "sentences": len(rows[0]),
         "held_out": len(rows[1]),
-        "blocks": len(train),
-        "subwords": train.subwords,
+        "blocks": len(pieces),
+        "subwords": pieces.subwords,
         "steps": trainer.state.global_step,
         "epochs": round(trainer.state.epoch or 0, 4),
         "train_s": round(time.monotonic() - start, 1),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from datasets import Dataset, Features, Value, load_dataset
+from datasets import Dataset, Features, Value
 from datasets import Sequence as ListOf
 from torch.utils.data import Dataset as TorchDataset
 from transformers import PreTrainedTokenizerFast
@@ -19,6 +19,7 @@ from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
 from ontology.categories import ENTITY, CategorySet
 from ontology.classes import ClassTree
+from pretrain.rows import open_parts
 from pretrain.settings import AS_IN_CORPUS
 from pretrain.tagging.pieces import first_subwords
 
@@ -79,15 +80,8 @@ def load_split(
     ends = np.cumsum(corpus.rows[split])
     needed = len(ends) if not examples else int(np.searchsorted(ends, examples)) + 1
     features = Features({name: _KINDS[name] for name in corpus.columns})
-    files = {split: [str(part) for part in corpus.parts(split)[:needed]]}
-    rows = load_dataset(
-        "parquet",
-        data_files=files,
-        split=split,
-        features=features,
-        columns=list(features),
-        cache_dir=cache_dir,
-    )
+    found = corpus.parts(split)[:needed]
+    rows = open_parts(found, cache_dir, features=features, columns=list(features))
     return rows.select(range(examples)) if 0 < examples < len(rows) else rows
 
 

@@ -15,6 +15,7 @@ from transformers import PreTrainedTokenizerFast, TrainingArguments, set_seed
 from nerbert.corpus import Corpus
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
+from pretrain.checkpoints import train
 from pretrain.logs import LogLines, quiet_libraries
 from pretrain.models import load_model, load_tokenizer
 from pretrain.session import TAGGING, Session, processes, spread
@@ -56,7 +57,7 @@ def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     trainer = _trainer(settings, session.args, inputs, labels)
     _LOGGER.info("%s", _plan_line(trainer, settings, inputs.counts, session.checkpoint))
     start = time.monotonic()
-    trainer.train(resume_from_checkpoint=session.checkpoint)
+    train(trainer, session.checkpoint)
     elapsed_s = time.monotonic() - start
     scores = {key.removeprefix("eval_"): value for key, value in trainer.evaluate().items()}
     kept = ("precision", "recall", "f1", "f1_unlinked_ignored")
