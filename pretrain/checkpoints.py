@@ -69,7 +69,7 @@ def _damaged_weights(checkpoint: Path) -> str | None:
         path = checkpoint / name
         if not path.is_file():
             # Other formats of weights are read by transformers, and errors are its own.
-            return None if any(checkpoint.glob("*.bin")) else f"{name} is missing"
+            return None if any(checkpoint.glob("pytorch_model*.bin")) else f"{name} is missing"
         if not _is_whole_safetensors(path):
             return f"{name} is torn"
     return None

@@ -53,7 +53,7 @@ def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
         tokenizer: Any = AutoTokenizer.from_pretrained(
             base_model, use_fast=True, **prefix, **NO_CODE
         )
-    except (OSError, ValueError) as error:
+    except UNLOADABLE as error:
         raise _no_model(base_model, error) from error
     if not tokenizer.is_fast or tokenizer.pad_token_id is None:
         raise UserError(

@@ -32,7 +32,9 @@ def open_parts(parts: Sequence[Path], cache_dir: str | None = None, **options: A
         return load_dataset(
             "parquet", data_files={"rows": names}, split="rows", cache_dir=cache_dir, **options
         )
-    except DatasetsError as error:
+    except (DatasetsError, OSError) as error:
+        if getattr(error, "errno", None):  # of the disk, not of the part
+            raise
         reason = " ".join(str(error.__cause__ or error).split())
         raise UserError(
             f"{folder}: a part cannot be read ({reason}); make the corpus again"
