@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import lzma
 import re
+import zlib
 from collections.abc import Iterator
 from urllib.parse import unquote
 
@@ -43,12 +45,26 @@ def read_instance_types(path: str) -> Iterator[tuple[str, str] | None]:
 
 def _lines(path: str) -> Iterator[str]:
     """Reads the lines of a text file, which may be compressed."""
+    rest = b""
+    for block in _blocks(path):
+        *lines, rest = (rest + block).split(b"\n")
+        yield from b"\n".join(lines).decode("utf-8", "replace").split("\n")
+    yield rest.decode("utf-8", "replace")
+
+
+def _blocks(path: str) -> Iterator[bytes]:
     with open_decompressed(path) as file:
-        rest = b""
-        while block := file.read(_BLOCK):
-            *lines, rest = (rest + block).split(b"\n")
-            yield from b"\n".join(lines).decode("utf-8", "replace").split("\n")
-        yield rest.decode("utf-8", "replace")
+        try:
+            while block := file.read(_BLOCK):
+                yield block
+        except (zlib.error, lzma.LZMAError) as error:
+            raise OSError(str(error)) from None
+
+
+def check_whole(path: str) -> None:
+    """Decompresses a file; raises as `read_instance_types`."""
+    for _ in _blocks(path):
+        pass
 
 
 def _statement(line: str) -> tuple[str, str] | None:

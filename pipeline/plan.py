@@ -21,7 +21,7 @@ from nerbert.text.columns import check_columns
 from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
 from ontology.infobox import InfoboxMapping
-from ontology.instance_types import read_instance_types
+from ontology.instance_types import check_whole, read_instance_types
 from pipeline.dump.units import InputFile, Unit, cut, inspect
 from pipeline.sentences.model import SentenceModel
 from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings
@@ -32,6 +32,9 @@ VERSIONS = {"extract": 6, "resolve": 8, "examples": 9, "corpus": 3}
 
 MANIFEST = "manifest.json"
 """File that records inputs, settings and versions of an output folder."""
+
+_SMALL = 512 << 10
+"""Bytes of a file that is read to its end before a run begins."""
 
 _INDEX = re.compile(r"index\d*\.txt")
 
@@ -281,9 +284,14 @@ def checked(flag: str, path: str | None, read: Callable[[str], Any]) -> Any:
 def check_types(path: str) -> None:
     """Checks that there is a statement in the first 1,000 lines of an instance-types file.
 
+    A small file is checked to its end; a large one when it is read.
+
     Raises:
         ValueError: there is none.
+        OSError, EOFError: the file is damaged or truncated.
     """
+    if files.size(path) <= _SMALL:
+        check_whole(path)
     for number, statement in enumerate(read_instance_types(path)):
         if statement is not None:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 
 from nerbert.reports import png
 
+_MOST_TYPES, _OTHERS = 40, "(other types)"
 _LONGEST = 30  # largest number of characters of a name on a plot
 
 Point = tuple[float, float, float]
@@ -76,16 +78,37 @@ def heat_map(
 def confusion(table: Mapping[str, Mapping[str, int]], title: str) -> bytes:
     """Plots the shares of predicted types, in per cent of the mentions of each gold type.
 
+    Of many types the most frequent ones are plotted, and the sum of the others.
+
     Args:
         table: result of `finetune.evaluation.metrics.type_confusion`.
         title: title of the plot.
     """
-    names = sorted({*table, *(name for row in table.values() for name in row)} - {"O"})
-    names.append("O")
+    table = _frequent(table)
+    found = {*table, *(name for row in table.values() for name in row)}
+    names = [*sorted(found - {"O", _OTHERS}), *sorted(found & {_OTHERS}), "O"]
     counts = np.array([[table.get(a, {}).get(b, 0) for b in names] for a in names], float)
     total = counts.sum(1, keepdims=True)
     shares = np.divide(100 * counts, total, where=total > 0, out=np.full_like(counts, np.nan))
     return heat_map(shares, names, names, title, "predicted", "gold", digits=0)
+
+
+def _frequent(table: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """A table of the most frequent types; rows and columns of the others are summed."""
+    counts: Counter[str] = Counter()
+    for gold, row in table.items():
+        for predicted, count in row.items():
+            counts.update({gold: count, predicted: count})
+    del counts["O"]
+    ranked = sorted(counts, key=lambda name: (-counts[name], name))
+    kept = {*ranked[: _MOST_TYPES if len(ranked) > _MOST_TYPES else None], "O"}
+    found: dict[str, dict[str, int]] = {}
+    for gold, row in table.items():
+        into = found.setdefault(gold if gold in kept else _OTHERS, {})
+        for predicted, count in row.items():
+            name = predicted if predicted in kept else _OTHERS
+            into[name] = into.get(name, 0) + count
+    return found
 
 
 def scatter(panels: Mapping[str, tuple[npt.NDArray[np.float64], Sequence[str]]]) -> bytes:

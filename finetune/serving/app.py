@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import time
@@ -19,6 +20,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from jinja2 import Environment
 from markupsafe import Markup
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from finetune.serving import html
@@ -29,6 +31,10 @@ from pretrain.logs import quiet_libraries
 
 _LOGGER = logging.getLogger("nerbert")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_SECONDS = 10.0
+"""Time in which a form must have come."""
+_CONNECTIONS = 200
+"""Connections at a time; others are answered with status 503."""
 _BYTES_PER_CHARACTER = 12  # four bytes of UTF-8, each as %XX
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
@@ -121,7 +127,9 @@ def application(page: Page, hosts: Sequence[str]) -> FastAPI:
             text, status = await run_in_threadpool(page.render, fields), 200
         except _RefusedError as refused:
             text, status = page.render(error=str(refused)), refused.status
-        return Response(text, status, _HEADERS, "text/html")
+        # Of a request that was not read to its end, the rest must not be read either.
+        headers = _HEADERS if status == 200 else {**_HEADERS, "Connection": "close"}
+        return Response(text, status, headers, "text/html")
 
     app = FastAPI(
         docs_url=None,
@@ -134,12 +142,18 @@ def application(page: Page, hosts: Sequence[str]) -> FastAPI:
 
 
 async def _fields(request: Request, most_bytes: int) -> dict[str, str]:
-    """Reads the fields of a form, at most `most_bytes`."""
+    """Reads the fields of a form, at most `most_bytes`, and within `_SECONDS`."""
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most_bytes:
-            raise _RefusedError(413, "This text is too long.")
+    try:
+        async with asyncio.timeout(_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > most_bytes:
+                    raise _RefusedError(413, "This text is too long.")
+    except TimeoutError:
+        raise _RefusedError(408, "This text came too slowly.") from None
+    except ClientDisconnect:
+        raise _RefusedError(400, "The reader has left.") from None  # nobody sees it
     try:
         found = parse_qs(
             body.decode("ascii"), keep_blank_values=True, max_num_fields=8, errors="strict"
@@ -159,7 +173,14 @@ def serve(options: DemoOptions) -> None:
         page = Page(_loaded(options.models), options.max_characters)
         hosts = [*_LOOPBACK, "[::1]"] if options.host in _LOOPBACK else ["*"]
         name = f"[{options.host}]" if ":" in options.host else options.host
-        config = uvicorn.Config(application(page, hosts), log_level="warning", access_log=False)
+        config = uvicorn.Config(
+            application(page, hosts),
+            log_level="warning",
+            access_log=False,
+            limit_concurrency=_CONNECTIONS,
+            timeout_keep_alive=5,
+            timeout_graceful_shutdown=5,
+        )
         server = _Server(config, f"http://{name}:{listener.getsockname()[1]}")
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listener])

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nerbert import files, parts
+from nerbert.errors import UserError
 from nerbert.parts import Report
 from ontology.building import PageFacts, TypeFacts
 from ontology.classes import ClassTree
@@ -178,7 +179,7 @@ def write_type_facts(path: str, part: str, tree: ClassTree, file: str = "") -> T
     renamed: Counter[str] = Counter()
     statements: list[tuple[str, str]] = []
     with parts.writer(part, FACTS) as writer:
-        for statement in read_instance_types(path):
+        for statement in _read_types(path, file):
             n_lines += 1
             if statement is None:
                 n_other += 1
@@ -202,6 +203,14 @@ def write_type_facts(path: str, part: str, tree: ClassTree, file: str = "") -> T
         dict(sorted(unknown.items())),
         dict(sorted(renamed.items())),
     )
+
+
+def _read_types(path: str, file: str) -> Iterator[tuple[str, str] | None]:
+    """Reads a file of instance types; errors name it as the user knows it."""
+    try:
+        yield from read_instance_types(path)
+    except (OSError, EOFError) as error:
+        raise UserError(f"--types {file}: cannot be read ({error}); is it complete?") from None
 
 
 def _statement_facts(statements: Sequence[tuple[str, str]]) -> pa.RecordBatch:

@@ -1,8 +1,12 @@
 """Whole runs, as a user starts them: the demo dump, workers, resuming, bad input."""
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 import pty
+import random
 import signal
 import subprocess
 import sys
@@ -13,11 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 from runs import DEMO, assert_same_bytes, check_example, examples, run, start, tree
 
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+
 
 @pytest.fixture(scope="session")
 def multistream(tmp_path_factory):
     """The demo dump 24 times over, as a multistream file that is cut into several units."""
-    import bz2
     import re
 
     text = DEMO.read_text(encoding="utf-8")
@@ -185,7 +190,10 @@ def test_interrupted_run_goes_on(multistream, tmp_path):
         (["--dump", DEMO, "--infobox-mapping", "hello.txt"], "hello.txt: not a mappings export"),
         (["--dump", DEMO, "--types", "hello.txt"], "--types hello.txt: none of its first lines"),
         (["--dump", DEMO, "--types", "no.nt"], "--types no.nt: no such file"),
-        (["--dump", DEMO, "--exclude", "hello.txt"], "--exclude hello.txt: no line with a token"),
+        (
+            ["--dump", DEMO, "--exclude", "hello.txt"],
+            "--exclude hello.txt: line 1: 'hello' is no token",
+        ),
         (["--dump", DEMO, "--sentence-model", "nltk"], "NLTK_DATA"),
         (["--dump", DEMO, "--alhpa", "0.5"], "--alhpa 0.5: neither our flag nor Beam's"),
         (["--dump", DEMO, "--runner", "DaskRunner"], "DaskRunner: refused"),
@@ -250,3 +258,30 @@ def test_output_that_cannot_be_written_is_one_line(tmp_path):
     assert code != 0
     assert len(err.splitlines()) == 1
     assert "file/out" in err
+
+
+@pytest.mark.parametrize("suffix", [".bz2", ".gz", ".xz"])
+@pytest.mark.parametrize("change", ["truncated", "corrupt"])
+@pytest.mark.parametrize("large", [True, False])
+def test_damaged_types_are_one_line(tmp_path, suffix, change, large):
+    pack = {".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compress}[suffix]
+    draw = random.Random(0)
+    lines = (
+        f"<http://dbpedia.org/resource/{draw.getrandbits(256):x}> <{RDF_TYPE}> "
+        "<http://dbpedia.org/ontology/City> .\n"
+        for _ in range(40_000 if large else 2_000)
+    )
+    data = bytearray(pack("".join(lines).encode()))
+    if change == "corrupt":
+        middle = len(data) // 2
+        data[middle : middle + 2000] = bytes(2000)
+    else:
+        del data[-len(data) // 5 :]
+    types = tmp_path / f"types.nt{suffix}"
+    types.write_bytes(data)
+    command = ("--dump", DEMO, "--output", "out", "--types", types, "--workers", "1")
+    code, _, err = run(*command, cwd=tmp_path)
+    assert code == 2
+    assert f"types.nt{suffix}: cannot be read (" in err.splitlines()[-1]
+    assert "Traceback" not in err
+    assert ("extract: done" in err) == large

@@ -204,3 +204,25 @@ def test_tsne_is_the_same_twice(evaluate, base, tmp_path):
         pictures.append(path.read_bytes())
     assert pictures[0] == pictures[1]
     assert pictures[0][:4] == PNG
+
+
+def test_a_confusion_matrix_of_many_types_is_small():
+    table = {f"T{n}": {f"T{n}": n + 1, f"T{n + 1}": 1, "O": 1} for n in range(315)}
+    table["O"] = {"T3": 5, "T314": 7}
+    small = plots._frequent(table)
+    others = plots._OTHERS
+    assert len(small) == plots._MOST_TYPES + 2
+    assert {"T314", others, "O"} <= small.keys()
+    assert sum(sum(row.values()) for row in small.values()) == sum(
+        sum(row.values()) for row in table.values()
+    )
+    assert small["O"] == {others: 5, "T314": 7}
+    assert small[others][others] == sum(
+        count
+        for gold, row in table.items()
+        for name, count in row.items()
+        if gold not in small and name not in small
+    )
+    assert len(plots.confusion(table, "t")) < 2_000_000
+    few = {f"T{n}": {f"T{n}": 1} for n in range(40)}
+    assert plots._frequent(few) == few

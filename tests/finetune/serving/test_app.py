@@ -1,3 +1,4 @@
+import asyncio
 import signal
 import socket
 import subprocess
@@ -81,6 +82,32 @@ def test_what_is_refused(client, body, status, message):
     assert answer.status_code == status
     assert f'role="alert">{escape(message)}</p>' in answer.text
     assert 'id="result"' not in answer.text
+
+
+@pytest.mark.parametrize(("answer", "status"), [("slow", 408), ("left", 400)])
+def test_a_reader_who_is_slow_or_leaves(monkeypatch, answer, status):
+    monkeypatch.setattr("finetune.serving.app._SECONDS", 0.1)
+    page = app.application(app.Page({"one": Upper()}, 50), ["testserver"])
+    sent = []
+
+    async def receive():
+        if answer == "slow":
+            await asyncio.sleep(60)
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/",
+        "query_string": b"",
+        "headers": [(b"host", b"testserver"), (b"content-length", b"100")],
+    }
+    asyncio.run(page(scope, receive, send))
+    assert sent[0]["status"] == status
+    assert (b"connection", b"close") in sent[0]["headers"]
 
 
 def test_other_hosts_and_ports(client, tmp_path):
