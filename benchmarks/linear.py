@@ -42,6 +42,7 @@ REPEATED = {
     "deep list lines": None,
     "headings": "== a ==\n",
     "unclosed <!--": "<!-- ",
+    "lines of <!--": "<!--\n",
     "unclosed <nowiki>": "<nowiki>",
     "unclosed <math>": "<math>",
     "{{lang|a|<b}}": "{{lang|a|<b}} ",

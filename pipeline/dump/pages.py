@@ -15,13 +15,22 @@ MAX_PAGE_BYTES = 16 << 20
 """Larger pages are set aside: MediaWiki saves no wikitext above 2 MiB ($wgMaxArticleSize)."""
 
 
+WIKITEXT = "wikitext"
+_WITHHELD = "page/revision/withheld"
+_DEEPEST = 16
+"""Elements of a page are nested four deep."""
 _AFTER_NAME = (b">", b" ", b"\t", b"\r", b"\n")
 _PAGE_END = re.compile(rb"</page\s*>")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One entry of a dump. `redirect` is the normal title that a redirect leads to, else None."""
+    """One entry of a dump.
+
+    Attributes:
+        redirect: normal title that a redirect leads to, else None.
+        model: content model, such as wikitext or json.
+    """
 
     page_id: int
     namespace: int
@@ -30,6 +39,7 @@ class Page:
     revision_id: int
     timestamp: str
     wikitext: str
+    model: str = WIKITEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,9 @@ def _page(fields: dict[str, str], site: Site) -> Page | BadPage:
         known = int(page_id) if page_id.isdecimal() else None
         return BadPage("incomplete", known, title, "page without title, id or revision")
     wikitext = fields.get("page/revision/text", "")
+    if not wikitext and _WITHHELD in fields:
+        detail = "its text was deleted, or is not in this kind of dump (stub)"
+        return BadPage("no-text", int(page_id), title, detail)
     number = fields.get("page/ns")
     namespace = int(number) if number is not None else site.split(title)[0]
     # Old exports have no <redirect>, or one without a title: then the wikitext decides. Its first
@@ -92,6 +105,7 @@ def _page(fields: dict[str, str], site: Site) -> Page | BadPage:
         revision_id=int(fields.get("page/revision/id") or 0),
         wikitext=wikitext,
         timestamp=fields.get("page/revision/timestamp", ""),
+        model=fields.get("page/revision/model") or WIKITEXT,
     )
 
 
@@ -108,12 +122,16 @@ def _page_fields(xml: bytes) -> dict[str, str]:
     def start(name: str, attributes: dict[str, str]) -> None:
         path.append(name)
         text.clear()
+        if len(path) > _DEEPEST:  # the path of each element would take quadratic memory
+            raise expat.ExpatError(f"elements are nested deeper than {_DEEPEST}")
         if name == "revision":
             # A full-history dump has several revisions: forget all fields of the one before.
             for known in [known for known in fields if known.startswith("page/revision")]:
                 del fields[known]
         elif name == "redirect":
             text.append(attributes.get("title", ""))
+        elif name == "text" and ("deleted" in attributes or attributes.get("bytes", "0") != "0"):
+            fields[_WITHHELD] = "yes"  # unless text follows
 
     def end(name: str) -> None:
         fields["/".join(path)] = "".join(text)

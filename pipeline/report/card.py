@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +13,8 @@ from nerbert.reports import filled
 from nerbert.text.tags import LabelSet
 from pipeline.labels.examples import COLUMNS
 from pipeline.report.corpus_report import CategoryRow, CorpusReport
+
+_PLAIN = re.compile(r"[A-Za-z][\w-]*")
 
 
 def dataset_card(report: CorpusReport, labels: LabelSet, types: Sequence[str]) -> str:
@@ -67,7 +71,13 @@ def _lines(lines: Iterable[str]) -> str:
 
 def _category_row(name: str, row: CategoryRow) -> str:
     cells = (row.entities, row.train, row.train_balanced, row.validation)
-    return f"| {name} | " + " | ".join(f"{cell:,}" for cell in cells) + " |"
+    return f"| {_cell(name)} | " + " | ".join(f"{cell:,}" for cell in cells) + " |"
+
+
+def _cell(name: str) -> str:
+    """A name in a table of Markdown: files of instance types may hold any characters."""
+    shown = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in name)
+    return shown.replace("|", "\\|")
 
 
 def _data_files(examples: Mapping[str, int]) -> list[str]:
@@ -83,10 +93,15 @@ def _data_files(examples: Mapping[str, int]) -> list[str]:
 def _feature(name: str, kind: str, labels: LabelSet) -> list[str]:
     """Lines about a column. Without them `datasets` would not know the names of the labels."""
     if name == "ner_tags":
-        tags = [f"          '{index}': {tag}" for index, tag in enumerate(labels.tags)]
+        tags = [f"          '{index}': {_scalar(tag)}" for index, tag in enumerate(labels.tags)]
         return [f"  - name: {name}", "    sequence:", "      class_label:", "        names:", *tags]
     inner = kind.removeprefix("list<").removesuffix(">")
     return [f"  - name: {name}", f"    {'dtype' if inner == kind else 'sequence'}: {inner}"]
+
+
+def _scalar(text: str) -> str:
+    """A text in YAML, in quotes unless it is plain."""
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
 def _type_name(kind: pa.DataType) -> str:

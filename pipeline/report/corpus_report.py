@@ -162,7 +162,8 @@ class CorpusReport:
         lines = [
             f"pages      {pages.get('read', 0):>12,} read: {pages.get('article', 0):,} articles, "
             f"{pages.get('redirect', 0):,} redirects, {pages.get('category', 0):,} categories, "
-            f"{pages.get('other-namespace', 0):,} of other namespaces, {aside:,} set aside",
+            f"{pages.get('other-namespace', 0):,} of other namespaces, "
+            f"{pages.get('other-content', 0):,} of other content, {aside:,} set aside",
             *_damage_lines(pages),
             f"anchors    {sum(self.coverage.anchors.values()):>12,}, "
             f"{self.coverage.anchors['no-name']:,} of them no names, "

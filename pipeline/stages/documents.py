@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ontology.titles import normal_title
-from pipeline.dump.pages import Page
+from pipeline.dump.pages import WIKITEXT, Page
 from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
 from pipeline.sentences.model import SentenceModel
 from pipeline.sentences.punkt import Span
@@ -76,7 +76,12 @@ def _anchor_column(by_page: Sequence[Sequence[tuple[int, int, str, bool, bool]]]
 
 
 def kept_as(page: Page) -> str:
-    """Kind of a page: article, redirect or category; other-namespace for pages that are dropped."""
+    """Kind of a page: article, redirect or category; others are dropped.
+
+    These are other-namespace, and other-content for pages of JSON, CSS, Lua or data.
+    """
+    if page.model != WIKITEXT:
+        return "other-content"
     if page.redirect is not None:
         redirects = (ARTICLE, TEMPLATE, CATEGORY)
         return "redirect" if page.namespace in redirects else "other-namespace"

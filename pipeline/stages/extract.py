@@ -23,6 +23,7 @@ from pipeline.sentences.model import SentenceModel
 from pipeline.stages.documents import SCHEMA, Row, document, kept_as, to_batch
 from pipeline.stages.documents_report import DocumentsReport, lost_pages, total
 from pipeline.stages.part_pass import Gather, PartPass, Stage
+from pipeline.stages.time_limit import TooSlowError, time_limit
 from pipeline.wikitext.render import render
 
 SCANNED_CHARS = 3_000_000
@@ -34,6 +35,8 @@ More text does not help: on English pages, models of 0.25 and of 2 million chara
 well with NLTK's own model.
 """
 _LARGEST_SAMPLE = 200_000
+_PAGE_SECONDS = 60.0
+"""The largest pages take a second; one that takes longer than this is made to do so."""
 _ROWS, _CHARS = 500, 2_000_000
 """Documents are written together: at most this number, or this length of their texts."""
 
@@ -146,11 +149,15 @@ class _Documents:
             self._set_aside(page)
             return
         kind = kept_as(page)
-        if kind == "other-namespace":
+        if kind in ("other-namespace", "other-content"):
             self.pages[kind] += 1
             return
         try:
-            row = document(page, self._unit.site, self._model, list_items=self._list_items)
+            with time_limit(_PAGE_SECONDS):
+                row = document(page, self._unit.site, self._model, list_items=self._list_items)
+        except TooSlowError as error:
+            self._set_aside(BadPage("too-slow", page.page_id, page.title, str(error)))
+            return
         except Exception as error:  # one page in millions must not end the run; it is counted
             self._set_aside(failed_page(error, page.page_id, page.title))
             return

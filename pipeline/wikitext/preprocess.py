@@ -29,6 +29,7 @@ _FORMULAS = ["math", "chem", "ce", "hiero", "score", "syntaxhighlight", "source"
 _BLOCKS = ["gallery", "timeline", "imagemap", "pre"]
 _TAG_NAMES = "|".join([*_NO_TEXT, *_FORMULAS, *_BLOCKS, "nowiki", "poem"])
 _TAG = re.compile(rf"<!--|<({_TAG_NAMES})(?=[\s/>])", re.IGNORECASE)
+_COMMENT = "<!--"
 _CLOSING = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _TAG_NAMES.split("|")}
 _ESCAPES = {ord(c): f"&#{ord(c)};" for c in "<>[]{}|'=_-~!"}
 _LINE_START = re.compile(r"^[*#:; ]", re.MULTILINE)
@@ -52,7 +53,7 @@ def strip_tags(text: str) -> str:
         start = match.start()
         name = (match[1] or "").lower()
         if not name:
-            start, end, replacement = _comment(text, match)
+            start, end, replacement = _comment(text, match, unclosed)
         elif name in unclosed:
             # No closing tag follows, and looking for it again would make the pass quadratic.
             end, replacement = _end_of_tag(text, match.end()), HOLE
@@ -74,11 +75,12 @@ def _stands_alone(before: str) -> bool:
     return before.isalnum() or before in '.!?"'
 
 
-def _comment(text: str, match: re.Match[str]) -> tuple[int, int, str]:
+def _comment(text: str, match: re.Match[str], unclosed: set[str]) -> tuple[int, int, str]:
     """Start, end and replacement of a comment. A line that holds only a comment is removed."""
     start = match.start()
-    end = text.find("-->", match.end())
+    end = -1 if _COMMENT in unclosed else text.find("-->", match.end())
     if end < 0:
+        unclosed.add(_COMMENT)
         newline = text.find("\n", start)
         return start, len(text) if newline < 0 else newline, ""
     end += 3

@@ -45,6 +45,8 @@ _INLINE_TAG = re.compile(
     re.IGNORECASE,
 )
 _VARIANT_RULE = re.compile(r"-\{([^{}]*)\}-")
+_VARIANT_FLAGS = re.compile(r"(?:([^\[|]*)\|)?(.*)", re.DOTALL)
+_VARIANT_END = re.compile(r";(?=\s*(?:[a-z]{2,3}(?:-[a-z]+)*\s*:|$))")
 
 
 class Template(NamedTuple):
@@ -153,12 +155,15 @@ class _Renderer:
         return plain_arguments(self._source[start + 2 : end - 2])
 
     def _variant(self, match: re.Match[str]) -> str:
-        """Text of a language-converter rule `-{...}-` in the preferred variant."""
-        flags, _, rule = match[1].rpartition("|")
+        """Text of a language-converter rule `-{...}-` in the preferred variant.
+
+        Source: MediaWiki, ConverterRule::parseFlags and parseRules; links are converted before.
+        """
+        flags, rule = _VARIANT_FLAGS.fullmatch(match[1]).groups("")  # type: ignore[union-attr]
         codes = {flag.strip() for flag in flags.split(";")}
         if codes & {"H", "T", "-", "N", "D"}:
             return ""
-        pairs = [part.partition(":") for part in rule.split(";")]
+        pairs = [part.partition(":") for part in _VARIANT_END.split(rule)]
         texts = {code.strip(): text for code, colon, text in pairs if colon}
         if not texts.keys() & set(self._facts.variants):
             return rule

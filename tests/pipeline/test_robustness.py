@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -107,6 +108,45 @@ def test_unexpected_exception_sets_one_page_aside(tmp_path, monkeypatch):
     lines = [json.loads(line) for line in quarantine.splitlines()]
     assert [line["page_id"] for line in lines] == [7, 99]
     assert lines[0]["detail"] == "boom"
+
+
+@pytest.mark.parametrize("how", ["sleep", "expression"])
+def test_a_page_that_takes_too_long_is_set_aside(tmp_path, monkeypatch, how):
+    document = extract.document
+
+    def slow(page, *args, **kwargs):
+        if page.page_id == 7:
+            time.sleep(60) if how == "sleep" else re.match("(a|a)*b", "a" * 60)
+        return document(page, *args, **kwargs)
+
+    monkeypatch.setattr(extract, "document", slow)
+    monkeypatch.setattr(extract, "_PAGE_SECONDS", 0.2)
+    path = tmp_path / "enwiki.xml.bz2"
+    path.write_bytes(corrupt.multistream(GOOD)[0])
+    report, kept = documents_of(path, tmp_path / "out")
+    assert kept == [n for n in range(corrupt.PAGES) if n != 7]
+    assert report["set_aside"] == {"too-slow": 1}
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+def test_pages_without_prose_or_text(tmp_path):
+    text = b'<text xml:space="preserve">A [[town]]'
+    bad = {
+        10: GOOD[10].replace(b"<text ", b"<model>json</model><text "),
+        20: GOOD[20].replace(b"<text ", b"<model>wikitext</model><text "),
+        30: GOOD[30].split(b"<text")[0] + b'<text deleted="deleted" /></revision></page>',
+        40: GOOD[40].split(b"<text")[0] + b'<text bytes="99" id="7" /></revision></page>',
+        50: GOOD[50].split(b"<text")[0] + b'<text bytes="0" /></revision></page>',
+        60: GOOD[60].replace(text, b'<text bytes="99">A [[town]]'),
+        70: GOOD[70].replace(b"<revision>", b"<revision>" + b"<a>" * 99 + b"</a>" * 99),
+    }
+    path = tmp_path / "enwiki.xml.bz2"
+    pages = [bad.get(number, page) for number, page in enumerate(GOOD)]
+    path.write_bytes(corrupt.multistream(pages)[0])
+    report, kept = documents_of(path, tmp_path / "out")
+    assert kept == [n for n in range(corrupt.PAGES) if n not in (10, 30, 40, 70)]
+    assert report["set_aside"] == {"no-text": 2, "broken-xml": 1}
+    assert report["pages"]["other-content"] == 1
 
 
 def test_too_many_bad_pages_fail_the_run(tmp_path):

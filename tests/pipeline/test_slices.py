@@ -54,7 +54,7 @@ def test_slice(shared, tmp_path, name):
     tags = json.loads((corpus / "labels.json").read_text())["tags"]
     funnel = json.loads((corpus / "report.json").read_text())["funnel"]
     pages = funnel["pages"]
-    kinds = ("article", "redirect", "category", "other-namespace")
+    kinds = ("article", "redirect", "category", "other-namespace", "other-content")
     assert pages["read"] == n_pages
     assert pages["read"] == sum(pages.get(k, 0) for k in kinds) + sum(pages["set_aside"].values())
     for what in ("sentences", "mentions"):

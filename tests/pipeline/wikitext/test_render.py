@@ -220,6 +220,20 @@ def test_language_variants_and_no_trail():
 
 
 @pytest.mark.parametrize(
+    ("wikitext", "text", "anchors"),
+    [
+        ("-{zh-cn:[[A]];zh-tw:[[A|B]]}-。", "A。", [("A", "A")]),
+        ("-{zh-tw:[[A|B]];zh-hans:[[C|D]]}-。", "D。", [("D", "C")]),
+        ("-{[[A|B]]}-。", "B。", [("B", "A")]),
+        ("-{zh-hans:a;b;zh-hant:c;}-。", "a;b。", []),
+        ("-{A|zh-hans:[[A|B]];zh-hant:c}-。", "B。", [("B", "A")]),
+    ],
+)
+def test_links_in_language_variants(wikitext, text, anchors):
+    assert links(wikitext, CHINESE) == (text, anchors)
+
+
+@pytest.mark.parametrize(
     ("wikitext", "text", "holes"),
     [
         ("Population is {{foo}} people.", "Population is people.", [14]),
