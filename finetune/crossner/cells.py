@@ -44,7 +44,7 @@ class Encoder:
             UserError: the folder is not such a checkpoint, or its training is not finished.
         """
         path = Path(folder) / RECORD
-        record = files.read_json(str(path)) if path.is_file() else {}
+        record = files.read_json_or_none(str(path)) or {}
         settings = record.get("settings", {})
         if "masking" not in settings:
             raise UserError(

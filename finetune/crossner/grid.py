@@ -85,7 +85,7 @@ def _dapt_settings(
 def _adapted(settings: DaptSettings, bf16: bool) -> Encoder:
     """The encoder of a checkpoint, which is made or continued if it is not finished."""
     path = Path(settings.output) / RECORD
-    if not path.is_file() or "results" not in files.read_json(str(path)):
+    if "results" not in (files.read_json_or_none(str(path)) or {}):
         # These load torch, which is not needed if all checkpoints are finished.
         import torch
 

@@ -93,9 +93,10 @@ class Experiment:
         """
         folder = self.folder(method, share, seed)
         begun, done = folder / "begun.json", folder / RESULT
-        if begun.is_file() and files.read_json(str(begun))["key"] != self._key:
+        earlier = files.read_json_or_none(str(begun))
+        if isinstance(earlier, dict) and earlier.get("key") != self._key:
             raise UserError(f"{folder}: made with other settings or data; give another --output")
-        if not done.is_file():
+        if not isinstance(files.read_json_or_none(str(done)), dict):
             folder.mkdir(parents=True, exist_ok=True)
             files.write_json(str(begun), {"key": self._key, "settings": self._settings.to_json()})
             start = time.monotonic()

@@ -13,7 +13,7 @@ from finetune.dualner.settings import DualSettings, Method
 from finetune.dualner.training import Best, DualTrainer
 from finetune.tagger import COMMON_ARGUMENTS, features
 from nerbert.text.columns import Sentence
-from pretrain.checkpoints import last_whole
+from pretrain.checkpoints import last_whole, train
 from pretrain.tagging.features import Collator, PieceFeatures
 
 
@@ -71,7 +71,7 @@ def run_stage(
         processing_class=tokenizer,
         data_collator=Collator(int(tokenizer.pad_token_id or 0)),
     )
-    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    train(trainer, str(last) if last else None)
     history = _evaluations(trainer)
     model.load_state_dict(trainer.best.state)
     return trainer.best, history

@@ -64,7 +64,7 @@ class Predictions:
         text = "\n".join(
             "".join("\t".join(word) + "\n" for word in zip(*row, strict=True)) for row in rows
         )
-        path.write_text(text, encoding="utf-8", newline="\n")
+        files.write_bytes(str(path), text.encode())
 
     @classmethod
     def read(cls, path: Path) -> Predictions:
@@ -117,7 +117,9 @@ class ResultStore:
         """
         key = self.key(run)
         path = self._folder / f"{key}.json"
-        if not path.is_file():
+        kept = files.read_json_or_none(str(path))
+        # A power cut may leave an empty file; such a run is made again.
+        if not isinstance(kept, dict) or not path.with_suffix(".conll").is_file():
             scores, predictions = make(run)
             self._folder.mkdir(parents=True, exist_ok=True)
             predictions.write(path.with_suffix(".conll"))
@@ -132,7 +134,8 @@ class ResultStore:
                 scores["strict"]["f1"],
                 scores["seconds"],
             )
-        found: dict[str, Any] = files.read_json(str(path))
+            kept = files.read_json(str(path))
+        found: dict[str, Any] = kept
         return found
 
     def predictions(self, key: str) -> Predictions:

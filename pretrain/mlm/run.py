@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import time
@@ -147,12 +146,12 @@ def _perplexity(trainer: Trainer) -> float:
 def _before(folder: Path, trainer: Trainer, checkpoint: str | None) -> float:
     """Perplexity of the base model; a continued run reads it from a file."""
     path = folder / "before.json"
-    if checkpoint is not None and path.is_file():
-        found: float = files.read_json(str(path))
-        return found
+    kept = files.read_json_or_none(str(path)) if checkpoint is not None else None
+    if isinstance(kept, float):
+        return kept
     found = _perplexity(trainer)
     if trainer.is_world_process_zero():
-        path.write_text(json.dumps(found))
+        files.write_json(str(path), found)
     return found
 
 
