@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,18 @@ def signals_as_ctrl_c() -> Iterator[None]:
         threading.excepthook = lambda args: None
         raise KeyboardInterrupt
 
-    hook = threading.excepthook
+    def again(ignored: Any) -> None:
+        """Python ignores an exception while it clears an object away; Ctrl-C must not be lost."""
+        if issubclass(ignored.exc_type, KeyboardInterrupt):
+            # Not at once: what is raised in here would be ignored, too.
+            timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+            timer.daemon = True
+            timer.start()
+        else:
+            unraisable(ignored)
+
+    hook, unraisable = threading.excepthook, sys.unraisablehook
+    sys.unraisablehook = again
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
@@ -32,6 +44,7 @@ def signals_as_ctrl_c() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         threading.excepthook = hook
+        sys.unraisablehook = unraisable
         logging.disable(logging.NOTSET)
 
 

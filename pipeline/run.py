@@ -107,7 +107,7 @@ def _run_stages(plan: Plan, launcher: Launcher) -> bool:
     }
     for name in STAGES[: STAGES.index(plan.settings.stage) + 1]:
         stage, folders = steps[name]
-        if folders[-1].is_complete():
+        if all(folder.is_complete() for folder in folders):
             _LOGGER.info("%s: up to date", name)
         else:
             with prepared(*folders):

@@ -236,6 +236,7 @@ def corpus_stage(plan: Plan) -> Stage:
     def finish(reports: list[BalanceReport], known: Statistics) -> None:
         balanced = BalanceReport.sum(sorted(reports, key=lambda report: report.source))
         write_presentation(plan, known, balanced)
+        plan.examples.finish()
         plan.corpus.finish()
 
     return [

@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import threading
+import time
 
 import pytest
 from pydantic.dataclasses import dataclass
@@ -155,3 +156,21 @@ def test_ignored_signals_stay_ignored():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_is_not_lost_while_an_object_is_cleared_away(number):
+    class Cleared:
+        def __del__(self):
+            os.kill(os.getpid(), number)
+            time.sleep(0.01)  # the handler is called here, and Python ignores what it raises
+
+    def work():
+        Cleared()
+        for _ in range(200):
+            time.sleep(0.01)
+
+    began = time.monotonic()
+    with signals_as_ctrl_c(), pytest.raises(KeyboardInterrupt):
+        work()
+    assert time.monotonic() - began < 1.5

@@ -353,7 +353,11 @@ def test_sigterm_is_one_line(tmp_path, workers):
 
 @pytest.mark.parametrize(
     "lost",
-    ["corpus/train", "documents/part-00000.parquet", "entities/keys.npy", "documents/words.json"],
+    [
+        *("corpus/train", "documents/part-00000.parquet", "documents/words.json"),
+        *("entities/keys.npy", "examples/dictionary.arrow"),
+        "examples/frequent/reports/part-00000.json",
+    ],
 )
 def test_lost_outputs_are_made_again(tmp_path, lost):
     command = ("--dump", DEMO, "--min-entities", "2", "--workers", "1")
