@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Thread
@@ -63,10 +63,7 @@ def _sendable(error: Exception) -> Exception:
 
 
 def _listen(connection: Connection[Any, Any], messages: SimpleQueue[Any]) -> None:
-    """Passes messages on. Ends this process at once if the parent process has ended."""
-    while True:
-        try:
+    """Passes messages on, until the parent process ends; see `pipeline.stages.watch`."""
+    with suppress(EOFError, OSError):
+        while True:
             messages.put(connection.recv())
-        except (EOFError, OSError):
-            # `sys.exit` would only end this thread, and an unfinished part is worth nothing.
-            os._exit(1)

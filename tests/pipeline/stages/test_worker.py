@@ -1,14 +1,18 @@
 """The loop of a worker process, in a thread of this process."""
 
 import os
+import subprocess
+import sys
+import time
 from multiprocessing.connection import Pipe
 from threading import Event, Thread
 
 import pytest
+from runs import ROOT
 from toy_stage import Count, Fails, NumberReport, Numbers
 
 from nerbert.errors import UserError
-from pipeline.stages import worker
+from pipeline.stages import watch, worker
 
 
 @pytest.fixture
@@ -20,10 +24,11 @@ def parent(monkeypatch):
         ended.set()
         Event().wait()  # like a process that has ended, this daemon thread does nothing more
 
-    monkeypatch.setattr(worker.os, "_exit", leave)
+    monkeypatch.setattr(watch.os, "_exit", leave)
     ours, theirs = Pipe()
     descriptor = os.dup(theirs.fileno())
     theirs.close()
+    watch.end_with_parent(descriptor)
     Thread(target=worker.main, args=(descriptor, []), daemon=True).start()
     yield ours
     ours.close()
@@ -59,3 +64,22 @@ def test_an_exception_that_cannot_be_pickled_keeps_its_text(parent, tmp_path):
     _, _, error = parent.recv()
     assert type(error) is RuntimeError
     assert "Odd: cannot be pickled" in str(error)
+
+
+def test_a_worker_that_still_loads_ends_with_its_parent():
+    ours, theirs = Pipe()
+    code = (
+        "import sys, time; from pipeline.stages.watch import end_with_parent; "
+        "end_with_parent(int(sys.argv[1])); print('up', flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", code, str(theirs.fileno())]
+    with subprocess.Popen(
+        command, pass_fds=[theirs.fileno()], cwd=ROOT, stdout=subprocess.PIPE
+    ) as process:
+        theirs.close()
+        assert process.stdout.readline() == b"up\n"
+        ours.send("a message does not end it")
+        time.sleep(0.2)
+        assert process.poll() is None
+        ours.close()
+        assert process.wait(5) == 1
