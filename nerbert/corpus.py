@@ -143,8 +143,7 @@ def _labels(path: Path) -> LabelSet:
 
 def report_of(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The report of a corpus or a domain corpus; empty if the folder has none."""
-    path = os.path.join(folder, "report.json")
-    return files.read_json(path) if os.path.isfile(path) else {}
+    return files.read_json_or_none(os.path.join(folder, "report.json")) or {}
 
 
 def domain_parts(folder: str) -> list[Path]:

@@ -200,7 +200,7 @@ class Session(Generic[S]):
         if wanted and str(wanted).lower() not in ("true", "false"):
             self._check_checkpoint(Path(wanted), tags)
             return str(wanted)
-        found = self._found()
+        found = self._found(self.folder)
         if found is None:
             if files.is_used_folder(str(self.folder)):
                 raise UserError(f"{self.folder}: holds something else; give an empty --output")
@@ -211,8 +211,9 @@ class Session(Generic[S]):
         self._check_same(found, self.folder)
         return str(last)
 
-    def _found(self) -> dict[str, Any] | None:
-        path = self.folder / RECORD
+    def _found(self, folder: Path) -> dict[str, Any] | None:
+        """The record of the run in a folder; None if there is none."""
+        path = folder / RECORD
         found = files.read_json_or_none(str(path))
         if isinstance(found, dict) and {"corpus", "settings", "training"} <= found.keys():
             return found
@@ -248,9 +249,8 @@ class Session(Generic[S]):
                 f"--resume-from-checkpoint {path}: its tags are not those of the corpus; give a "
                 "checkpoint of this corpus and --categories"
             )
-        record = path.parent / RECORD
-        if record.is_file():
-            self._check_same(files.read_json(str(record)), path)
+        if found := self._found(path.parent):
+            self._check_same(found, path)
 
     def _begin(self, facts: Mapping[str, Any]) -> None:
         self._record["versions"] = {

@@ -72,7 +72,12 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
     for path in settings.exclude:
         checked("--exclude", path, check_columns)
     check_made(settings.output, RECORD, {"documents", "domain", "entity_mentions"})
-    manifest = files.read_json(files.join(settings.documents, MANIFEST))
+    manifest = files.read_json_or_none(files.join(settings.documents, MANIFEST))
+    if not isinstance(manifest, dict) or not manifest.get("inputs"):
+        raise UserError(
+            f"--documents {settings.documents}: {MANIFEST} is missing or torn; run nerbert corpus "
+            "again"
+        )
     # Without paths, which do not decide the rows.
     decided = {
         **_record(settings, domain),
