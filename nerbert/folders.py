@@ -166,6 +166,28 @@ def _damaged(state: Mapping[str, Any], there: Mapping[str, int]) -> list[str]:
     return [name for name, size in sizes.items() if there.get(name) != size]
 
 
+def check_made(output: str, record: str, keys: set[str]) -> None:
+    """Checks that an output folder is empty, or that a run made it.
+
+    Args:
+        output: the folder.
+        record: name of the JSON file by which a run marks its folder.
+        keys: keys that this file has.
+
+    Raises:
+        UserError: it holds something else.
+    """
+    if not files.is_used_folder(output):
+        return
+    path = files.join(output, record)
+    found = files.read_json_or_none(path)
+    is_torn = files.exists(path) and not files.size(path)  # by a power cut
+    if not is_torn and not (isinstance(found, dict) and keys <= found.keys()):
+        raise UserError(
+            f"{output}: not empty, and no run made it; choose another --output, or empty it"
+        )
+
+
 @contextmanager
 def prepared(*folders: Folder) -> Iterator[None]:
     """Prepares the folders that a stage writes in the block.

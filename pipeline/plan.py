@@ -15,7 +15,7 @@ from typing import Any
 from nerbert import files
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
-from nerbert.folders import Folder
+from nerbert.folders import Folder, check_made
 from nerbert.identity import Identities
 from nerbert.text.columns import check_columns
 from ontology.categories import SHIPPED, CategorySet
@@ -206,28 +206,6 @@ def _check_output(output: str, documents: Folder) -> None:
             )
     else:
         check_made(output, MANIFEST, {"inputs", "stages", "versions"})
-
-
-def check_made(output: str, record: str, keys: set[str]) -> None:
-    """Checks that an output folder is empty, or that a run made it.
-
-    Args:
-        output: the folder.
-        record: name of the JSON file by which a run marks its folder.
-        keys: keys that this file has.
-
-    Raises:
-        UserError: it holds something else.
-    """
-    if not files.is_used_folder(output):
-        return
-    path = files.join(output, record)
-    found = files.read_json_or_none(path)
-    is_torn = files.exists(path) and not files.size(path)  # by a power cut
-    if not is_torn and not (isinstance(found, dict) and keys <= found.keys()):
-        raise UserError(
-            f"{output}: not empty, and no run made it; choose another --output, or empty it"
-        )
 
 
 def find_dumps(patterns: Sequence[str]) -> list[str]:

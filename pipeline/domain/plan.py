@@ -7,13 +7,13 @@ from typing import Any
 
 from nerbert import files
 from nerbert.errors import UserError
-from nerbert.folders import Folder
+from nerbert.folders import Folder, check_made
 from nerbert.identity import Identities
 from nerbert.text.columns import check_columns
 from ontology.classes import ClassTree
 from pipeline.domain.definition import Domain
 from pipeline.domain.settings import DomainSettings
-from pipeline.plan import MANIFEST, check_made, checked
+from pipeline.plan import MANIFEST, checked
 
 VERSION = 2
 """Raised if a change of the code changes the rows."""

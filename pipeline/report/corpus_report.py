@@ -186,17 +186,12 @@ class CorpusReport:
 def _damage_lines(pages: Mapping[str, Any]) -> list[str]:
     """What a run prints of damage to the dump's files; nothing without any."""
     corrupt, truncated = (pages["damage"].get(reason, 0) for reason in ("corrupt", "truncated"))
-    lines = []
-    if corrupt:
-        lines.append(
-            f"damage     {pages['lost']:>12,} pages lost, by estimate, where the dump is corrupt "
-            f"({corrupt:,} times, see documents/quarantine)"
-        )
-    if truncated:
-        lines.append(
-            f"damage     {truncated:>12,} files of the dump without their end: pages are missing"
-        )
-    return lines
+    where = f"where the dump is corrupt ({corrupt:,} times, see documents/quarantine)"
+    told = [(pages["lost"], f"pages lost, by estimate, {where}")] if corrupt else []
+    told += [(truncated, "files of the dump without their end: pages are missing")] * (
+        truncated > 0
+    )
+    return [f"damage     {count:>12,} {text}" for count, text in told]
 
 
 def _plain(value: Any) -> Any:
