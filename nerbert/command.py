@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
@@ -14,7 +15,7 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 from nerbert import check_packages, files
-from nerbert.errors import RunError, UserError, missing_extra
+from nerbert.errors import RunError, UserError, is_disk_full, missing_extra
 from nerbert.options import Given, Option, Recipes, build, near, options_of
 
 
@@ -236,6 +237,14 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
         _print_error(
             f"{place}: {error.strerror or error}; check space and permissions, then run the same "
             "command again"
+        )
+        return 1
+    except Exception as error:
+        if not is_disk_full(error):
+            raise
+        _print_error(
+            f"{parsed.output}: {os.strerror(errno.ENOSPC)}; check space and permissions, then run "
+            "the same command again"
         )
         return 1
     return 0

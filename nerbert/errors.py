@@ -28,6 +28,12 @@ class WorkerDiedError(RunError):
     """A worker process of a local run ended before its work was done."""
 
 
+def is_disk_full(error: Exception) -> bool:
+    """Whether a library could not write because the disk is full, whatever it raises then."""
+    told = str(error)
+    return "No space left on device" in told or "PytorchStreamWriter failed writing" in told
+
+
 _EXTRAS = {
     "train": "accelerate datasets safetensors seqeval sklearn tokenizers torch transformers",
     "demo": "fastapi jinja2 markupsafe starlette uvicorn",

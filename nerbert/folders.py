@@ -120,7 +120,7 @@ class Folder:
         sizes = {
             name: size
             for name, size in files.listing(self.path).items()
-            if name != STATE and not _is_hidden(name)
+            if name != STATE and not files.name(name).startswith(".")
         }
         files.write_json(self.state_path, {**self.state, "complete": True, **facts, "sizes": sizes})
 

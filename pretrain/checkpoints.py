@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 import os
@@ -94,11 +93,7 @@ def _is_whole_safetensors(path: Path) -> bool:
 
 
 def train(trainer: Trainer, checkpoint: str | None) -> None:
-    """Trains from the start, or from a checkpoint; a finished run is not trained any more.
-
-    Raises:
-        OSError: the disk is full.
-    """
+    """Trains from the start, or from a checkpoint; a finished run is not trained any more."""
     if checkpoint is not None:
         state = files.read_json(os.path.join(checkpoint, _STATE))
         if state["global_step"] >= state["max_steps"]:
@@ -107,16 +102,4 @@ def train(trainer: Trainer, checkpoint: str | None) -> None:
             per_epoch = max(1, -(-len(trainer.get_train_dataloader()) // accumulated))
             trainer.args.max_steps = -1
             trainer.args.num_train_epochs = state["global_step"] // per_epoch
-    try:
-        trainer.train(resume_from_checkpoint=checkpoint)
-    except Exception as error:
-        if is_disk_full(error):
-            output = str(trainer.args.output_dir)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), output) from error
-        raise
-
-
-def is_disk_full(error: Exception) -> bool:
-    """Whether torch or safetensors could not write because the disk is full."""
-    told = str(error)
-    return "PytorchStreamWriter failed writing" in told or "No space left on device" in told
+    trainer.train(resume_from_checkpoint=checkpoint)

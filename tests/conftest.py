@@ -1,5 +1,6 @@
 import logging
 import os
+import subprocess
 from pathlib import Path
 
 import hypothesis
@@ -39,3 +40,15 @@ def demo(tmp_path_factory):
     code, out, err = run(cwd=folder)
     assert code == 0, err
     return folder / "demo-corpus", out, err
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 2 MiB; skips where none can be mounted."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no right to mount a small file system")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)

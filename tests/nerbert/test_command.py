@@ -174,3 +174,26 @@ def test_ctrl_c_is_not_lost_while_an_object_is_cleared_away(number):
     with signals_as_ctrl_c(), pytest.raises(KeyboardInterrupt):
         work()
     assert time.monotonic() - began < 1.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error while serializing: I/O error: No space left on device (os error 28)",
+        "[enforce fail at x.cc:1]. PytorchStreamWriter failed writing file data/1",
+    ],
+)
+def test_a_full_disk_is_one_line_whatever_a_library_raises(capsys, text):
+    def work():
+        raise RuntimeError(text)
+
+    assert exit_code(work) == 1
+    assert "No space left on device; check space" in capsys.readouterr().err
+
+
+def test_other_errors_of_libraries_have_their_traceback():
+    def work():
+        raise RuntimeError("size mismatch")
+
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        exit_code(work)

@@ -254,18 +254,6 @@ def test_second_run_on_the_same_output_is_refused(tmp_path):
     assert first.returncode == 0
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 2 MiB; skips where none can be mounted."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("no right to mount a small file system")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
 def several_units(folder):
     """A dump of random words, which is cut into several units."""
     draw = random.Random(5)
