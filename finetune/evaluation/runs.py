@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -90,8 +90,9 @@ class ResultStore:
         """Takes the folder of the results, and the data sets."""
         self._folder, self.sets = folder, sets
         # Contents are read once per command, because that takes long for large models.
-        self.set_fingerprint = lru_cache(maxsize=None)(sets.fingerprint)
-        self._model_fingerprint = lru_cache(maxsize=None)(model_fingerprint)
+        self.set_fingerprint = cache(sets.fingerprint)
+        self._model_fingerprint = cache(model_fingerprint)
+        self._vectors_fingerprint = cache(_vectors_fingerprint)
 
     def key(self, run: Run) -> str:
         """Digest of everything that decides the result of a run."""
@@ -104,7 +105,7 @@ class ResultStore:
             ],
         }
         if run.settings.vectors:
-            content["vectors"] = _vectors_fingerprint(run.settings.vectors)
+            content["vectors"] = self._vectors_fingerprint(run.settings.vectors)
         return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
 
     def result(self, run: Run, make: Make, where: str = "") -> dict[str, Any]:
@@ -143,7 +144,6 @@ class ResultStore:
         return Predictions.read(self._folder / f"{key}.conll")
 
 
-@cache
 def _vectors_fingerprint(path: str) -> tuple[int, str]:
     """Identity of a file of word vectors.
 

@@ -70,3 +70,34 @@ def test_a_result_is_made_once_and_again_when_anything_changes(tmp_path):
     result(run)
     assert len(made) == 6
     assert json.loads(path.read_text())["strict"] == SCORES["strict"]
+
+
+def test_vectors_decide_a_result_by_their_content(tmp_path):
+    folder, vectors = write_set(tmp_path / "toy"), tmp_path / "vectors.txt"
+    run = Run("bilstm", str(folder), replace(QUICK, vectors=str(vectors)))
+    keys = set()
+    for text in ("a 1 2\n", "a 1 3\n", "a 1 2\n"):
+        vectors.write_text(text)
+        keys.add(ResultStore(tmp_path, DataSets()).key(run))
+    assert len(keys) == 2
+    vectors.unlink()
+    with pytest.raises(UserError, match=r"--vectors .*vectors\.txt: No such file"):
+        ResultStore(tmp_path, DataSets()).key(run)
+
+
+@pytest.mark.parametrize("torn", ["x.json", "x.conll"])
+def test_a_torn_result_is_made_again(tmp_path, torn):
+    run = Run("bilstm", str(write_set(tmp_path / "toy")), QUICK)
+    made = []
+
+    def make(run):
+        made.append(run)
+        return dict(SCORES), FOUND
+
+    store = ResultStore(tmp_path / "kept", DataSets())
+    key = store.result(run, make)["key"]
+    path = tmp_path / "kept" / torn.replace("x", key)
+    path.write_bytes(b"") if torn == "x.json" else path.unlink()
+    assert store.result(run, make)["key"] == key
+    assert len(made) == 2
+    assert store.predictions(key) == FOUND
