@@ -68,8 +68,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, default=200)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
     options = parser.parse_args(argv)
     draw = random.Random(options.seed)
+    # A shell lets its background jobs, and so their children, ignore SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     times: dict[str, list[float]] = {kind: [] for kind in KINDS}
     hung = differ = compared = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise RuntimeError("the undisturbed run failed")
         whole_s = time.monotonic() - began
         for case in range(options.cases):
-            kind = list(KINDS)[case % len(KINDS)]
+            kind = options.only[case % len(options.only)]
             output = Path(folder) / "struck"
             process = start([*command, str(output)])
             time.sleep(draw.uniform(0, whole_s))
