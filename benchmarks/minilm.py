@@ -88,7 +88,7 @@ def _evaluate(models: Sequence[str], options: argparse.Namespace) -> None:
     """Fine-tunes all models on all sets; `nerbert evaluate` prints the table."""
     root = ["--data-root", options.data_root] if options.data_root else []
     what = ["--models", *models, "--data", *options.data, "--shots", *options.shots]
-    settings = "--learning-rate 2e-4 --epochs 1 --least-steps 160 --eval-steps 40".split()
+    settings = "--learning-rate 2e-4 --epochs 1 --least-steps 120 --eval-steps 40".split()
     _run("evaluate", *what, *root, *settings, "--output", str(options.work / "scores"))
 
 
