@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     draw = random.Random(options.seed)
     # A shell lets its background jobs, and so their children, ignore SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    times: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    times: dict[str, list[float]] = {kind: [] for kind in options.only}
     hung = differ = compared = 0
     with tempfile.TemporaryDirectory() as folder:
         dump = Path(folder) / "enwiki-multistream.xml.bz2"
