@@ -232,19 +232,15 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
         return 2
     except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        place = error.filename or parsed.output
-        _print_error(
-            f"{place}: {error.strerror or error}; check space and permissions, then run the same "
-            "command again"
-        )
-        return 1
     except Exception as error:
-        if not is_disk_full(error):
+        if isinstance(error, OSError):
+            place, reason = error.filename or parsed.output, error.strerror or error
+        elif is_disk_full(error):
+            place, reason = parsed.output, os.strerror(errno.ENOSPC)
+        else:
             raise
         _print_error(
-            f"{parsed.output}: {os.strerror(errno.ENOSPC)}; check space and permissions, then run "
-            "the same command again"
+            f"{place}: {reason}; check space and permissions, then run the same command again"
         )
         return 1
     return 0

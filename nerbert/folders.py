@@ -160,10 +160,7 @@ def _damaged(state: Mapping[str, Any], there: Mapping[str, int]) -> list[str]:
     """Files of a finished stage that are missing, or have another size."""
     if not state.get("complete"):
         return []
-    sizes = state.get("sizes")
-    if sizes is None:
-        return [STATE]  # of an older version, which recorded no sizes
-    return [name for name, size in sizes.items() if there.get(name) != size]
+    return [name for name, size in state["sizes"].items() if there.get(name) != size]
 
 
 def check_made(output: str, record: str, keys: set[str]) -> None:

@@ -88,15 +88,15 @@ def kept_as(page: Page) -> str:
     return {ARTICLE: "article", CATEGORY: "category"}.get(page.namespace, "other-namespace")
 
 
-def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool = False) -> Row:
-    """Makes the document of a page."""
-    row: Row = {
-        "page_id": page.page_id,
-        "namespace": page.namespace,
-        "title": page.title,
-        "redirect": page.redirect,
-        "revision_id": page.revision_id,
-        "timestamp": page.timestamp,
+def empty_row(**columns: Any) -> Row:
+    """The row of an article without text; `columns` are its other values."""
+    return {
+        "page_id": 1,
+        "namespace": ARTICLE,
+        "title": "",
+        "redirect": None,
+        "revision_id": 1,
+        "timestamp": "",
         "templates": [],
         "template_arguments": [],
         "categories": [],
@@ -108,7 +108,20 @@ def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool =
         "sentence_holes": [],
         "sentence_markup": [],
         "anchors": [],
+        **columns,
     }
+
+
+def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool = False) -> Row:
+    """Makes the document of a page."""
+    row = empty_row(
+        page_id=page.page_id,
+        namespace=page.namespace,
+        title=page.title,
+        redirect=page.redirect,
+        revision_id=page.revision_id,
+        timestamp=page.timestamp,
+    )
     if page.redirect is not None:
         return row
     rendered = render(page.wikitext, site, list_items=list_items)

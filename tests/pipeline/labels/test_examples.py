@@ -3,7 +3,6 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from documents import empty_row
 from lazy import lazy
 
 from nerbert.text.overlap import SentenceIndex
@@ -23,7 +22,7 @@ from pipeline.labels.mentions import (
     sentences_of,
 )
 from pipeline.settings import CorpusSettings
-from pipeline.stages.documents import SCHEMA
+from pipeline.stages.documents import SCHEMA, empty_row
 
 stats = lazy("scipy.stats")
 

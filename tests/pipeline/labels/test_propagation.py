@@ -3,7 +3,6 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
-from documents import empty_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +14,7 @@ from pipeline.labels.dictionary import Dictionary, counted
 from pipeline.labels.mentions import SOURCES, Labelling, sentences_of
 from pipeline.labels.name_search import occurrences, shares_word, whole_names
 from pipeline.labels.propagation import Propagation
-from pipeline.stages.documents import to_batch
+from pipeline.stages.documents import empty_row, to_batch
 
 TREE = ClassTree.shipped()
 CLASSES = {
