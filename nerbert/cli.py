@@ -13,6 +13,9 @@ from nerbert.errors import UserError
 from nerbert.options import near
 
 COMMANDS = {
+    "fetch dump": ("nerbert.fetch.dump", "download the dump of a wiki"),
+    "fetch types": ("nerbert.fetch.types", "download DBpedia's classes of pages"),
+    "fetch sets": ("finetune.fetch", "download evaluation sets"),
     "corpus": ("pipeline.build", "make a labelled corpus from a Wikipedia dump"),
     "domain": ("pipeline.domain.build", "extract the sentences of one domain from a corpus run"),
     "audit": ("pipeline.audit.__main__", "judge sampled mentions of a corpus on a web page"),
@@ -33,6 +36,8 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command line and returns its exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
+    if " ".join(argv[:2]) in COMMANDS:
+        argv[:2] = [" ".join(argv[:2])]
     name = argv[0] if argv else "--help"
     if name in ("-h", "--help"):
         print(_help())
@@ -68,7 +73,10 @@ def _door(name: str) -> Any:
             one of ours.
     """
     if name not in COMMANDS:
-        hint = near(name, COMMANDS) or f"; there are {', '.join(COMMANDS)}"
+        several = [known for known in COMMANDS if known.startswith(f"{name} ")]
+        hint = f"; there are {', '.join(several or COMMANDS)}"
+        if not several:
+            hint = near(name, COMMANDS) or hint
         raise UserError(f"nerbert {name}: no such command{hint}")
     module, _ = COMMANDS[name]
     check_system(module)
@@ -81,7 +89,7 @@ def _program() -> str:
 
 
 def _help() -> str:
-    lines = [f"  {name:10} {text}" for name, (_, text) in COMMANDS.items()]
+    lines = [f"  {name:11} {text}" for name, (_, text) in COMMANDS.items()]
     return "\n".join(
         [
             f"usage: {_program()} COMMAND ...",

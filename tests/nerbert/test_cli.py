@@ -15,7 +15,7 @@ def test_help_lists_every_command(capsys):
     assert main(["--help"]) == main([]) == 0
     out = capsys.readouterr().out
     for name, (_, text) in COMMANDS.items():
-        assert f"{name:10} {text}" in out
+        assert f"{name:11} {text}" in out
 
 
 def test_version(capsys):
@@ -27,7 +27,7 @@ def test_version(capsys):
     ("name", "line"),
     [
         ("evalute", "nerbert evalute: no such command; did you mean evaluate?\n"),
-        ("zzz", "nerbert zzz: no such command; there are corpus, domain,"),
+        ("zzz", "nerbert zzz: no such command; there are fetch dump, fetch types,"),
     ],
 )
 def test_unknown_command(name, line, capsys):

@@ -1,0 +1,117 @@
+r"""Downloads evaluation sets to the folder that NERBERT_DATA names.
+
+    nerbert fetch sets crossner wikigold --output ner-data
+    NERBERT_DATA=ner-data nerbert evaluate --models bert-base-cased --data 'crossner/*' \
+        --output report
+
+Without names it lists the sets. Of sets that nobody may pass on it says where to ask for them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic.dataclasses import dataclass
+
+from finetune.data.registry import NamedSet, known_set, registry
+from nerbert.command import Command
+from nerbert.errors import UserError
+from nerbert.fetch.download import Downloader, Wanted
+from nerbert.fetch.report import report
+from nerbert.fetch.sources import source
+from nerbert.options import CHECKED, Text, Texts, option
+
+
+@dataclass(frozen=True, config=CHECKED)
+class SetsOptions:
+    """The options of `nerbert fetch sets`."""
+
+    data: Texts = option((), "names of sets", positional=True, metavar="SET", recipe=False)
+    output: Text = option(
+        os.environ.get("NERBERT_DATA", "data"),
+        "folder for the sets (default: NERBERT_DATA, or data)",
+        metavar="DIR",
+        recipe=False,
+    )
+    mirror: Text | None = option(None, "address of a mirror of the sets", metavar="URL")
+    dry_run: bool = option(False, "print the files, download nothing")
+
+
+COMMAND = Command(__doc__, SetsOptions)
+
+
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
+    """Runs the command line and returns its exit code."""
+    return COMMAND.main(_work, argv, prog)
+
+
+def _work(options: SetsOptions) -> None:
+    if not options.data:
+        print(_table())
+        return
+    downloader = Downloader()
+    wanted, asked = sets_files(options, downloader)
+    for line in asked:
+        print(line)
+    if wanted:
+        print(report(wanted, options.dry_run, downloader))
+    elif asked:
+        raise UserError("none of these sets may be downloaded")
+
+
+def sets_files(options: SetsOptions, downloader: Downloader) -> tuple[list[Wanted], list[str]]:
+    """The files of some sets, and a line about each set that must be asked for.
+
+    Raises:
+        UserError: there is no such set, or a file is missing on the server.
+        RunError: the server does not answer.
+    """
+    ask = source("sets")["ask"]
+    base = (options.mirror or source("sets")["url"]).rstrip("/")
+    wanted, asked = [], []
+    for known in _named(options.data):
+        if known.name in ask:
+            asked.append(f"{known.name}: {ask[known.name]}")
+            continue
+        for split, path in known.files.items():
+            url = f"{base}/{remote_path(known, split)}"
+            digest = known.sha256.get(split)
+            checked = ("sha256", digest) if digest else None
+            place = os.path.join(options.output, path)
+            wanted.append(Wanted(url, place, downloader.size(url), checked))
+    return wanted, asked
+
+
+def _named(names: Sequence[str]) -> list[NamedSet]:
+    """The sets with these names; `crossner` means all whose names begin with `crossner/`."""
+    found: dict[str, NamedSet] = {}
+    for name in names:
+        start = name.removesuffix("/*") + "/"
+        several = [known for known in sorted(registry()) if known.startswith(start)]
+        for one in several or [name]:
+            known = known_set(one)
+            if known is None:
+                raise UserError(f"no such set; there are {', '.join(sorted(registry()))}", one)
+            found[one] = known
+    return list(found.values())
+
+
+def remote_path(known: NamedSet, split: str) -> str:
+    """Where the file of a split is, below the address of the sets."""
+    places = source("sets")["files"]
+    place = places.get(known.name) or places[known.name.partition("/")[0] + "/*"]
+    path = Path(known.files[split])
+    pattern: str = place[split] if isinstance(place, dict) else place
+    part = known.name.partition("/")[2]
+    return pattern.format(part=part, split=split, name=path.name, stem=path.stem)
+
+
+def _table() -> str:
+    ask = source("sets")["ask"]
+    lines = [
+        f"{name:20} {known.licence}: {ask.get(name, known.source)}"
+        for name, known in sorted(registry().items())
+    ]
+    return "\n".join(lines)

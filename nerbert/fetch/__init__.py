@@ -1,0 +1,1 @@
+"""Downloads what a corpus is made from, and the evaluation sets."""

@@ -1,0 +1,34 @@
+"""What a download did, or would do, in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nerbert.fetch.download import Downloader, Wanted, check_space
+
+
+def report(wanted: Sequence[Wanted], dry_run: bool, downloader: Downloader) -> str:
+    """Downloads files, or only lists them.
+
+    Args:
+        wanted: the files.
+        dry_run: whether they are only listed, with their sizes.
+        downloader: downloads them.
+
+    Returns:
+        Text to print.
+    """
+    if dry_run:
+        lines = [f"{_bytes(file.size):>15} {file.url}" for file in wanted]
+        total = sum(file.size or 0 for file in wanted)
+        lines.append(f"{_bytes(total):>15} bytes in {len(wanted)} files; nothing was downloaded")
+        check_space(wanted)
+        return "\n".join(lines)
+    fetched = downloader.fetch(wanted)
+    new = sum(file.bytes for file in fetched)
+    lines = [file.path for file in fetched]
+    return "\n".join([*lines, f"{len(lines)} files, {new:,} bytes downloaded"])
+
+
+def _bytes(size: int | None) -> str:
+    return "unknown" if size is None else f"{size:,}"

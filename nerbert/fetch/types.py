@@ -1,0 +1,136 @@
+r"""Downloads what DBpedia says about the classes of pages.
+
+    nerbert fetch types --language uk --output dbpedia
+
+The files are the instance types of a language (mapping-based, the most specific classes), those of
+Wikidata's ids, which hold for every language, the mapping of the language's infoboxes, and the
+ontology. Give the first two to `nerbert corpus --types`, with `--page-props` for the second.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from pydantic.dataclasses import dataclass
+
+from nerbert.command import Command
+from nerbert.errors import RunError, UserError
+from nerbert.fetch.download import Downloader, Wanted
+from nerbert.fetch.report import report
+from nerbert.fetch.sources import source
+from nerbert.options import CHECKED, Text, Texts, option
+
+_RELEASE = re.compile(r'href="(\d{4}\.\d{2}\.\d{2})/?"')
+_MOST_RELEASES = 6
+"""Releases that are looked at for the newest one that has a file."""
+
+
+@dataclass(frozen=True, config=CHECKED)
+class TypesOptions:
+    """The options of `nerbert fetch types`."""
+
+    language: Texts = option(help="codes of languages, such as uk", metavar="CODE")
+    output: Text = option(help="folder for the files", metavar="DIR", recipe=False)
+    date: Text = option("latest", "release, such as 2022.12.01, or latest", metavar="DATE")
+    wikidata: bool = option(True, "also the types of Wikidata's ids")
+    mirror: Text | None = option(
+        None, "address of a mirror of DBpedia's downloads and mappings", metavar="URL"
+    )
+    dry_run: bool = option(False, "print the files and their sizes, download nothing")
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"latest|\d{4}\.\d{2}\.\d{2}", self.date):
+            raise ValueError(f"--date {self.date}: write YYYY.MM.DD, or latest")
+        for code in self.language:
+            if not re.fullmatch(r"[a-z][a-z_-]*", code):
+                raise ValueError(f"--language {code}: write a code such as uk")
+
+
+COMMAND = Command(__doc__, TypesOptions)
+
+
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
+    """Runs the command line and returns its exit code."""
+    return COMMAND.main(_work, argv, prog)
+
+
+def _work(options: TypesOptions) -> None:
+    downloader = Downloader()
+    wanted, missing = types_files(options, downloader)
+    for line in missing:
+        print(line)
+    print(report(wanted, options.dry_run, downloader))
+
+
+def types_files(options: TypesOptions, downloader: Downloader) -> tuple[list[Wanted], list[str]]:
+    """The files of some languages, and a line about each file that DBpedia does not have.
+
+    Raises:
+        UserError: DBpedia has none of the files.
+        RunError: the server does not answer.
+    """
+    facts = source("types")
+    names = [
+        (facts["instances"], facts["instances_file"].format(language=code))
+        for code in options.language
+    ]
+    if options.wikidata:
+        names.append((facts["wikidata"], facts["wikidata_file"]))
+    wanted, missing = [], []
+    for artifact, name in names:
+        found = _in_release(options, artifact, name, downloader)
+        if found is None:
+            missing.append(f"{name}: DBpedia has no such file, left out")
+        else:
+            wanted.append(found)
+    facts = source("mappings")
+    base = (options.mirror or facts["url"]).rstrip("/")
+    paths = [facts["mapping_file"].format(language=code) for code in options.language]
+    for path in (*paths, facts["ontology_file"]):
+        try:
+            size = downloader.size(f"{base}/{path}")
+        except UserError:
+            missing.append(f"{path}: DBpedia has no such file, left out")
+            continue
+        place = os.path.join(options.output, os.path.basename(path))
+        wanted.append(Wanted(f"{base}/{path}", place, size))
+    if not wanted:
+        raise UserError("nothing of this is there; check --language and --date")
+    return wanted, missing
+
+
+def _in_release(
+    options: TypesOptions, artifact: str, name: str, downloader: Downloader
+) -> Wanted | None:
+    """A file in the newest release that has it, or in the one that was asked for."""
+    facts = source("types")
+    base = f"{(options.mirror or facts['url']).rstrip('/')}/{artifact}"
+    releases = [options.date]
+    if options.date == "latest":
+        releases = sorted(set(_RELEASE.findall(downloader.text(f"{base}/"))), reverse=True)
+        if not releases:
+            raise RunError(f"{base}/: no release there; try another --mirror")
+    for release in releases[:_MOST_RELEASES]:
+        try:
+            size = downloader.size(f"{base}/{release}/{name}")
+        except UserError:
+            continue
+        digest = _digest(f"{base}/{release}", name, downloader)
+        place = os.path.join(options.output, name)
+        return Wanted(f"{base}/{release}/{name}", place, size, digest)
+    return None
+
+
+def _digest(folder: str, name: str, downloader: Downloader) -> tuple[str, str] | None:
+    """The published SHA-256 of a file, by the description of its release; None without one."""
+    facts = source("types")
+    try:
+        text = downloader.text(f"{folder}/{facts['checksums']}")
+    except UserError:
+        return None
+    for block in re.split(r"\n\s*\n", text):
+        if name in block and (match := re.search(r'sha256sum\s+"([0-9a-f]{64})"', block)):
+            return "sha256", match[1]
+    return None
