@@ -7,7 +7,6 @@ corpus    documents, entities        -> examples/, corpus/
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +21,13 @@ from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
 from ontology.infobox import InfoboxMapping
 from ontology.instance_types import check_whole, read_instance_types
+from pipeline.dump.names import find_dumps
 from pipeline.dump.units import InputFile, Unit, cut, inspect
 from pipeline.sentences.model import SentenceModel
 from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
-VERSIONS = {"extract": 6, "resolve": 8, "examples": 9, "corpus": 3}
+VERSIONS = {"extract": 7, "resolve": 8, "examples": 9, "corpus": 3}
 """Raised if a change of the code changes the rows of a stage; older outputs are made again."""
 
 MANIFEST = "manifest.json"
@@ -35,8 +35,6 @@ MANIFEST = "manifest.json"
 
 _SMALL = 512 << 10
 """Bytes of a file that is read to its end before a run begins."""
-
-_INDEX = re.compile(r"index\d*\.txt")
 
 
 @dataclass(frozen=True)
@@ -206,29 +204,6 @@ def _check_output(output: str, documents: Folder) -> None:
             )
     else:
         check_made(output, MANIFEST, {"inputs", "stages", "versions"})
-
-
-def find_dumps(patterns: Sequence[str]) -> list[str]:
-    """Finds the dump files that paths, globs and directories name; numbers in names are compared.
-
-    Raises:
-        UserError: a path, glob or directory names no file.
-    """
-    found: dict[str, None] = {}
-    for pattern in patterns:
-        try:
-            names = [name for name in files.find(pattern) if not _INDEX.search(name)]
-        except OSError as error:
-            raise UserError(f"--dump {pattern}: cannot be read ({error}); check the path") from None
-        if not names:
-            raise UserError(f"--dump {pattern}: no such file; give a path, a glob or a directory")
-        found.update(dict.fromkeys(names))
-    return sorted(found, key=_natural)
-
-
-def _natural(name: str) -> list[tuple[int, int, str]]:
-    pieces = re.split(r"(\d+)", name)
-    return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in pieces]
 
 
 def checked(flag: str, path: str | None, read: Callable[[str], Any]) -> Any:

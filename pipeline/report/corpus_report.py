@@ -158,12 +158,13 @@ class CorpusReport:
         """The last lines that a run prints: what came in, what was dropped, what came out."""
         pages, sentences = self.funnel.pages, self.funnel.sentences
         aside, train = sum(pages["set_aside"].values()), self.funnel.train_after_balancing
+        twice = f", {pages['duplicate']:,} twice" if pages.get("duplicate") else ""
         reached = self.balance.exponent if self.balance.exponent is not None else "n/a"
         lines = [
             f"pages      {pages.get('read', 0):>12,} read: {pages.get('article', 0):,} articles, "
             f"{pages.get('redirect', 0):,} redirects, {pages.get('category', 0):,} categories, "
             f"{pages.get('other-namespace', 0):,} of other namespaces, "
-            f"{pages.get('other-content', 0):,} of other content, {aside:,} set aside",
+            f"{pages.get('other-content', 0):,} of other content, {aside:,} set aside{twice}",
             *_damage_lines(pages),
             f"anchors    {sum(self.coverage.anchors.values()):>12,}, "
             f"{self.coverage.anchors['no-name']:,} of them no names, "

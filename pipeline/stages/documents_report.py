@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from nerbert import parts
 from nerbert.parts import Report
@@ -20,6 +22,8 @@ class DocumentsReport(Report):
         set_aside: number of pages that were set aside, by reason.
         damage: number of damages to the file by reason, and of `bytes` that are lost.
         content: counts of the content of the documents.
+        first_page: smallest id of the documents' pages; None without documents.
+        last_page: largest id.
     """
 
     unit: int
@@ -27,6 +31,18 @@ class DocumentsReport(Report):
     set_aside: dict[str, int]
     damage: dict[str, int]
     content: dict[str, int]
+    first_page: int | None = None
+    last_page: int | None = None
+
+
+def count_content(row: Mapping[str, Any], content: Counter[str]) -> None:
+    """Counts the content of a document."""
+    content["sentences"] += len(row["sentence_starts"])
+    content["holes"] += sum(row["sentence_holes"])
+    content["anchors"] += len(row["anchors"])
+    content["characters"] += len(row["text"])
+    content["disambiguation_pages"] += row["is_disambiguation"]
+    content["other_language_pages"] += row["other_language"]
 
 
 def lost_pages(damage: Mapping[str, int], read: int, size: int) -> int:

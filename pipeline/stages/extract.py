@@ -21,7 +21,8 @@ from pipeline.plan import Plan
 from pipeline.sentences.common_words import CommonWords
 from pipeline.sentences.model import SentenceModel
 from pipeline.stages.documents import SCHEMA, Row, document, kept_as, to_batch
-from pipeline.stages.documents_report import DocumentsReport, lost_pages, total
+from pipeline.stages.documents_report import DocumentsReport, count_content, lost_pages, total
+from pipeline.stages.duplicates import DropDuplicates, duplicates
 from pipeline.stages.part_pass import Gather, PartPass, Stage
 from pipeline.stages.time_limit import TooSlowError, time_limit
 from pipeline.wikitext.render import render
@@ -48,9 +49,11 @@ def sampled_texts(units: Sequence[Unit], seed: int) -> list[str]:
     """
     found: list[tuple[int, int, str]] = []  # digest, page id, wikitext
     scanned = 0
+    seen: set[int] = set()
     for page in (page for unit in units for page in read_unit(unit)):
-        if not isinstance(page, Page) or kept_as(page) != "article":
+        if not isinstance(page, Page) or kept_as(page) != "article" or page.page_id in seen:
             continue
+        seen.add(page.page_id)
         scanned += len(page.wikitext)
         if len(page.wikitext) <= _LARGEST_SAMPLE:
             found.append((digest64(seed, "punkt", page.page_id), page.page_id, page.wikitext))
@@ -106,8 +109,11 @@ def write_documents(
         name = unit.part.replace(".parquet", ".jsonl")
         path = files.join(part[: -len(unit.part)], "quarantine", name)
         files.write_bytes(path, "".join(lines).encode("utf-8", "backslashreplace"))
-    counts = (documents.pages, documents.aside, documents.damage, documents.content)
-    return DocumentsReport(unit.index, *(dict(sorted(count.items())) for count in counts))
+    pages, aside, damage, content = (
+        dict(sorted(count.items()))
+        for count in (documents.pages, documents.aside, documents.damage, documents.content)
+    )
+    return DocumentsReport(unit.index, pages, aside, damage, content, *documents.page_range)
 
 
 class _Documents:
@@ -130,6 +136,8 @@ class _Documents:
         self.damage: Counter[str] = Counter()
         self.content: Counter[str] = Counter()
         self.quarantine: list[dict[str, Any]] = []
+        self._ids: set[int] = set()
+        self.page_range: tuple[int | None, int | None] = (None, None)
 
     def add(self, page: Page | BadPage | Damage) -> None:
         if isinstance(page, Damage):
@@ -148,6 +156,10 @@ class _Documents:
         if isinstance(page, BadPage):
             self._set_aside(page)
             return
+        if page.page_id in self._ids:
+            self.pages["duplicate"] += 1
+            return
+        self._ids.add(page.page_id)
         kind = kept_as(page)
         if kind in ("other-namespace", "other-content"):
             self.pages[kind] += 1
@@ -176,8 +188,11 @@ class _Documents:
             rows = [pair for pair in rows if self._fits(pair[1])]
             batch = to_batch([row for _, row in rows])
         for kind, row in rows:
+            first, last = self.page_range
+            number = row["page_id"]
+            self.page_range = (min(number, first or number), max(number, last or number))
             self.pages[kind] += 1
-            _count(row, self.content)
+            count_content(row, self.content)
         self._writer.write_batch(batch)
 
     def _fits(self, row: Row) -> bool:
@@ -198,15 +213,6 @@ class _Documents:
                 "detail": page.detail,
             }
         )
-
-
-def _count(row: Row, content: Counter[str]) -> None:
-    content["sentences"] += len(row["sentence_starts"])
-    content["holes"] += sum(row["sentence_holes"])
-    content["anchors"] += len(row["anchors"])
-    content["characters"] += len(row["text"])
-    content["disambiguation_pages"] += row["is_disambiguation"]
-    content["other_language_pages"] += row["other_language"]
 
 
 class WriteDocuments(PartPass):
@@ -258,14 +264,20 @@ def extract_stage(plan: Plan) -> Stage:
         files.write_bytes(_model_path(plan), model.to_json().encode())
         files.write_bytes(words_path(plan), common.to_json().encode())
 
-    def finish(reports: list[DocumentsReport], _: None) -> None:
+    def find_duplicates(reports: list[DocumentsReport], _: None) -> dict[int, Any]:
+        return duplicates(dict(enumerate(plan.parts)), reports)
+
+    def finish(reports: list[DocumentsReport], _: Any) -> None:
         counts = total(sorted(reports, key=lambda report: report.unit))
         size = sum(source.size for source in plan.inputs)
         lost = lost_pages(counts["damage"], counts["pages"].get("read", 0), size)
         plan.documents.finish(counts={**counts, "lost_pages": lost})
 
+    write = WriteDocuments(plan)
     return [
         Gather("models of the language", write_models),
-        WriteDocuments(plan),
+        write,
+        Gather("page ids", find_duplicates),
+        DropDuplicates(write),
         Gather("end of extract", finish),
     ]

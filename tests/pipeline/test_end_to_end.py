@@ -54,7 +54,7 @@ def test_demo_has_categories_and_both_splits(demo):
 def test_demo_accounts_for_every_page_sentence_and_mention(demo):
     report = json.loads((demo[0] / "corpus" / "report.json").read_text())
     pages = report["funnel"]["pages"]
-    kinds = ("article", "redirect", "category", "other-namespace", "other-content")
+    kinds = ("article", "redirect", "category", "other-namespace", "other-content", "duplicate")
     assert pages["read"] == sum(pages.get(k, 0) for k in kinds) + sum(pages["set_aside"].values())
     for what in ("sentences", "mentions"):
         funnel = report["funnel"][what]

@@ -8,7 +8,7 @@ from nerbert import files
 from nerbert.errors import UserError
 from pipeline import plan as planning
 from pipeline import run as running
-from pipeline.plan import MANIFEST, find_dumps, make_plan
+from pipeline.plan import MANIFEST, make_plan
 from pipeline.settings import CorpusSettings
 
 
@@ -111,13 +111,6 @@ def test_a_manifest_of_another_program_does_not_make_a_folder_ours(tmp_path, man
     with pytest.raises(UserError, match="not empty, and no run made it"):
         plan_of(tmp_path)
     assert (output / MANIFEST).read_text() == manifest
-
-
-def test_dumps_are_found_once_and_sorted_by_their_numbers(tmp_path):
-    for name in ("wiki10.xml", "wiki2.xml", "wiki1-index.txt.bz2", "wiki1.xml"):
-        (tmp_path / name).write_text("")
-    found = find_dumps([str(tmp_path), str(tmp_path / "wiki*.xml")])
-    assert [files.name(path) for path in found] == ["wiki1.xml", "wiki2.xml", "wiki10.xml"]
 
 
 def test_stages_run_once_and_only_when_something_changed(tmp_path, caplog):

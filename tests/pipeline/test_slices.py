@@ -9,8 +9,8 @@ from runs import check_example, examples, run
 
 from nerbert.text.tokens import _aligned, word_spans
 from pipeline.dump import units
+from pipeline.dump.names import find_dumps
 from pipeline.dump.pages import Page
-from pipeline.plan import find_dumps
 from pipeline.sentences.model import SentenceModel
 from pipeline.sentences.punkt import Splitter
 from pipeline.stages.documents import kept_as
@@ -54,7 +54,7 @@ def test_slice(shared, tmp_path, name):
     tags = json.loads((corpus / "labels.json").read_text())["tags"]
     funnel = json.loads((corpus / "report.json").read_text())["funnel"]
     pages = funnel["pages"]
-    kinds = ("article", "redirect", "category", "other-namespace", "other-content")
+    kinds = ("article", "redirect", "category", "other-namespace", "other-content", "duplicate")
     assert pages["read"] == n_pages
     assert pages["read"] == sum(pages.get(k, 0) for k in kinds) + sum(pages["set_aside"].values())
     for what in ("sentences", "mentions"):

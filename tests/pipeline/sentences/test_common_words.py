@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.dump import units
-from pipeline.plan import find_dumps
+from pipeline.dump.names import find_dumps
 from pipeline.sentences.common_words import CommonWords
 from pipeline.stages.extract import sampled_texts
 

@@ -5,9 +5,9 @@ from lazy import lazy
 
 from nerbert.errors import UserError
 from pipeline.dump import units
+from pipeline.dump.names import find_dumps
 from pipeline.dump.pages import Page
 from pipeline.dump.site import ENGLISH
-from pipeline.plan import find_dumps
 from pipeline.sentences.model import SentenceModel, _split_full_stops
 from pipeline.sentences.punkt import Parameters
 from pipeline.stages.extract import sampled_texts
