@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,6 +109,21 @@ def open_decompressed(path: str) -> IO[bytes]:
     if path.endswith(".gz"):
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return lzma.open(path, "rb") if path.endswith(".xz") else open(path, "rb")
+
+
+def read_blocks(path: str, size: int = 1 << 20) -> Iterator[bytes]:
+    """Reads a local file in blocks; decompresses it as `open_decompressed` does.
+
+    Raises:
+        OSError: it cannot be read, or is damaged.
+        EOFError: it is truncated.
+    """
+    with open_decompressed(path) as file:
+        try:
+            while block := file.read(size):
+                yield block
+        except (zlib.error, lzma.LZMAError) as error:
+            raise OSError(str(error)) from None
 
 
 @contextmanager

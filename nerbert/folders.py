@@ -22,8 +22,8 @@ _LOGGER = logging.getLogger("nerbert")
 _PART = re.compile(r"part-\d+(?:-\d+)?\.(?:parquet|jsonl?|conll)")
 _OTHERS = {
     *(STATE, "sentences.json", "words.json"),
-    *("classes.json", "page_typer.npz", "dictionary.arrow"),
-    *(f"{name}.npy" for name in ("keys", "entities", "classes", "support", "voters")),
+    *("classes.json", "page_typer.npz", "dictionary.arrow", "page_ids.parquet"),
+    *(f"{name}.npy" for name in ("keys", "entities", "classes", "support", "voters", "qids")),
     *("README.md", "labels.json", "report.json", "categories.png", "funnel.png"),
 }
 """Names of the files that stages write beside parts."""

@@ -153,14 +153,15 @@ def _corrected(parents: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
 
 @cache
 def _corrections() -> dict[str, list[str]]:
-    return {name: above.split() for name, above, _ in _rows("corrections.tsv")}
+    return {name: above.split() for name, above, _ in rows_of("corrections.tsv")}
 
 
 @cache
 def _shipped() -> ClassTree:
-    return ClassTree({name: above.split() for name, above in _rows("classes.tsv")})
+    return ClassTree({name: above.split() for name, above in rows_of("classes.tsv")})
 
 
-def _rows(file: str) -> list[list[str]]:
+def rows_of(file: str) -> list[list[str]]:
+    """Rows of a table in `ontology/data`."""
     text = (files("ontology") / "data" / file).read_text(encoding="utf-8")
     return [line.split("\t") for line in text.splitlines() if line and line[0] != "#"]

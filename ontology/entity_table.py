@@ -28,7 +28,7 @@ INFOBOX = "infobox"
 """Name of the first voter; then come files of instance types, and the page typer."""
 PAGE_TYPER = "page typer"
 
-ARRAYS = ("keys", "entities", "classes", "support", "voters")
+ARRAYS = ("keys", "entities", "classes", "support", "voters", "qids")
 """Arrays of a saved table, each in a .npy file."""
 
 
@@ -47,6 +47,7 @@ class EntityTable:
             (entities,).
         voters: bit set of the voters that know the entity, shape (entities,).
         voter_names: names of the voters, by bit.
+        qids: number of the Wikidata item of each entity, 0 for none, shape (entities,).
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class EntityTable:
         classes: Int16,
         support: Percent,
         voters: Bits,
+        qids: Bits | None = None,
     ) -> None:
         self.class_names = list(class_names)
         self.class_kinds = list(class_kinds)
@@ -68,6 +70,7 @@ class EntityTable:
         self.classes = classes
         self.support = support
         self.voters = voters
+        self.qids = np.zeros(len(classes), np.uint32) if qids is None else qids
 
     @cached_property
     def sources(self) -> Int8:
@@ -113,6 +116,17 @@ class EntityTable:
         index = NO_CLASS if entity < 0 else int(self.classes[entity])
         return None if index == NO_CLASS else self.class_names[index]
 
+    def qid_of(self, title: str) -> str | None:
+        """Wikidata item, such as "Q60", of the page of a normal title; None if unknown."""
+        entity = int(self.lookup([title])[0])
+        return None if entity < 0 else item_names(self.qids[[entity]])[0]
+
+    def set_qids(self, keys: Keys, qids: Bits) -> None:
+        """Sets the Wikidata items of the entities with these title keys."""
+        self.qids = np.zeros(len(self.classes), np.uint32)
+        entities = self.lookup_keys(keys)
+        self.qids[entities[entities >= 0]] = qids[entities >= 0]
+
     def save(self, folder: str | Path) -> None:
         """Writes the table: .npy files, and a JSON file with the names of the classes."""
         path = Path(folder)
@@ -130,3 +144,8 @@ class EntityTable:
         names = json.loads((path / "classes.json").read_text(encoding="utf-8"))
         arrays = [np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS]
         return cls(names["classes"], names["kinds"], names["voters"], *arrays)
+
+
+def item_names(qids: Bits) -> list[str | None]:
+    """Names of Wikidata items, such as "Q60"; None for 0."""
+    return [f"Q{number}" if number else None for number in qids.tolist()]

@@ -13,11 +13,13 @@ functions `merge_to` and `coarse` have the rules that make ours.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from nerbert.files import open_decompressed
 from ontology.categories import ENTITY
-from ontology.classes import ClassTree
+from ontology.classes import NAMESPACE, ClassTree, rows_of
 from ontology.infobox import MAPPED_LANGUAGES, InfoboxMapping
 
 ALIASES = {
@@ -83,6 +85,26 @@ def merge_to(size: int, tree: ClassTree, classes: dict[str, str]) -> dict[str, s
     return merged
 
 
+def equivalents(path: str, tree: ClassTree) -> list[tuple[str, str]]:
+    """Wikidata's classes that the ontology calls equivalent to one of its own, and that class.
+
+    Of several, the most specific; those of `wikidata_more.tsv` are left out.
+    """
+    from rdflib import OWL, Graph  # takes 0.2 s; see ClassTree.from_owl
+
+    graph = Graph()
+    with open_decompressed(path) as file:
+        graph.parse(data=file.read(), format="xml")
+    found: dict[str, list[str]] = {}
+    for cls, other in graph.subject_objects(OWL.equivalentClass):
+        item, name = str(other).rpartition("/")[2], str(cls).removeprefix(NAMESPACE)
+        if re.fullmatch(r"Q[1-9]\d*", item) and "wikidata" in str(other) and name in tree:
+            found.setdefault(item, []).append(name)
+    more = {item for item, *_ in rows_of("wikidata_more.tsv")}
+    rows = [(item, tree.most_specific(names) or "") for item, names in found.items()]
+    return sorted((row for row in rows if row[0] not in more), key=lambda row: int(row[0][1:]))
+
+
 def _write(path: Path, head: str, rows: Iterable[Sequence[str]]) -> None:
     lines = [f"# {head}", *("\t".join(row) for row in rows)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -113,6 +135,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     for file, table in merges.items():
         head = "name of the 315, the name it becomes"
         _write(options.output / f"{file}.tsv", head, sorted(table.items()))
+    _write(
+        options.output / "wikidata_classes.tsv",
+        f"class of Wikidata, class by owl:equivalentClass. {source}",
+        equivalents(options.ontology, tree),
+    )
     for language in MAPPED_LANGUAGES:
         path = Path(options.mappings) / f"Mapping_{language}.xml.xz"
         _write(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 _SPACES = re.compile(r"[ _\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _INVISIBLE = re.compile(r"[\u200e\u200f\u202a-\u202e]")
-_RESOURCE = re.compile(r"https?://(?:[a-z-]+\.)?dbpedia\.org/resource/(.*)", re.DOTALL)
+_RESOURCE = re.compile(r"https?://(?:([a-z-]+)\.)?dbpedia\.org/resource/(.*)", re.DOTALL)
 
 Keys = npt.NDArray[np.uint64]
 
@@ -58,14 +58,16 @@ def normal_title(title: str, *, first_letter: bool = True) -> str:
     return upper_first(title) if first_letter else title
 
 
-def resource_title(iri: str) -> str | None:
-    """Page title of a DBpedia resource IRI, percent-encoded or plain; None for other IRIs.
+def resource(iri: str) -> tuple[str, str] | None:
+    """Language and page title of a DBpedia resource IRI; None for other IRIs.
 
-    >>> resource_title("http://dbpedia.org/resource/%22Heroes%22_(David_Bowie_album)")
-    '"Heroes" (David Bowie album)'
+    The IRI is percent-encoded or plain. Without a language it is English.
+
+    >>> resource("http://dbpedia.org/resource/%22Heroes%22_(David_Bowie_album)")
+    ('en', '"Heroes" (David Bowie album)')
     """
     match = _RESOURCE.fullmatch(iri)
-    return normal_title(unquote(match[1])) if match else None
+    return (match[1] or "en", normal_title(unquote(match[2]))) if match else None
 
 
 def title_keys(titles: pa.Array | Sequence[str]) -> Keys:

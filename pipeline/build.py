@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nerbert import files
 from nerbert.command import Command
+from nerbert.errors import RunError
 from nerbert.options import Recipes, build_from_python
 from nerbert.process import signals_as_ctrl_c
 from pipeline.settings import DEMO_OUTPUT, CorpusSettings
@@ -59,6 +60,11 @@ def _work(settings: CorpusSettings, beam_flags: list[str]) -> None:
     output = settings.output or DEMO_OUTPUT
     if report is not None:
         print(f"{report}\ncorpus     {files.join(output, 'corpus')}")
+        if not report.funnel.sentences.out["train"]:
+            raise RunError(
+                "No train example: give --types (in other languages than English with "
+                "--page-props), a larger dump, or a lower --min-entities"
+            )
     elif settings.stage != "corpus":
         print(f"Done up to {settings.stage}: {output}")
 

@@ -21,13 +21,14 @@ from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
 from ontology.infobox import InfoboxMapping
 from ontology.instance_types import check_whole, read_instance_types
+from ontology.sql_tables import check_table
 from pipeline.dump.names import find_dumps
 from pipeline.dump.units import InputFile, Unit, cut, inspect
 from pipeline.sentences.model import SentenceModel
 from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
-VERSIONS = {"extract": 7, "resolve": 8, "examples": 9, "corpus": 3}
+VERSIONS = {"extract": 7, "resolve": 9, "examples": 10, "corpus": 4}
 """Raised if a change of the code changes the rows of a stage; older outputs are made again."""
 
 MANIFEST = "manifest.json"
@@ -107,6 +108,10 @@ def make_plan(settings: CorpusSettings) -> Plan:
     tree = checked("--ontology", settings.ontology, ClassTree.from_owl) or ClassTree.shipped()
     for path in settings.types:
         checked("--types", path, check_types)
+    for path in settings.page_props:
+        checked("--page-props", path, lambda local: check_table(local, "page_props"))
+    for path in settings.langlinks:
+        checked("--langlinks", path, lambda local: check_table(local, "langlinks"))
     for path in settings.exclude:
         checked("--exclude", path, check_columns)
     mapping = _mapping(settings, inputs[0].site.language)
@@ -165,6 +170,8 @@ def _folders(
             "from": documents.fingerprint,
             "types": [identities.of(path) for path in settings.types],
             "types_files": [files.name(path) for path in settings.types],
+            "page_props": [identities.of(path) for path in settings.page_props],
+            "langlinks": [identities.of(path) for path in settings.langlinks],
             "ontology": identities.of(settings.ontology) if settings.ontology else "shipped",
             "infobox_mapping": _mapping_identity(settings, identities),
             **settings.facts(("classes", "page_typer", "typer_precision", "seed")),

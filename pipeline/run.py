@@ -15,6 +15,7 @@ from nerbert.folders import Folder, prepared
 from nerbert.parts import Report, report_path
 from nerbert.process import cores
 from nerbert.reports import versions
+from pipeline.outlook import outlook
 from pipeline.plan import MANIFEST, VERSIONS, Plan, make_plan
 from pipeline.report.corpus_report import CorpusReport
 from pipeline.settings import (
@@ -110,6 +111,8 @@ def _run_stages(plan: Plan, launcher: Launcher) -> bool:
         if all(folder.is_complete() for folder in folders):
             _LOGGER.info("%s: up to date", name)
         else:
+            if name == "extract":
+                _LOGGER.info(outlook(plan))
             with prepared(*folders):
                 if not launcher.run(name, stage(plan)):
                     return False
@@ -167,6 +170,8 @@ def write_manifest(plan: Plan) -> None:
             "resolve": {
                 **settings.facts(DECIDE_ENTITIES),
                 "types": [files.name(path) for path in settings.types],
+                "page_props": [files.name(path) for path in settings.page_props],
+                "langlinks": [files.name(path) for path in settings.langlinks],
                 "ontology": files.name(settings.ontology or "shipped"),
                 "infobox_mapping": files.name(settings.infobox_mapping or "shipped"),
             },
@@ -212,6 +217,8 @@ def for_other_machines(settings: CorpusSettings, is_dataflow: bool) -> CorpusSet
                 "--dump": settings.dump,
                 "--output": (settings.output,),
                 "--types": settings.types,
+                "--page-props": settings.page_props,
+                "--langlinks": settings.langlinks,
                 "--exclude": settings.exclude,
             }
         )
@@ -220,6 +227,8 @@ def for_other_machines(settings: CorpusSettings, is_dataflow: bool) -> CorpusSet
         dump=tuple(map(files.absolute, settings.dump)),
         output=files.absolute(settings.output or ""),
         types=tuple(map(files.absolute, settings.types)),
+        page_props=tuple(map(files.absolute, settings.page_props)),
+        langlinks=tuple(map(files.absolute, settings.langlinks)),
         exclude=tuple(map(files.absolute, settings.exclude)),
     )
 

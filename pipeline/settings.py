@@ -87,7 +87,20 @@ class CorpusSettings:
     list_items: bool = option(False, "keep list items as paragraphs", group=_EXTRACT)
     types: Texts = option(
         (),
-        "DBpedia's instance types (.ttl, .nt; also .bz2, .gz, .xz), several files",
+        "types of pages (.ttl, .nt; also .bz2, .gz, .xz): DBpedia's instance types of this "
+        "language; with --page-props those of Wikidata's ids; with --langlinks those of English",
+        metavar="FILE",
+        group=_RESOLVE,
+    )
+    page_props: Texts = option(
+        (),
+        "MediaWiki's SQL dump of page_props: the Wikidata id of each page",
+        metavar="FILE",
+        group=_RESOLVE,
+    )
+    langlinks: Texts = option(
+        (),
+        "MediaWiki's SQL dump of langlinks: the English title of each page",
         metavar="FILE",
         group=_RESOLVE,
     )
@@ -203,6 +216,8 @@ class CorpusSettings:
 DECIDE_DOCUMENTS = ("sentence_model", "list_items", "seed")
 DECIDE_ENTITIES = (
     "types",
+    "page_props",
+    "langlinks",
     "ontology",
     "infobox_mapping",
     "infobox",

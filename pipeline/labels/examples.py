@@ -15,7 +15,7 @@ from nerbert.digests import uniform
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import tokenize
-from ontology.entity_table import EntityTable
+from ontology.entity_table import EntityTable, Int32, item_names
 from pipeline.labels import filters
 from pipeline.labels.balance import CategoryCounts
 from pipeline.labels.counts import Selection
@@ -30,6 +30,7 @@ COLUMNS = pa.schema(
         ("tokens", pa.list_(pa.string())),
         ("ner_tags", pa.list_(pa.int32())),  # label ids of labels.json
         ("targets", pa.list_(pa.string())),  # title that each mention leads to
+        ("qids", pa.list_(pa.string())),  # its Wikidata item, such as Q60; null for none
         ("sources", pa.list_(pa.string())),  # how each mention was found
         ("token_starts", pa.list_(pa.int32())),  # first character of a token, from `start` on
         ("unlinked", pa.list_(pa.bool_())),  # tokens that may belong to names that are not marked
@@ -58,7 +59,7 @@ DOCUMENT_COLUMNS = (
 LONGEST_WORD = 100
 """Characters. Sentences longer than `max_tokens` such words are dropped before tokenisation."""
 
-_LISTS = {"tokens", "ner_tags", "targets", "sources", "token_starts", "unlinked"}
+_LISTS = {"tokens", "ner_tags", "targets", "qids", "sources", "token_starts", "unlinked"}
 
 
 def schema(labels: LabelSet) -> pa.Schema:
@@ -228,6 +229,7 @@ class Selector:
             "tokens": [sentence[a:b] for a, b in spans],
             "ner_tags": tags,
             "targets": sentences.targets[anchors.start : anchors.stop].to_pylist(),
+            "qids": self._items(sentences.entities[anchors]),
             "sources": [SOURCES[source] for source in sentences.sources[anchors].tolist()],
             "token_starts": [a for a, _ in spans],
             "unlinked": page.names.mark(sentence, spans, tags, self._capitals),
@@ -237,6 +239,11 @@ class Selector:
             "end": end,
             "copy": 0,
         }
+
+    def _items(self, entities: Int32) -> list[str | None]:
+        """Wikidata items of some entities; None for unknown pages and those without an item."""
+        known = entities >= 0
+        return item_names(np.where(known, self._entities.qids[entities], np.uint32(0)))
 
     def _tokenize(
         self, sentence: str, anchors: Sequence[tuple[int, int]], seen: set[str]

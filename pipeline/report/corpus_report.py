@@ -176,11 +176,6 @@ class CorpusReport:
             f"validation {sentences.out['validation']:>12,}",
             f"categories {self.categories.kept:>12,} and {ENTITY}",
         ]
-        if not sentences.out["train"]:
-            lines.append(
-                "No train example: give --types or --infobox-mapping of this language, or a "
-                "lower --min-entities."
-            )
         return "\n".join(lines)
 
 

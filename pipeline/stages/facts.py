@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nerbert import files, parts
-from nerbert.errors import UserError
-from nerbert.parts import Report
 from ontology.building import PageFacts, TypeFacts
-from ontology.classes import ClassTree
 from ontology.endings import endings
 from ontology.infobox import InfoboxMapping, resolve_redirect
-from ontology.instance_types import read_instance_types
 from ontology.page_features import hashed, page_features
 from ontology.titles import Keys, title_keys
 from pipeline.dump.site import ARTICLE, TEMPLATE
@@ -36,10 +30,16 @@ FACTS = pa.schema(
 )
 """Columns of the parts in `entities/types/` and `entities/page_types/`."""
 
-PAGE_FACTS = FACTS.append(pa.field("features", pa.list_(pa.int32())))
-"""Columns of the parts in `entities/pages/`, one row per page; see `ontology.page_features`."""
+PAGE_FACTS = pa.schema(
+    [
+        *FACTS,
+        ("features", pa.list_(pa.int32())),  # see `ontology.page_features`
+        ("page_id", pa.int64()),
+    ]
+)
+"""Columns of the parts in `entities/pages/`, one row per page."""
 
-PAGE_COLUMNS = ("namespace", "title", "redirect", "templates", "template_arguments")
+PAGE_COLUMNS = ("page_id", "namespace", "title", "redirect", "templates", "template_arguments")
 """Columns of a document that its facts are made from."""
 
 FEATURE_COLUMNS = ("is_disambiguation", "categories", "text", "sentence_starts", "sentence_ends")
@@ -80,6 +80,7 @@ def page_facts(
             pa.array(_infobox_classes(batch, mapping, redirects), pa.string()),
             endings(batch.column("title")),
             found.cast(PAGE_FACTS.field("features").type),
+            batch.column("page_id"),
         ],
         schema=PAGE_FACTS,
     )
@@ -137,85 +138,6 @@ def _infobox_classes(
             template = (names[place].as_py(), arguments[place].as_py())
             classes[pages[place]] = mapping.class_of([template], redirects)
     return classes
-
-
-@dataclass(frozen=True)
-class TypesReport(Report):
-    """Counts of an instance-types file.
-
-    Attributes:
-        part: name of its part.
-        file: name of the file.
-        lines: number of lines, without blank lines and comments.
-        other_lines: number of lines that are not statements.
-        unknown_classes: number of statements with classes that the ontology lacks, by class.
-        renamed_classes: number of statements with classes that the ontology has under another name.
-    """
-
-    part: str
-    file: str
-    lines: int = 0
-    other_lines: int = 0
-    unknown_classes: dict[str, int] = field(default_factory=dict)
-    renamed_classes: dict[str, int] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if value or key != "other_lines"}
-
-
-def write_type_facts(path: str, part: str, tree: ClassTree, file: str = "") -> TypesReport:
-    """Writes the statements of an instance-types file as FACTS.
-
-    Classes that the ontology lacks are kept, as classes without ancestors.
-
-    Args:
-        path: local path of the file.
-        part: path of the part that is written.
-        tree: classes of the ontology.
-        file: name of the file in the report, because `path` may be that of a copy.
-    """
-    n_lines = n_other = 0
-    unknown: Counter[str] = Counter()
-    renamed: Counter[str] = Counter()
-    statements: list[tuple[str, str]] = []
-    with parts.writer(part, FACTS) as writer:
-        for statement in _read_types(path, file):
-            n_lines += 1
-            if statement is None:
-                n_other += 1
-                continue
-            title, name = statement
-            known = tree.known_name(name)
-            if known is None:
-                unknown[name] += 1
-            elif known != name:
-                renamed[f"{name} -> {known}"] += 1
-            statements.append((title, known or name))
-            if len(statements) == 100_000:
-                writer.write_batch(_statement_facts(statements))
-                statements.clear()
-        writer.write_batch(_statement_facts(statements))
-    return TypesReport(
-        files.name(part),
-        file,
-        n_lines,
-        n_other,
-        dict(sorted(unknown.items())),
-        dict(sorted(renamed.items())),
-    )
-
-
-def _read_types(path: str, file: str) -> Iterator[tuple[str, str] | None]:
-    """Reads a file of instance types; errors name it as the user knows it."""
-    try:
-        yield from read_instance_types(path)
-    except (OSError, EOFError) as error:
-        raise UserError(f"--types {file}: cannot be read ({error}); is it complete?") from None
-
-
-def _statement_facts(statements: Sequence[tuple[str, str]]) -> pa.RecordBatch:
-    titles = pa.array([title for title, _ in statements], pa.string())
-    return to_facts(title_keys(titles), [name for _, name in statements], endings(titles))
 
 
 def to_facts(

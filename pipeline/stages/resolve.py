@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,18 +15,18 @@ from nerbert import files, parts
 from nerbert.parts import Report
 from ontology.building import Built, build
 from ontology.entity_table import ARRAYS, SOURCES, EntityTable
+from ontology.instance_types import WIKIDATA
 from ontology.titles import title_keys
 from pipeline.plan import Plan
 from pipeline.stages.facts import (
     FEATURE_COLUMNS,
     PAGE_COLUMNS,
     PAGE_FACTS,
-    TypesReport,
     page_facts,
     read_facts,
     template_redirects,
-    write_type_facts,
 )
+from pipeline.stages.page_ids import PAGE_IDS, Subjects, ids_path, write_page_ids
 from pipeline.stages.page_types import (
     TypedReport,
     TypePages,
@@ -34,7 +35,10 @@ from pipeline.stages.page_types import (
     typer_counts,
 )
 from pipeline.stages.part_pass import Gather, PartPass, Pass, Stage
+from pipeline.stages.type_facts import TypesReport, write_type_facts
 
+_LOGGER = logging.getLogger("nerbert")
+_SUBJECTS = {WIKIDATA: "Wikidata's items", "en": "English pages"}
 _TABLE_FILES = (*(f"{name}.npy" for name in ARRAYS), "classes.json")
 
 
@@ -126,7 +130,8 @@ class _TypeFacts(PartPass):
     def make(self, element: tuple[int, str], part: str, known: Any) -> TypesReport:
         _, path = element
         with files.local_copies([path]) as (local,):
-            return write_type_facts(local, part, self._plan.tree, files.name(path))
+            subjects = Subjects.of(self._plan)
+            return write_type_facts(local, part, self._plan.tree, subjects, files.name(path))
 
 
 def resolve_stage(plan: Plan) -> Stage:
@@ -135,18 +140,24 @@ def resolve_stage(plan: Plan) -> Stage:
     def merge(reports: list[_Redirects], _: None) -> dict[str, str]:
         return {old: new for report in reports for old, new in report.redirects.items()}
 
+    def join(_: list[_PartName], __: Any) -> None:
+        write_page_ids(plan)
+
     def train(types: list[TypesReport], _: Any) -> list[TypesReport]:
         ordered = sorted(types, key=lambda report: report.part)
         train_typer(plan, [(report.part, report.file) for report in ordered])
         return ordered
 
     def finish(_: list[TypedReport], ordered: list[TypesReport]) -> None:
+        for report in ordered:
+            _tell_unused(report)
         built = _build(plan, ordered)
         save_table(built.table, plan.entities.path)
         by_source = np.bincount(built.table.sources, minlength=len(SOURCES)).tolist()
         plan.entities.finish(
             counts={
                 "titles": len(built.table),
+                "entities_with_qid": int((built.table.qids > 0).sum()),
                 "entities": len(built.table.classes),
                 "entities_by_source": dict(zip(SOURCES, by_source, strict=True)),
                 "types_files": [report.to_json() for report in ordered],
@@ -160,11 +171,23 @@ def resolve_stage(plan: Plan) -> Stage:
         _TemplateRedirects(plan),
         Gather("all template redirects", merge),
         _PageFacts(plan),
+        Gather("ids of pages", join),
         _TypeFacts(plan),
         Gather("page typer", train),
         TypePages(plan),
         Gather("entity table", finish),
     ]
+
+
+def _tell_unused(report: TypesReport) -> None:
+    """Logs how many statements of a file need a table that the user did not give."""
+    for source, count in report.without_table.items():
+        remedy = {WIKIDATA: "give --page-props", "en": "give --langlinks"}.get(source)
+        _LOGGER.warning(
+            "--types %s: %s statements about %s are not used; %s",
+            *(report.file, f"{count:,}", _SUBJECTS.get(source, f"pages in {source}")),
+            remedy or "give the types of the dump's language",
+        )
 
 
 def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
@@ -178,7 +201,10 @@ def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
     ]
     if plan.settings.uses_page_typer:
         stated.append(typed_facts(plan))
-    return build(facts, stated, plan.tree, plan.settings.classes)
+    built = build(facts, stated, plan.tree, plan.settings.classes)
+    ids = parts.read_tables([ids_path(plan)], PAGE_IDS)
+    built.table.set_qids(ids.column("key").to_numpy(), ids.column("qid").to_numpy())
+    return built
 
 
 def _voters(built: Built) -> list[dict[str, Any]]:

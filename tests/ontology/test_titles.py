@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from ontology.titles import normal_title, resource_title, title_key, title_keys
+from ontology.titles import normal_title, resource, title_key, title_keys
 
 
 @pytest.mark.parametrize(
@@ -28,20 +28,20 @@ def test_case_sensitive_wiki_keeps_first_letter():
 
 
 @pytest.mark.parametrize(
-    ("iri", "title"),
+    ("iri", "title"),  # in English, or with a language
     [
         ("http://dbpedia.org/resource/Andre_Agassi", "Andre Agassi"),
         ("http://dbpedia.org/resource/%22Heroes%22_(album)", '"Heroes" (album)'),
         ('http://dbpedia.org/resource/"Heroes"_(album)', '"Heroes" (album)'),
-        ("http://uk.dbpedia.org/resource/Київ", "Київ"),
-        ("http://uk.dbpedia.org/resource/%D0%9A%D0%B8%D1%97%D0%B2", "Київ"),
+        ("http://uk.dbpedia.org/resource/Київ", ("uk", "Київ")),
+        ("http://uk.dbpedia.org/resource/%D0%9A%D0%B8%D1%97%D0%B2", ("uk", "Київ")),
         ("https://dbpedia.org/resource/A/B", "A/B"),
         ("http://dbpedia.org/ontology/City", None),
         ("http://www.wikidata.org/entity/Q1", None),
     ],
 )
-def test_resource_title(iri, title):
-    assert resource_title(iri) == title
+def test_resource(iri, title):
+    assert resource(iri) == (("en", title) if isinstance(title, str) else title)
 
 
 def test_keys_are_distinct():

@@ -1,0 +1,76 @@
+"""A look at the first pages of a dump before a run of hours: how many links will have a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from nerbert import files
+from ontology.instance_types import read_instance_types
+from pipeline.dump.pages import Page
+from pipeline.dump.units import read_unit
+from pipeline.plan import Plan
+from pipeline.stages.documents import kept_as
+from pipeline.wikitext.render import render
+
+ARTICLES = 200
+"""Articles that are looked at; it takes a second."""
+_LARGEST = 100_000  # characters
+_LINES = 3_000_000
+
+
+def outlook(plan: Plan) -> str:
+    """One line that says what to expect of the infoboxes and types of a run."""
+    typed = looked = 0
+    titles: set[str] = set()
+    for page in islice(_articles(plan), ARTICLES):
+        templates = render(page.wikitext, plan.inputs[0].site).templates
+        found = [(template.name, list(template.arguments)) for template in templates]
+        looked += 1
+        if plan.mapping.class_of(found) is not None:
+            typed += 1
+        else:
+            titles.add(page.title)
+    typed += len(_stated(plan, titles))
+    share = f"{100 * typed / looked:.0f} %" if looked else "unknown"
+    types = f"{len(plan.settings.types)} files of types" if plan.settings.types else "no types"
+    remedy = _remedy(plan)
+    return (
+        f"language {plan.language}, mapping of {len(plan.mapping.templates):,} infoboxes, {types}: "
+        f"of the first {looked:,} articles {share} have a class by these, and links to them"
+        + (f"; more with {remedy}" if remedy else "")
+    )
+
+
+def _articles(plan: Plan) -> Iterator[Page]:
+    for unit in plan.units:
+        for page in read_unit(unit):
+            if (
+                isinstance(page, Page)
+                and kept_as(page) == "article"
+                and len(page.wikitext) <= _LARGEST
+            ):
+                yield page
+
+
+def _stated(plan: Plan, titles: set[str]) -> set[str]:
+    """Those of some titles that the first lines of the files of types know."""
+    found: set[str] = set()
+    for path in plan.settings.types:
+        with files.local_copies([path]) as (local,):
+            for statement in islice(read_instance_types(local), _LINES):
+                if statement is not None and statement[1] in titles:
+                    if statement[0] == plan.language:
+                        found.add(statement[1])
+    return found
+
+
+def _remedy(plan: Plan) -> str:
+    """What the user could give besides."""
+    settings = plan.settings
+    if plan.language == "en":
+        return "" if settings.types else "--types"
+    missing = [] if settings.page_props else ["--page-props"]
+    if not settings.types:
+        missing.append("--types of Wikidata's ids")
+    return " and ".join(missing)
