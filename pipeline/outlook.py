@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from nerbert import files
-from ontology.instance_types import read_instance_types
 from pipeline.dump.pages import Page
 from pipeline.dump.units import read_unit
 from pipeline.plan import Plan
 from pipeline.stages.documents import kept_as
+from pipeline.stages.type_facts import read_types
 from pipeline.wikitext.render import render
 
 ARTICLES = 200
@@ -32,14 +32,18 @@ def outlook(plan: Plan) -> str:
         else:
             titles.add(page.title)
     typed += len(_stated(plan, titles))
-    share = f"{100 * typed / looked:.0f} %" if looked else "unknown"
     types = f"{len(plan.settings.types)} files of types" if plan.settings.types else "no types"
     remedy = _remedy(plan)
-    return (
-        f"language {plan.language}, mapping of {len(plan.mapping.templates):,} infoboxes, {types}: "
-        f"of the first {looked:,} articles {share} have a class by these, and links to them"
-        + (f"; more with {remedy}" if remedy else "")
+    known = (
+        f"language {plan.language}, mapping of {len(plan.mapping.templates):,} infoboxes, {types}"
     )
+    told = [known]
+    if looked:
+        share = f"{100 * typed / looked:.0f} % of the first {looked:,} articles"
+        told.append(f": {share}, and of links to articles, have a class by these")
+    if remedy:
+        told.append(f"; more with {remedy}")
+    return "".join(told)
 
 
 def _articles(plan: Plan) -> Iterator[Page]:
@@ -58,10 +62,9 @@ def _stated(plan: Plan, titles: set[str]) -> set[str]:
     found: set[str] = set()
     for path in plan.settings.types:
         with files.local_copies([path]) as (local,):
-            for statement in islice(read_instance_types(local), _LINES):
-                if statement is not None and statement[1] in titles:
-                    if statement[0] == plan.language:
-                        found.add(statement[1])
+            for statement in islice(read_types(local, files.name(path)), _LINES):
+                if statement and statement[0] == plan.language and statement[1] in titles:
+                    found.add(statement[1])
     return found
 
 

@@ -74,7 +74,7 @@ def write_type_facts(
     """
     with parts.writer(part, FACTS) as writer:
         facts = _TypeFacts(tree, subjects, writer)
-        for statement in _read_types(path, file):
+        for statement in read_types(path, file):
             facts.add(statement)
         facts.finish()
     return TypesReport(
@@ -90,7 +90,7 @@ def write_type_facts(
     )
 
 
-def _read_types(path: str, file: str) -> Iterator[tuple[str, str, str] | None]:
+def read_types(path: str, file: str) -> Iterator[tuple[str, str, str] | None]:
     """Reads a file of types; errors name it as the user knows it."""
     try:
         yield from read_instance_types(path)

@@ -284,4 +284,4 @@ def test_damaged_types_are_one_line(tmp_path, suffix, change, large):
     assert code == 2
     assert f"types.nt{suffix}: cannot be read (" in err.splitlines()[-1]
     assert "Traceback" not in err
-    assert ("extract: done" in err) == large
+    assert "extract: done" not in err  # the look at the first pages reads it, too
