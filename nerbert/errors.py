@@ -37,7 +37,9 @@ def is_disk_full(error: Exception) -> bool:
 _EXTRAS = {
     "train": "accelerate datasets safetensors seqeval sklearn tokenizers torch transformers",
     "demo": "fastapi jinja2 markupsafe starlette uvicorn",
-    "gcp": "google",
+    "gcp": "google gcsfs",
+    "http": "aiohttp",
+    "s3": "s3fs aiobotocore botocore",
 }
 """Extra -> packages that it installs."""
 

@@ -1,4 +1,4 @@
-"""Finding, reading, writing and replacing files, local or remote (`gs://`)."""
+"""Finding, reading, writing and replacing files, local or remote (`s3://`, `gs://`, ...)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _COPIED_BYTES = 1 << 20
 _LOCK = ".lock"
 
 
-def _remote() -> Any:
-    """Beam's file systems."""
-    from apache_beam.io.filesystems import FileSystems  # takes a second; local paths need none
+def _stores() -> Any:
+    """The module of stores."""
+    from nerbert import stores  # loads fsspec; local paths need none
 
-    return FileSystems
+    return stores
 
 
 def is_remote(path: str) -> bool:
@@ -57,9 +57,8 @@ def name(path: str) -> str:
 def find(pattern: str) -> list[str]:
     """Sorted paths of the files that a path, a glob or a directory names; possibly none."""
     if is_remote(pattern):
-        tree = pattern.rstrip("/") + "/*"
-        matches = _remote().match([pattern])[0].metadata_list
-        return sorted(m.path for m in matches or _remote().match([tree])[0].metadata_list)
+        found: list[str] = _stores().find(pattern)
+        return found
     path = Path(pattern)
     if path.is_dir():
         return sorted(str(p) for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
@@ -71,7 +70,7 @@ def find(pattern: str) -> list[str]:
 def is_used_folder(path: str) -> bool:
     """Whether `path` is a file, or a folder that holds more than our lock and hidden files."""
     if is_remote(path):
-        return bool(_remote().match([path.rstrip("/") + "/*"])[0].metadata_list)
+        return bool(listing(path))
     return os.path.isfile(path) or (
         os.path.isdir(path) and any(not name.startswith(".") for name in os.listdir(path))
     )
@@ -79,40 +78,40 @@ def is_used_folder(path: str) -> bool:
 
 def exists(path: str) -> bool:
     """Whether the file exists."""
-    return _remote().exists(path) if is_remote(path) else os.path.exists(path)
+    return bool(_stores().exists(path)) if is_remote(path) else os.path.exists(path)
 
 
 def size(path: str) -> int:
     """Length in bytes."""
     if is_remote(path):
-        return int(_remote().match([path])[0].metadata_list[0].size_in_bytes)
+        return int(_stores().size(path))
     return os.path.getsize(path)
 
 
 def remote_checksum(path: str) -> str:
     """The checksum that a remote store keeps of a file."""
-    return str(_remote().checksum(path))
+    return str(_stores().checksum(path))
 
 
 def open_read(path: str) -> IO[bytes]:
     """Opens a file for reading its bytes, without decompression; it can seek."""
     if is_remote(path):
-        stream: IO[bytes] = _remote().open(path, compression_type="uncompressed")
+        stream: IO[bytes] = _stores().open_read(path)
         return stream
     return open(path, "rb")
 
 
 def open_decompressed(path: str) -> IO[bytes]:
-    """Opens a local file for reading; it is decompressed if its name ends in .bz2, .gz or .xz."""
-    if path.endswith(".bz2"):
-        return bz2.open(path, "rb")
-    if path.endswith(".gz"):
-        return gzip.open(path, "rb")  # type: ignore[return-value]
-    return lzma.open(path, "rb") if path.endswith(".xz") else open(path, "rb")
+    """Opens a file for reading; it is decompressed if its name ends in .bz2, .gz or .xz."""
+    kind = os.path.splitext(path)[1]
+    unpack: Any = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}.get(kind)
+    source: Any = open_read(path) if is_remote(path) else path
+    opened: IO[bytes] = unpack(source, "rb") if unpack else open_read(path)
+    return opened
 
 
 def read_blocks(path: str, size: int = 1 << 20) -> Iterator[bytes]:
-    """Reads a local file in blocks; decompresses it as `open_decompressed` does.
+    """Reads a file in blocks; decompresses it as `open_decompressed` does.
 
     Raises:
         OSError: it cannot be read, or is damaged.
@@ -167,10 +166,11 @@ def locked(folder: str) -> Iterator[None]:
 @contextmanager
 def atomic_write(path: str) -> Iterator[IO[bytes]]:
     """Opens a file for writing. The complete file appears under `path` when the block ends."""
-    if is_remote(path):  # an object appears when it is closed, never in part
-        stream = _remote().create(path, compression_type="uncompressed")
-        yield stream
-        stream.close()
+    if is_remote(path):
+        with tempfile.NamedTemporaryFile() as file:
+            yield file
+            file.flush()
+            _stores().put(file.name, path)
         return
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}.tmp")
@@ -229,9 +229,8 @@ def listing(folder: str) -> dict[str, int]:
     A linked folder is an entry like a file: what it holds is not ours.
     """
     if is_remote(folder):
-        start = folder.rstrip("/") + "/"
-        found = _remote().match([start + "**"])[0].metadata_list
-        return dict(sorted((m.path.removeprefix(start), int(m.size_in_bytes)) for m in found))
+        found: dict[str, int] = _stores().listing(folder)
+        return found
     sizes = {}
     for parent, inner, names in os.walk(folder):
         for entry in (*names, *(name for name in inner if os.path.islink(join(parent, name)))):
@@ -244,8 +243,7 @@ def remove(folder: str, names: Iterable[str]) -> None:
     """Removes files below a folder, and the folders in it that are empty then."""
     paths = [join(folder, name) for name in names]
     if is_remote(folder):
-        if paths:
-            _remote().delete(paths)
+        _stores().remove(paths)
         return
     for path in paths:
         Path(path).unlink(missing_ok=True)

@@ -62,7 +62,7 @@ def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusRepor
         settings = for_other_machines(settings, runner.is_dataflow)
     plan = make_plan(settings)
     with files.locked(plan.output):
-        is_done = _run_stages(plan, Launcher(settings.workers, tuple(beam_flags), runner))
+        is_done = _run_stages(plan, Launcher(settings.workers, runner))
     if not is_done or settings.stage != "corpus":
         return None
     return CorpusReport.from_json(files.read_json(files.join(plan.corpus.path, "report.json")))
@@ -241,22 +241,17 @@ def chosen_runner(beam_flags: Sequence[str]) -> BeamRunner | None:
     """
     if not beam_flags:
         return None
-    from pipeline.stages.beam import BeamRunner, use_file_flags  # Beam takes a second to load
+    from pipeline.stages.beam import BeamRunner  # Beam takes a second to load
 
-    if not any(flag.startswith("--runner") for flag in beam_flags):
-        use_file_flags(beam_flags)
-        return None
     return BeamRunner(tuple(beam_flags))
 
 
 class Launcher:
     """Runs stages in local processes or with a runner of Beam, and shows their progress."""
 
-    def __init__(
-        self, workers: int | None, beam_flags: tuple[str, ...], runner: BeamRunner | None
-    ) -> None:
-        """Takes the number of local processes, Beam's flags, and the runner, None for local."""
-        self._workers, self._flags, self.runner = workers, beam_flags, runner
+    def __init__(self, workers: int | None, runner: BeamRunner | None) -> None:
+        """Takes the number of local processes, and the runner, None for local."""
+        self._workers, self.runner = workers, runner
 
     def run(self, name: str, stage: Stage) -> bool:
         """Runs a stage.
@@ -275,7 +270,7 @@ class Launcher:
                     pages = getattr(report, "pages", {}).get("read", 0)
                     add(pages if made else 0)
 
-                local.run(stage, max(1, min(wanted, max(sizes))), done, self._flags)
+                local.run(stage, max(1, min(wanted, max(sizes))), done)
         else:
             with progress.polled(name, sum(sizes), lambda: _count_finished(passes)):
                 self.runner.run(stage)

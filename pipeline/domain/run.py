@@ -40,7 +40,7 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
         settings = _for_other_machines(settings, runner)
     plan = make_domain_plan(settings)
     with files.locked(settings.output):
-        _run_stages(plan, Launcher(settings.workers, tuple(beam_flags), runner))
+        _run_stages(plan, Launcher(settings.workers, runner))
         counts = total(plan)
         if not counts.sentences.get("taken"):
             raise UserError(

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.options import pipeline_options
 from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
@@ -42,12 +41,12 @@ class BeamRunner:
     flags: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Checks the flags, and applies them to our own files, too.
+        """Checks the flags.
 
         Raises:
             UserError: Beam does not know a flag, or the runner loses data.
         """
-        use_file_flags(self.flags)
+        check_flags(self.flags)
         name = self._options.view_as(StandardOptions).runner or ""
         if (reason := REFUSED.get(name.rpartition(".")[2])) is not None:
             raise UserError(f"--runner {name}: refused, {reason}; use another runner")
@@ -133,15 +132,16 @@ class _Run(beam.DoFn):
         yield step.finished(element) or step.run(element, known)
 
 
-def use_file_flags(flags: Sequence[str]) -> None:
-    """Applies Beam's flags, such as `--project` or `--no_auth`, to our own files.
+def check_flags(flags: Sequence[str]) -> None:
+    """Checks that Beam knows its flags, and that a runner is among them.
 
     Raises:
-        UserError: Beam does not know a flag.
+        UserError: it is not so.
     """
     if unknown := unknown_flags(flags):
         raise UserError(f"{' '.join(unknown)}: neither our flag nor Beam's; see --help")
-    FileSystems.set_options(PipelineOptions(list(flags)))
+    if not any(flag.startswith("--runner") for flag in flags):
+        raise UserError(f"{flags[0]}: Beam's flag, but there is no --runner; add it, or drop this")
 
 
 def unknown_flags(flags: Sequence[str]) -> list[str]:

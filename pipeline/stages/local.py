@@ -27,25 +27,24 @@ Done = Callable[[Report, bool], None]
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from pipeline.stages.watch import end_with_parent; end_with_parent(int(sys.argv[2])); "
-    "from pipeline.stages.worker import main; main(int(sys.argv[2]), sys.argv[3:])"
+    "from pipeline.stages.worker import main; main(int(sys.argv[2]))"
 )
 
 
-def run(stage: Stage, workers: int, done: Done, beam_flags: Sequence[str] = ()) -> None:
+def run(stage: Stage, workers: int, done: Done) -> None:
     """Runs the steps of a stage, one after the other.
 
     Args:
         stage: the stage.
         workers: number of worker processes; 1 runs everything in this process.
         done: called with each report.
-        beam_flags: flags of Beam's file systems, for remote paths.
 
     Raises:
         WorkerDiedError: a worker process was killed or crashed.
     """
     known: Any = None
     reports: list[Report] = []
-    with _team(workers, beam_flags) as team:
+    with _team(workers) as team:
         for step in stage:
             if isinstance(step, Gather):
                 known = step.combine(reports, known)
@@ -84,11 +83,11 @@ class _Here:
 class _Worker:
     """A worker process, and the connection to it."""
 
-    def __init__(self, beam_flags: Sequence[str]) -> None:
+    def __init__(self) -> None:
         self.connection, theirs = Pipe()
         # Its own process group, so that Ctrl-C in a terminal does not interrupt the worker.
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _START, json.dumps(sys.path), str(theirs.fileno()), *beam_flags],
+            [sys.executable, "-c", _START, json.dumps(sys.path), str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             process_group=0,
@@ -161,7 +160,7 @@ class _Several:
 
 
 @contextmanager
-def _team(workers: int, beam_flags: Sequence[str]) -> Iterator[_Here | _Several]:
+def _team(workers: int) -> Iterator[_Here | _Several]:
     """Starts the worker processes of a stage; they are ended after the block in any case."""
     if workers == 1:
         yield _Here()
@@ -169,7 +168,7 @@ def _team(workers: int, beam_flags: Sequence[str]) -> Iterator[_Here | _Several]
     started: list[_Worker] = []
     try:
         for _ in range(workers):
-            started.append(_Worker(beam_flags))
+            started.append(_Worker())
         yield _Several(started)
     finally:
         # Every file is written whole or not at all, so a worker may be killed at any moment.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -15,17 +14,12 @@ from nerbert.parts import Report
 from pipeline.stages.part_pass import Pass
 
 
-def main(descriptor: int, beam_flags: Sequence[str]) -> None:
+def main(descriptor: int) -> None:
     """Works until the connection is closed.
 
     Args:
         descriptor: file descriptor of the socket to the parent process.
-        beam_flags: flags of Beam's file systems, for remote paths.
     """
-    if beam_flags:
-        from pipeline.stages.beam import use_file_flags  # loads Beam, which takes a second
-
-        use_file_flags(beam_flags)
     connection: Connection[Any, Any] = Connection(descriptor)
     messages: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_listen, args=(connection, messages), daemon=True).start()

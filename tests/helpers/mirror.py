@@ -71,6 +71,9 @@ def _handler(mirror):
         def log_message(self, *_):
             pass
 
+        def do_HEAD(self):
+            self.do_GET()
+
         def do_GET(self):
             with lock:
                 mirror.at_once += 1
@@ -97,21 +100,26 @@ def _handler(mirror):
                 return self.head(status, {"Content-Length": "0"} | more)
             content = mirror.files[path]
             etag = f'"{hashlib.md5(content).hexdigest()}"'
-            start, status = 0, 200
+            start, end, status = 0, len(content), 200
             asked = self.headers.get("Range")
             fits = self.headers.get("If-Range") in (None, etag)
             if asked and mirror.ranges and fits:
-                start, status = int(asked.removeprefix("bytes=").rstrip("-")), 206
+                first, _, last = asked.removeprefix("bytes=").partition("-")
+                start, status = int(first), 206
+                end = min(end, int(last) + 1) if last else end
                 if start >= len(content):
                     return self.head(416, {"Content-Length": "0"})
             mirror.requests.append((path, start))
-            sent = content[start:]
+            sent = content[start:end]
             headers = {"Content-Length": str(len(sent))}
             if mirror.etags:
                 headers["ETag"] = etag
             if status == 206:
-                headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+                headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(content)}"
+            headers["Accept-Ranges"] = "bytes" if mirror.ranges else "none"
             self.head(status, headers)
+            if self.command == "HEAD":
+                return
             if mirror.slow_s:
                 threading.Event().wait(mirror.slow_s)
             if fault == CUT:

@@ -303,9 +303,9 @@ def test_killed_worker_is_one_line_and_the_run_goes_on(tmp_path):
     assert process.returncode == 1
     assert "A worker process ended with code" in err.splitlines()[-1]
     assert "Traceback" not in err
-    code, _, err = run(*arguments, cwd=tmp_path)
+    _, _, err = run(*arguments, cwd=tmp_path)
     assert "No train example" in err  # the pages have no class
-    code, _, err = run(*arguments[:3], "undisturbed", cwd=tmp_path)
+    _, _, err = run(*arguments[:3], "undisturbed", cwd=tmp_path)
     assert "No train example" in err  # the pages have no class
     assert_same_bytes(tmp_path / "out", tmp_path / "undisturbed")
 

@@ -26,7 +26,6 @@ REMOTE = (
     "gs://bucket/out",
     "--types",
     "gs://bucket/types.nt.bz2",
-    "--no_auth",
 )
 TYPES = bz2.compress(
     b"<http://dbpedia.org/resource/Pisa> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "
@@ -134,7 +133,11 @@ class Storage:
 
     def __init__(self, url):
         self.url = url
-        self.environment = {"STORAGE_EMULATOR_HOST": url, "NO_GCE_CHECK": "True"}
+        self.environment = {
+            "STORAGE_EMULATOR_HOST": url,
+            "NO_GCE_CHECK": "True",
+            "FSSPEC_GS_TOKEN": "anon",
+        }
 
     def names(self, bucket):
         listed = json.load(urllib.request.urlopen(f"{self.url}/storage/v1/b/{bucket}/o"))

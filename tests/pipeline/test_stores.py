@@ -1,0 +1,215 @@
+"""The same corpus bytes from and to `s3://` and `https://`, and one line for every other address."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from mirror import CUT, EMPTY, served
+from runs import DEMO, ROOT, run, tree
+from tables import write_table
+
+TYPE = (
+    "<http://dbpedia.org/resource/Pisa> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "
+    "<http://dbpedia.org/ontology/City> .\n"
+)
+FLAGS = ("--min-entities", "2", "--workers", "2")
+
+
+@pytest.fixture
+def s3():
+    pytest.importorskip("s3fs", reason="the extra `s3` is not installed")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    environment = {
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "FSSPEC_S3_ENDPOINT_URL": f"http://{host}:{port}",
+    }
+    import boto3
+
+    client = boto3.client(
+        "s3",
+        endpoint_url=environment["FSSPEC_S3_ENDPOINT_URL"],
+        aws_access_key_id="key",
+        aws_secret_access_key="secret",
+        region_name="us-east-1",
+    )
+    client.create_bucket(Bucket="bucket")
+    yield client, environment
+    server.stop()
+
+
+def inputs(folder):
+    """Types and a table beside the demo dump; the ids of its pages are 1, 2, ..."""
+    (folder / "types.nt").write_text(TYPE)
+    rows = [(page, "wikibase_item", f"Q{page}", None) for page in range(1, 200)]
+    write_table(folder / "page_props.sql.gz", "page_props", rows)
+    (folder / "demo.xml").write_bytes(DEMO.read_bytes())
+
+
+def arguments(start):
+    return (
+        *("--dump", f"{start}demo.xml", "--types", f"{start}types.nt"),
+        *("--page-props", f"{start}page_props.sql.gz", *FLAGS),
+    )
+
+
+@pytest.fixture
+def local(tmp_path):
+    inputs(tmp_path)
+    code, _, err = run(*arguments(""), "--output", "local", cwd=tmp_path)
+    assert code == 0, err
+    return {
+        name: path.read_bytes()
+        for name, path in tree(tmp_path / "local").items()
+        if name != ".lock"
+    }
+
+
+def assert_same(found, local):
+    assert found.keys() == local.keys()
+    for name, content in local.items():
+        # The identity of a remote file is the checksum of its store.
+        if name.endswith("stage.json"):
+            one, other = json.loads(content), json.loads(found[name])
+            assert one.get("sizes") == other.get("sizes")
+            assert one.get("counts") == other.get("counts")
+        elif name != "manifest.json":
+            assert found[name] == content, name
+
+
+def test_s3_in_and_out(s3, local, tmp_path):
+    client, environment = s3
+    for name in ("demo.xml", "types.nt", "page_props.sql.gz"):
+        client.put_object(Bucket="bucket", Key=f"in/{name}", Body=(tmp_path / name).read_bytes())
+    command = (*arguments("s3://bucket/in/"), "--output", "s3://bucket/out")
+    code, out, err = run(*command, cwd=tmp_path, environment=environment)
+    assert code == 0, err
+    assert "parts in" in err
+    found = client.list_objects_v2(Bucket="bucket", Prefix="out/")["Contents"]
+    read = {
+        entry["Key"].removeprefix("out/"): client.get_object(Bucket="bucket", Key=entry["Key"])[
+            "Body"
+        ].read()
+        for entry in found
+    }
+    assert_same(read, local)
+    code, again, err = run(*command, cwd=tmp_path, environment=environment)
+    assert (code, again) == (0, out)
+    assert err.count("up to date") == 3
+    code, _, err = run(*command, "--alpha", "0.5", cwd=tmp_path, environment=environment)
+    assert code == 0, err
+    assert err.count("up to date") == 2
+
+
+def test_https_in(local, tmp_path):
+    pytest.importorskip("aiohttp", reason="the extra `http` is not installed")
+    with served() as mirror:
+        for name in ("demo.xml", "types.nt", "page_props.sql.gz"):
+            mirror.files[f"/in/{name}"] = (tmp_path / name).read_bytes()
+        command = (*arguments(f"{mirror.url}/in/"), "--output", "out")
+        code, _, err = run(*command, cwd=tmp_path)
+        assert code == 0, err
+        found = {n: p.read_bytes() for n, p in tree(tmp_path / "out").items() if n != ".lock"}
+        assert_same(found, local)
+        code, _, err = run(*command[:-1], f"{mirror.url}/out", cwd=tmp_path)
+    assert code == 2
+    assert "can only be read; give another --output" in err.splitlines()[-1]
+
+
+def test_a_folder_on_s3(s3, tmp_path):
+    client, environment = s3
+    for name in ("enwiki-1.xml", "page_props.sql.gz", "enwiki-2-index.txt"):
+        client.put_object(Bucket="bucket", Key=f"folder/{name}", Body=DEMO.read_bytes())
+    command = ("--dump", "s3://bucket/folder/", "--output", "out", "--stage", "extract")
+    code, _, err = run(*command, cwd=tmp_path, environment=environment)
+    assert code == 0, err
+    assert "1 files that are no XML are left out, such as page_props.sql.gz" in err
+    client.put_object(Bucket="bucket", Key="folder/enwiki-3.xml", Body=DEMO.read_bytes())
+    command = ("--dump", "s3://bucket/folder/*3.xml", "--output", "out3", "--stage", "extract")
+    code, _, err = run(*command, cwd=tmp_path, environment=environment)
+    assert code == 0, err
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("s3://no-bucket/x.xml", r"no such file"),
+        (
+            "ftp2://host/x.xml",
+            r"ftp2:// is not known; use a path, or gs://, s3://, hdfs:// and https://",
+        ),
+        ("http://127.0.0.1:9/x.xml", r"Cannot connect|Connect call failed|cannot be read"),
+    ],
+)
+def test_wrong_addresses_are_one_line(s3, tmp_path, path, message):
+    _, environment = s3
+    code, _, err = run("--dump", path, "--output", "o", cwd=tmp_path, environment=environment)
+    assert code in (1, 2), err
+    assert len(err.strip().splitlines()) == 1, err
+    assert any(text in err for text in message.split("|")), err
+
+
+def test_no_credentials(s3, tmp_path):
+    _, environment = s3
+    environment = {
+        **environment,
+        "AWS_ACCESS_KEY_ID": "",
+        "AWS_SECRET_ACCESS_KEY": "",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    code, _, err = run(
+        "--dump", "s3://bucket/x.xml", "--output", "o", cwd=tmp_path, environment=environment
+    )
+    assert code == 2
+    assert (
+        "s3://bucket/x.xml: Unable to locate credentials; check its address and your credentials"
+        in err
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "package", "extra"),
+    [("s3://b/x", "s3fs", "s3"), ("gs://b/x", "gcsfs", "gcp"), ("https://h/x", "aiohttp", "http")],
+)
+@pytest.mark.parametrize("flag", ["--dump", "--types", "--output"])
+def test_a_missing_extra_is_one_line(tmp_path, path, package, extra, flag):
+    hidden = (
+        f"import sys; sys.modules[{package!r}] = None; sys.argv[0] = 'run_pipeline.py'\n"
+        f"import run_pipeline; sys.exit(run_pipeline.main(sys.argv[1:]))"
+    )
+    given = {"--dump": str(DEMO), "--output": "o", flag: path}
+    command = [sys.executable, "-c", hidden, *(word for pair in given.items() for word in pair)]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"pip install 'nerbert[{extra}]'" in done.stderr.splitlines()[-1]
+    assert path in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_lost_connection_is_no_damage(tmp_path):
+    """The dump behind it is whole: nothing is counted as lost, and the run goes on or ends."""
+    pytest.importorskip("aiohttp", reason="the extra `http` is not installed")
+    with served() as mirror:
+        mirror.files["/demo.xml"] = DEMO.read_bytes()
+        command = ("--dump", f"{mirror.url}/demo.xml", "--stage", "extract", "--workers", "1")
+        mirror.faults["/demo.xml"] = [None, None, None, CUT, EMPTY]
+        code, _, err = run(*command, "--output", "a", cwd=tmp_path)
+        assert code == 0, err
+        mirror.faults["/demo.xml"] = [None] * 3 + [CUT] * 99
+        code, _, err = run(*command, "--output", "b", cwd=tmp_path)
+    assert code == 1, err
+    assert "check the connection, then run the same command again" in err.splitlines()[-1]
+    counts = json.loads((tmp_path / "a" / "documents" / "stage.json").read_text())["counts"]
+    assert counts["damage"] == {}
+    assert counts["pages"]["article"] == 123
