@@ -14,7 +14,6 @@ from tqdm.auto import tqdm
 
 _LOGGER = logging.getLogger(__name__)
 _LINE_S = 15.0
-_POLL_S = 0.5
 
 Add = Callable[[int], None]
 """Called for each finished part with the number of pages that were read for it."""
@@ -91,20 +90,23 @@ def shown(stage: str, parts: int) -> Iterator[Add]:
 
 
 @contextmanager
-def polled(stage: str, parts: int, count: Callable[[], int]) -> Iterator[None]:
+def polled(
+    stage: str, parts: int, count: Callable[[], int], pause_s: float = 0.5
+) -> Iterator[None]:
     """Shows the progress of a stage that runs outside this process.
 
     Args:
         stage: name of the stage.
         parts: number of its parts.
         count: returns the number of finished parts.
+        pause_s: seconds between two looks.
     """
     stop = threading.Event()
 
     def watch(add: Add) -> None:
         seen = 0
         while True:
-            finished = stop.wait(_POLL_S)
+            finished = stop.wait(pause_s)
             found = count()
             for _ in range(found - seen):
                 add(0)

@@ -30,7 +30,7 @@ from pipeline.settings import (
 from pipeline.stages import local
 from pipeline.stages.corpus import corpus_stage
 from pipeline.stages.extract import extract_stage
-from pipeline.stages.part_pass import PartPass, Stage, part_passes
+from pipeline.stages.part_pass import Stage, part_passes
 from pipeline.stages.resolve import resolve_stage
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 DEMO_MIN_ENTITIES, MIN_ENTITIES = 2, 10
 
+_PAUSE_S, _REMOTE_PAUSE_S = 0.5, 10.0
 _LIBRARIES = ("nltk", "numpy", "pyarrow")
 _LOGGER = logging.getLogger("nerbert")
 
@@ -272,7 +273,10 @@ class Launcher:
 
                 local.run(stage, max(1, min(wanted, max(sizes))), done)
         else:
-            with progress.polled(name, sum(sizes), lambda: _count_finished(passes)):
+            paths = [step.part(element) for step in passes for element in step.elements()[:1]]
+            # Each look lists folders, which takes time and money on a remote store.
+            pause_s = _REMOTE_PAUSE_S if any(map(files.is_remote, paths)) else _PAUSE_S
+            with progress.polled(name, sum(sizes), lambda: _count_finished(paths), pause_s):
                 self.runner.run(stage)
             if self.runner.template is not None:
                 _LOGGER.info(
@@ -285,15 +289,7 @@ class Launcher:
         return True
 
 
-def _count_finished(passes: Sequence[PartPass]) -> int:
-    """Number of finished parts, by the reports in the local folders."""
-    folders = {
-        report_path(step.part(element)).rpartition("/")[0]
-        for step in passes
-        for element in step.elements()[:1]
-    }
-    return sum(
-        len(files.find(files.join(folder, "part-*.json")))
-        for folder in folders
-        if not files.is_remote(folder)
-    )
+def _count_finished(paths: Sequence[str]) -> int:
+    """Number of finished parts, by the reports in the folders of some parts."""
+    folders = {report_path(path).rpartition("/")[0] for path in paths}
+    return sum(len(files.find(files.join(folder, "part-*.json"))) for folder in folders)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +16,27 @@ from apache_beam.options import pipeline_options
 from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
     PipelineOptions,
+    PortableOptions,
     StandardOptions,
     _BeamArgumentParser,
 )
 from apache_beam.pvalue import AsIter, AsList, AsSingleton, PCollection
+from apache_beam.runners.runner import create_runner
 from apache_beam.utils.shared import Shared
 
 from nerbert.errors import UserError
 from nerbert.parts import Report
 from pipeline.stages.part_pass import Gather, Pass, Stage
+from pipeline.stages.staging import brings_package, write_source
 
 REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
 """Runner -> how it loses data (seen on Beam 2.77)."""
 
+_NOT_FETCHED = re.compile(r"Unable to fetch remote .*?([\w.-]+\.(?:jar|zip))\b")
+_JARS = (
+    "put it in ~/.apache_beam/cache/jars, name it with --flink_job_server_jar, "
+    "--spark_job_server_jar or --prism_location, or start a job service and use PortableRunner"
+)
 _OS_ERROR = re.compile(r"\[Errno (\d+)\]")
 
 
@@ -44,17 +54,23 @@ class BeamRunner:
         """Checks the flags.
 
         Raises:
-            UserError: Beam does not know a flag, or the runner loses data.
+            UserError: Beam does not know a flag or the runner, or the runner loses data.
         """
         check_flags(self.flags)
-        name = self._options.view_as(StandardOptions).runner or ""
+        name = self.name
         if (reason := REFUSED.get(name.rpartition(".")[2])) is not None:
             raise UserError(f"--runner {name}: refused, {reason}; use another runner")
+        _check_runner(name, self._options.view_as(PortableOptions).job_endpoint)
         _quiet()
 
     @property
     def _options(self) -> PipelineOptions:
         return PipelineOptions(list(self.flags))
+
+    @property
+    def name(self) -> str:
+        """The runner, as the user typed it."""
+        return self._options.view_as(StandardOptions).runner or ""
 
     @property
     def is_dataflow(self) -> bool:
@@ -70,14 +86,27 @@ class BeamRunner:
     def run(self, stage: Stage) -> None:
         """Runs a stage and waits until it is finished."""
         try:
-            with beam.Pipeline(options=self._options) as pipeline:
+            with self._staged() as options, beam.Pipeline(options=options) as pipeline:
                 _ = pipeline | BeamStage(stage)
         except RuntimeError as error:  # Beam wraps the error that ended a bundle
             if "KeyboardInterrupt" in repr(error):
                 raise KeyboardInterrupt from None
             if (found := _OS_ERROR.search(str(error))) is not None:
                 raise OSError(int(found[1]), os.strerror(int(found[1]))) from None
+            if (file := _NOT_FETCHED.search(str(error))) is not None:
+                raise UserError(
+                    f"--runner {self.name}: Beam cannot download {file[1]}; {_JARS}"
+                ) from None
             raise
+
+    @contextmanager
+    def _staged(self) -> Iterator[PipelineOptions]:
+        """The options; on Dataflow with our package for the workers, unless the user brings it."""
+        if not self.is_dataflow or brings_package(self.flags):
+            yield self._options
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            yield PipelineOptions([*self.flags, "--setup_file", write_source(folder)])
 
 
 class BeamStage(beam.PTransform[Any, Any]):
@@ -130,6 +159,23 @@ class _Run(beam.DoFn):
         # `before` is not read: it makes the runner finish the pass before this one.
         step = self._opened.step
         yield step.finished(element) or step.run(element, known)
+
+
+def _check_runner(name: str, endpoint: str | None) -> None:
+    """Checks that Beam has a runner of this name, and that it can be reached.
+
+    Raises:
+        UserError: it is not so.
+    """
+    try:
+        create_runner(name)
+    except ValueError as error:
+        there = str(error).partition("Valid values are ")[2] or "see Beam's documentation"
+        raise UserError(f"--runner {name}: no such runner; there are {there}") from None
+    except ImportError:
+        raise UserError(f"--runner {name}: pip install 'nerbert[gcp]'") from None
+    if name.rpartition(".")[2] == "PortableRunner" and not endpoint:
+        raise UserError(f"--runner {name}: add --job_endpoint HOST:PORT of a job service")
 
 
 def check_flags(flags: Sequence[str]) -> None:

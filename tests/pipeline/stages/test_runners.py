@@ -133,11 +133,7 @@ class Storage:
 
     def __init__(self, url):
         self.url = url
-        self.environment = {
-            "STORAGE_EMULATOR_HOST": url,
-            "NO_GCE_CHECK": "True",
-            "FSSPEC_GS_TOKEN": "anon",
-        }
+        self.environment = {"STORAGE_EMULATOR_HOST": url, "NO_GCE_CHECK": "True"}
 
     def names(self, bucket):
         listed = json.load(urllib.request.urlopen(f"{self.url}/storage/v1/b/{bucket}/o"))
@@ -199,8 +195,9 @@ def test_gs_paths_in_and_out(storage, tmp_path):
             assert remote[name] == content, name
 
 
-def template(stage, folder):
+def template(stage, folder, setup=True):
     """The command line that writes the Dataflow template of a stage."""
+    ours = (f"--setup_file={ROOT / 'pyproject.toml'}",) if setup else ()
     return (
         *REMOTE,
         "--stage",
@@ -212,7 +209,7 @@ def template(stage, folder):
         "--staging_location=gs://bucket/staging",
         f"--template_location={folder / stage}.json",
         "--sdk_location=container",
-        f"--setup_file={ROOT / 'pyproject.toml'}",
+        *ours,
     )
 
 
@@ -250,8 +247,10 @@ def test_dataflow_templates_of_every_stage(storage, tmp_path):
 
 
 @pytest.mark.network
-def test_staged_package_installs_and_imports_alone(storage, tmp_path):
-    run_all([template("extract", tmp_path)], tmp_path, **storage.environment)
+@pytest.mark.parametrize("setup", [True, False])
+def test_staged_package_installs_and_imports_alone(storage, tmp_path, setup):
+    """Also the package that is made from what is installed, without a checkout."""
+    run_all([template("extract", tmp_path, setup)], tmp_path, **storage.environment)
     package = staged_package(tmp_path / "extract.json", storage)
     (tmp_path / "nerbert-0.tar.gz").write_bytes(package)
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
@@ -277,6 +276,68 @@ def test_staged_package_installs_and_imports_alone(storage, tmp_path):
     assert place.startswith(str(tmp_path / "venv"))
     assert "'nerbert'" in names
     assert not any(f"'{name}'" in names for name in ("torch", "transformers", "datasets"))
+
+
+def test_dataflow_without_a_checkout(storage, tmp_path):
+    run_all([template("extract", tmp_path, setup=False)], tmp_path, **storage.environment)
+    package = staged_package(tmp_path / "extract.json", storage)
+    with tarfile.open(fileobj=io.BytesIO(package)) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+        (needed,) = [name for name in archive.getnames() if name.endswith("requires.txt")]
+        required = archive.extractfile(needed).read().decode()
+    for path in ("pipeline", "nerbert", "ontology"):
+        there = {
+            str(file.relative_to(ROOT))
+            for file in (ROOT / path).rglob("*")
+            if file.is_file() and file.suffix in {".py", ".toml", ".tsv", ".xml", ".typed"}
+        }
+        assert there <= names
+    assert not any(name.startswith(("pretrain", "finetune")) for name in names)
+    assert "gcsfs" in required
+    assert "apache-beam" in required
+    assert not any(name in required for name in ("torch", "moto", "pytest"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--runner=NoRunner"], "--runner NoRunner: no such runner; there are DataflowRunner,"),
+        (["--runner", "PortableRunner"], "--runner PortableRunner: add --job_endpoint HOST:PORT"),
+        (["--project", "p"], "--project: Beam's flag, but there is no --runner; add it, or drop"),
+    ],
+)
+def test_wrong_runners_are_one_line(tmp_path, flags, message):
+    code, _, err = run(*ARGUMENTS, "--output", "out", *flags, cwd=tmp_path)
+    assert code == 2
+    assert len(err.strip().splitlines()) == 1
+    assert err.startswith(message)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("runner", ["FlinkRunner", "SparkRunner", "PrismRunner"])
+def test_a_runner_that_beam_cannot_download(tmp_path, runner):
+    """Addresses lead nowhere here, as on machines without internet."""
+    script = (
+        "import sys, apache_beam.utils.subprocess_server as s, urllib.error, urllib.request\n"
+        "def nowhere(*_, **__): raise urllib.error.URLError('no internet')\n"
+        "urllib.request.urlopen = s.urlopen = nowhere\n"
+        "import apache_beam.runners.portability.prism_runner as p; p.urlopen = nowhere\n"
+        "import run_pipeline; sys.exit(run_pipeline.main(sys.argv[1:]))"
+    )
+    command = [*map(str, ARGUMENTS), "--output", "out", "--runner", runner]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    last = done.stderr.splitlines()[-1]
+    assert done.returncode == 2, done.stderr
+    assert last.startswith(f"--runner {runner}: Beam cannot download ")
+    assert "job service" in last
+    assert "Traceback" not in done.stderr
 
 
 def test_dataflow_refuses_files_of_this_disk(tmp_path):
