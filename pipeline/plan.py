@@ -7,6 +7,7 @@ corpus    documents, entities        -> examples/, corpus/
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
 from ontology.infobox import InfoboxMapping
 from ontology.instance_types import check_whole, read_instance_types
+from ontology.scripts import EXTRAS, converter
 from ontology.sql_tables import check_table
 from pipeline.dump.names import find_dumps
 from pipeline.dump.units import InputFile, Unit, cut, inspect
@@ -34,6 +36,7 @@ VERSIONS = {"extract": 7, "resolve": 9, "examples": 10, "corpus": 4}
 MANIFEST = "manifest.json"
 """File that records inputs, settings and versions of an output folder."""
 
+_LOGGER = logging.getLogger("nerbert")
 _SMALL = 512 << 10
 """Bytes of a file that is read to its end before a run begins."""
 
@@ -55,6 +58,7 @@ class Plan:
     examples: Folder
     corpus: Folder
     identities: Identities
+    converts_titles: bool
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -122,7 +126,8 @@ def make_plan(settings: CorpusSettings) -> Plan:
     pretrained = None
     if settings.sentence_model == "nltk":
         pretrained = SentenceModel.pretrained(inputs[0].site.language)
-    folders = _folders(settings, settings.output, inputs, identities)
+    converts_titles = _converts_titles(inputs[0].site.language)
+    folders = _folders(settings, settings.output, inputs, identities, converts_titles)
     _check_output(settings.output, folders[0])
     return Plan(
         settings,
@@ -135,7 +140,21 @@ def make_plan(settings: CorpusSettings) -> Plan:
         pretrained,
         *folders,
         identities,
+        converts_titles,
     )
+
+
+def _converts_titles(language: str) -> bool:
+    """Whether titles are converted to the language's other script."""
+    try:
+        return converter(language) is not None
+    except ImportError:
+        _LOGGER.warning(
+            "language %s: links in the other script do not find their pages; "
+            "pip install 'nerbert[%s]'",
+            *(language, EXTRAS[language]),
+        )
+        return False
 
 
 def _mapping(settings: CorpusSettings, language: str) -> InfoboxMapping:
@@ -146,7 +165,11 @@ def _mapping(settings: CorpusSettings, language: str) -> InfoboxMapping:
 
 
 def _folders(
-    settings: CorpusSettings, output: str, inputs: Sequence[InputFile], identities: Identities
+    settings: CorpusSettings,
+    output: str,
+    inputs: Sequence[InputFile],
+    identities: Identities,
+    converts_titles: bool,
 ) -> tuple[Folder, Folder, Folder, Folder]:
     """The folders of a run. The fingerprint of each depends on that of the previous one."""
 
@@ -172,6 +195,7 @@ def _folders(
             "types_files": [files.name(path) for path in settings.types],
             "page_props": [identities.of(path) for path in settings.page_props],
             "langlinks": [identities.of(path) for path in settings.langlinks],
+            "converts_titles": converts_titles,
             "ontology": identities.of(settings.ontology) if settings.ontology else "shipped",
             "infobox_mapping": _mapping_identity(settings, identities),
             **settings.facts(("classes", "page_typer", "typer_precision", "seed")),

@@ -15,6 +15,7 @@ from ontology.building import PageFacts, TypeFacts
 from ontology.endings import endings
 from ontology.infobox import InfoboxMapping, resolve_redirect
 from ontology.page_features import hashed, page_features
+from ontology.scripts import Convert
 from ontology.titles import Keys, title_keys
 from pipeline.dump.site import ARTICLE, TEMPLATE
 
@@ -34,10 +35,10 @@ PAGE_FACTS = pa.schema(
     [
         *FACTS,
         ("features", pa.list_(pa.int32())),  # see `ontology.page_features`
-        ("page_id", pa.int64()),
+        ("page_id", pa.int64()),  # 0 for a title in the other script
     ]
 )
-"""Columns of the parts in `entities/pages/`, one row per page."""
+"""Columns of the parts in `entities/pages/`: one row per page, and per title in another script."""
 
 PAGE_COLUMNS = ("page_id", "namespace", "title", "redirect", "templates", "template_arguments")
 """Columns of a document that its facts are made from."""
@@ -81,6 +82,24 @@ def page_facts(
             endings(batch.column("title")),
             found.cast(PAGE_FACTS.field("features").type),
             batch.column("page_id"),
+        ],
+        schema=PAGE_FACTS,
+    )
+
+
+def script_facts(batch: pa.RecordBatch, convert: Convert) -> pa.RecordBatch:
+    """PAGE_FACTS of the titles of articles and redirects in the other script, as redirects."""
+    batch = batch.filter(pa.array(batch.column("namespace").to_numpy() == ARTICLE))
+    titles = batch.column("title").to_pylist()
+    pairs = [(form, title) for title in titles for form in convert(title)]
+    rows = len(pairs)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(title_keys([form for form, _ in pairs])),
+            pa.array(title_keys([title for _, title in pairs])),
+            *(pa.nulls(rows, PAGE_FACTS.field(name).type) for name in ("class", "ending")),
+            pa.nulls(rows, PAGE_FACTS.field("features").type),
+            pa.array(np.zeros(rows, np.int64)),
         ],
         schema=PAGE_FACTS,
     )
@@ -191,6 +210,19 @@ class Facts:
         )
 
 
+def read_page_facts(folder: str, names: Sequence[str]) -> PageFacts:
+    """Reads the facts of some parts about pages.
+
+    Titles in the other script come first: of several redirects with a title the last one holds.
+    """
+    schema = FACTS.append(PAGE_FACTS.field("page_id"))
+    table = parts.read_tables([files.join(folder, name) for name in names], schema)
+    is_page = table.column("page_id").to_numpy() != 0
+    if not is_page.all():
+        table = table.take(pa.array(np.argsort(is_page, kind="stable")))
+    return _facts(table).of_pages()
+
+
 def read_facts(
     folder: str, names: Sequence[str], wanted: Callable[[pa.Array], pa.Array] | None = None
 ) -> Facts:
@@ -206,7 +238,10 @@ def read_facts(
         for batch in parts.read_batches(files.join(folder, name), FACTS.names, rows=65_536):
             kept = batch if wanted is None else batch.filter(wanted(batch.column("key")))
             tables.append(pa.Table.from_batches([kept], FACTS))
-    table = pa.concat_tables(tables)
+    return _facts(pa.concat_tables(tables))
+
+
+def _facts(table: pa.Table) -> Facts:
     keys, targets = (table.column(name).to_numpy() for name in ("key", "target"))
     return Facts(keys, targets, *_indexed(table, "class"), *_indexed(table, "ending"))
 

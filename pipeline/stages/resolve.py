@@ -16,6 +16,7 @@ from nerbert.parts import Report
 from ontology.building import Built, build
 from ontology.entity_table import ARRAYS, SOURCES, EntityTable
 from ontology.instance_types import WIKIDATA
+from ontology.scripts import converter
 from ontology.titles import title_keys
 from pipeline.plan import Plan
 from pipeline.stages.facts import (
@@ -24,6 +25,8 @@ from pipeline.stages.facts import (
     PAGE_FACTS,
     page_facts,
     read_facts,
+    read_page_facts,
+    script_facts,
     template_redirects,
 )
 from pipeline.stages.page_ids import PAGE_IDS, Subjects, ids_path, write_page_ids
@@ -106,9 +109,12 @@ class _PageFacts(PartPass):
     def make(self, element: str, part: str, known: dict[str, str]) -> _PartName:
         features = self._plan.settings.uses_page_typer
         columns = PAGE_COLUMNS + (FEATURE_COLUMNS if features else ())
+        convert = converter(self._plan.language) if self._plan.converts_titles else None
         with parts.writer(part, PAGE_FACTS) as writer:
             for batch in parts.read_batches(element, columns, rows=1024):
                 writer.write_batch(page_facts(batch, self._plan.mapping, known, features))
+                if convert is not None:
+                    writer.write_batch(script_facts(batch, convert))
         return _PartName(files.name(part))
 
 
@@ -194,7 +200,7 @@ def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
     """Builds the entity table from the facts."""
     pages = sorted(files.name(part) for part in plan.parts)
     folder = plan.entities.path
-    facts = read_facts(files.join(folder, "pages"), pages).of_pages()
+    facts = read_page_facts(files.join(folder, "pages"), pages)
     stated = [
         read_facts(files.join(folder, "types"), [report.part]).of_types(report.file)
         for report in types
