@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 import mwparserfromhell
 from lxml import etree
 
 from nerbert.files import open_decompressed
-from ontology.classes import ROOT
+from ontology.classes import ROOT, rows_of
 from ontology.titles import normal_title
-
-MAPPED_LANGUAGES = ("de", "en", "fr", "ja", "uk")
-"""Codes of the languages with a shipped mapping."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +50,11 @@ class InfoboxMapping:
 
     @classmethod
     def shipped(cls, language: str = "en") -> InfoboxMapping:
-        """The English mapping, and before it that of a language if `ontology/data` has one.
+        """The English mapping, and before it that of a language if the shipped table has one.
 
         Many wikis have templates with English names beside their own.
         """
-        return _shipped(language if language in MAPPED_LANGUAGES else "en")
+        return _shipped(language if language in mapped_languages() else "en")
 
     @classmethod
     def empty(cls) -> InfoboxMapping:
@@ -191,8 +187,7 @@ def _text(template: mwparserfromhell.nodes.Template, name: str) -> str:
 
 @cache
 def _more() -> dict[str, tuple[Case, ...]]:
-    text = (files("ontology") / "data" / "infobox_more.tsv").read_text(encoding="utf-8")
-    rows = (line.split("\t") for line in text.splitlines() if line and line[0] != "#")
+    rows = rows_of("infobox_more.tsv")
     return {name: (Case("", "otherwise", "", class_name),) for name, class_name, _ in rows}
 
 
@@ -202,12 +197,22 @@ def _shipped(language: str) -> InfoboxMapping:
     return InfoboxMapping({**_cases_in("en"), **_cases_in(language), **wrong})
 
 
-@cache
 def _cases_in(language: str) -> dict[str, list[Case]]:
-    text = (files("ontology") / "data" / f"infobox_{language}.tsv").read_text(encoding="utf-8")
     cases: dict[str, list[Case]] = {}
-    for line in text.splitlines():
-        if line and line[0] != "#":
-            name, parameter, operator, value, class_name = line.split("\t")
-            cases.setdefault(name, []).append(Case(parameter, operator, value, class_name))
+    for name, *facts in _table()[language]:
+        cases.setdefault(name, []).append(Case(*facts))
     return cases
+
+
+def mapped_languages() -> list[str]:
+    """Codes of the languages with a shipped mapping, sorted."""
+    return sorted(_table())
+
+
+@cache
+def _table() -> dict[str, list[list[str]]]:
+    """Language -> rows of the shipped table."""
+    rows: dict[str, list[list[str]]] = {}
+    for language, *row in rows_of("infobox.tsv"):
+        rows.setdefault(language, []).append(row)
+    return rows

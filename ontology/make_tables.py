@@ -3,7 +3,7 @@ r"""Makes the tables in `ontology/data` from DBpedia's files and the paper's lis
     python -m ontology.make_tables --ontology ontology.owl.xz --mappings FOLDER \
         --names nerbert315.txt
 
-FOLDER has `Mapping_xx.xml.xz` of each language in `MAPPED_LANGUAGES`.
+FOLDER has `Mapping_xx.xml`, plain or packed, of each language that is shipped.
 
 Sources: the DBpedia ontology and mappings wiki (CC BY-SA 3.0); Liu et al. 2021 (arXiv:2112.00405),
 appendix B for the 315 names. The paper does not list its sets of 212 and 4 categories; the
@@ -20,7 +20,7 @@ from pathlib import Path
 from nerbert.files import open_decompressed
 from ontology.categories import ENTITY
 from ontology.classes import NAMESPACE, ClassTree, rows_of
-from ontology.infobox import MAPPED_LANGUAGES, InfoboxMapping
+from ontology.infobox import InfoboxMapping
 
 ALIASES = {
     "Place": "location",
@@ -105,6 +105,16 @@ def equivalents(path: str, tree: ClassTree) -> list[tuple[str, str]]:
     return sorted((row for row in rows if row[0] not in more), key=lambda row: int(row[0][1:]))
 
 
+def infobox_rows(folder: Path) -> list[list[str]]:
+    """The mappings of all languages in a folder: language, template, and its cases in order."""
+    found = {re.split(r"[_.]", path.name)[1]: path for path in folder.glob("Mapping_*.xml*")}
+    return [
+        [language, name, case.parameter, case.operator, case.value, case.class_name]
+        for language, path in sorted(found.items())
+        for name, case in InfoboxMapping.from_xml(str(path)).rows()
+    ]
+
+
 def _write(path: Path, head: str, rows: Iterable[Sequence[str]]) -> None:
     lines = [f"# {head}", *("\t".join(row) for row in rows)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -140,16 +150,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         f"class of Wikidata, class by owl:equivalentClass. {source}",
         equivalents(options.ontology, tree),
     )
-    for language in MAPPED_LANGUAGES:
-        path = Path(options.mappings) / f"Mapping_{language}.xml.xz"
-        _write(
-            options.output / f"infobox_{language}.tsv",
-            "template, parameter, operator, value, class. Source: DBpedia mappings, CC BY-SA 3.0.",
-            (
-                [name, case.parameter, case.operator, case.value, case.class_name]
-                for name, case in InfoboxMapping.from_xml(str(path)).rows()
-            ),
-        )
+    _write(
+        options.output / "infobox.tsv",
+        "language, template, parameter, operator, value, class. Source: DBpedia mappings, "
+        "CC BY-SA 3.0.",
+        infobox_rows(Path(options.mappings)),
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 import pytest
 
 from ontology.classes import ClassTree
-from ontology.infobox import MAPPED_LANGUAGES, InfoboxMapping, resolve_redirect
+from ontology.infobox import InfoboxMapping, mapped_languages, resolve_redirect
 
 XML = """<mediawiki><page><title>Mapping en:Infobox band_or_singer</title><revision><text>
 {{ConditionalMapping | cases =
@@ -64,7 +64,7 @@ def test_no_mapping_in_file(tmp_path):
         InfoboxMapping.from_xml(str(path))
 
 
-@pytest.mark.parametrize("language", MAPPED_LANGUAGES)
+@pytest.mark.parametrize("language", mapped_languages())
 def test_shipped_table_is_that_of_the_export(shared, language):
     path = shared / "dbpedia" / "mappings" / f"Mapping_{language}.xml.xz"
     read = list(InfoboxMapping.from_xml(str(path)).rows())
@@ -75,7 +75,7 @@ def test_shipped_table_is_that_of_the_export(shared, language):
     assert found == [row for row in read if row[0] not in corrected]
 
 
-@pytest.mark.parametrize("language", MAPPED_LANGUAGES)
+@pytest.mark.parametrize("language", mapped_languages())
 def test_shipped_classes_are_known(language):
     tree = ClassTree.shipped()
     classes = {case.class_name for _, case in InfoboxMapping.shipped(language).rows()}
