@@ -56,7 +56,7 @@ def _work(options: SetsOptions) -> None:
     for line in asked:
         print(line)
     if wanted:
-        print(report(wanted, options.dry_run, downloader))
+        print(report(wanted, options.dry_run, downloader, options.output))
     elif asked:
         raise UserError("none of these sets may be downloaded")
 

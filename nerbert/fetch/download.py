@@ -6,7 +6,7 @@ import hashlib
 import logging
 import os
 import shutil
-import time
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -63,9 +63,10 @@ class Fetched:
 class Downloader:
     """Downloads files with at most two connections."""
 
-    def __init__(self, pause: Callable[[float], None] = time.sleep) -> None:
-        """Takes the function that waits between two tries."""
-        self._pause = pause
+    def __init__(self, pause: Callable[[float], object] | None = None) -> None:
+        """Takes the function that waits between two tries; None for one that Ctrl-C ends."""
+        self._stop = threading.Event()
+        self._pause = pause or self._stop.wait
         self._session = requests.Session()
         self._session.headers["User-Agent"] = f"nerbert/{__version__} (named-entity corpora)"
         self._session.headers["Accept-Encoding"] = "identity"  # else the size is another one
@@ -99,11 +100,10 @@ class Downloader:
         """Downloads files. Those that are there already are only checked.
 
         Raises:
-            UserError: the disk is too small, a file is missing on the server, or another file is
-                in its place.
+            UserError: a file is missing on the server, or another file is in its place.
             RunError: the server does not answer, or sends another file than was published.
         """
-        check_space(wanted)
+        self._stop.clear()
         with (
             Progress(sum(file.size or 0 for file in wanted), len(wanted)) as progress,
             ThreadPoolExecutor(CONNECTIONS) as pool,
@@ -112,7 +112,7 @@ class Downloader:
             try:
                 return [future.result() for future in waiting]
             except BaseException:
-                progress.stop()
+                self._stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
@@ -178,8 +178,7 @@ class Downloader:
                     output.write(block)
                     got += len(block)
                     progress.add(file.path, len(block))
-                    if progress.stopped:
-                        raise KeyboardInterrupt
+                    self._check_stop()
 
         def headers() -> dict[str, str]:
             size = os.path.getsize(partial) if os.path.exists(partial) else 0
@@ -239,7 +238,13 @@ class Downloader:
             wait = min(max(pause, wait), _LONGEST_PAUSE_S)
             _LOGGER.info("%s: %s; once more in %g s", url, reason, wait)
             self._pause(wait)
+            self._check_stop()
             pause *= 2
+
+    def _check_stop(self) -> None:
+        """Ends a thread if another one failed, or after Ctrl-C."""
+        if self._stop.is_set():
+            raise KeyboardInterrupt
 
 
 def _check_status(url: str, answer: requests.Response) -> None:

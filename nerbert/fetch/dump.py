@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
 def _work(options: DumpOptions) -> None:
     downloader = Downloader()
     wanted = dump_files(options, downloader)
-    print(report(wanted, options.dry_run, downloader))
+    print(report(wanted, options.dry_run, downloader, options.output))
 
 
 def dump_files(options: DumpOptions, downloader: Downloader) -> list[Wanted]:

@@ -27,7 +27,6 @@ class Progress:
         self._lock = threading.Lock()
         self._done, self._files = 0, n_files
         self._sizes: dict[str, int] = {}
-        self.stopped = False
         shown = "ipykernel" in sys.modules or sys.stderr.isatty()
         self._bar: Any = tqdm(
             total=size or None, unit="B", unit_scale=True, desc="fetch", disable=not shown
@@ -54,7 +53,3 @@ class Progress:
                 "%s: %s bytes, %s (%d of %d files)",
                 *(name(path), f"{self._sizes.get(path, 0):,}", check, self._done, self._files),
             )
-
-    def stop(self) -> None:
-        """Makes all threads stop after their current block."""
-        self.stopped = True

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nerbert import files
 from nerbert.fetch.download import Downloader, Wanted, check_space
 
 
-def report(wanted: Sequence[Wanted], dry_run: bool, downloader: Downloader) -> str:
+def report(wanted: Sequence[Wanted], dry_run: bool, downloader: Downloader, output: str) -> str:
     """Downloads files, or only lists them.
 
     Args:
         wanted: the files.
         dry_run: whether they are only listed, with their sizes.
         downloader: downloads them.
+        output: folder of the files, which is locked.
 
     Returns:
         Text to print.
@@ -24,7 +26,9 @@ def report(wanted: Sequence[Wanted], dry_run: bool, downloader: Downloader) -> s
         lines.append(f"{_bytes(total):>15} bytes in {len(wanted)} files; nothing was downloaded")
         check_space(wanted)
         return "\n".join(lines)
-    fetched = downloader.fetch(wanted)
+    check_space(wanted)
+    with files.locked(output):
+        fetched = downloader.fetch(wanted)
     new = sum(file.bytes for file in fetched)
     lines = [file.path for file in fetched]
     return "\n".join([*lines, f"{len(lines)} files, {new:,} bytes downloaded"])

@@ -61,7 +61,7 @@ def _work(options: TypesOptions) -> None:
     wanted, missing = types_files(options, downloader)
     for line in missing:
         print(line)
-    print(report(wanted, options.dry_run, downloader))
+    print(report(wanted, options.dry_run, downloader, options.output))
 
 
 def types_files(options: TypesOptions, downloader: Downloader) -> tuple[list[Wanted], list[str]]:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import time
 
 import pytest
 from mirror import CUT, EMPTY
@@ -10,6 +11,8 @@ from mirror import CUT, EMPTY
 from nerbert.errors import RunError, UserError
 from nerbert.fetch import download
 from nerbert.fetch.download import Downloader, Wanted
+from nerbert.fetch.report import report
+from nerbert.files import locked
 
 CONTENT = bytes(range(256)) * 5000  # 1.28 MB, several blocks
 
@@ -195,8 +198,25 @@ def test_free_disk_is_looked_at_first(mirror, tmp_path, downloader, monkeypatch)
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(UserError, match=r"1,280,000 bytes are needed, and 1,000 are free"):
-        downloader.fetch([wanted(mirror, tmp_path / "new")])
+        report([wanted(mirror, tmp_path / "new")], False, downloader, str(tmp_path / "new"))
     assert mirror.requests == []
+    assert not (tmp_path / "new").exists()
+
+
+def test_ctrl_c_ends_a_pause(mirror, tmp_path):
+    """Another file fails while this one waits for the server: the command ends at once."""
+    slow, missing = wanted(mirror, tmp_path, "/slow"), wanted(mirror, tmp_path, "/missing")
+    mirror.faults["/slow"] = [429] * 9
+    del mirror.files["/missing"]
+    before = time.monotonic()
+    with pytest.raises(UserError, match="no such file on the server"):
+        Downloader().fetch([missing, slow])
+    assert time.monotonic() - before < 6  # 429 says to wait for 7 s
+
+
+def test_a_second_command_on_the_same_folder(mirror, tmp_path, downloader):
+    with locked(str(tmp_path)), pytest.raises(UserError, match="another run is writing here"):
+        report([wanted(mirror, tmp_path)], False, downloader, str(tmp_path))
 
 
 def test_disk_full_on_the_way(mirror, small_disk, downloader):
