@@ -82,6 +82,11 @@ class FitSettings:
         "source-target",
         group=_FIT,
     )
+    accumulation: int = option(
+        1, "batches of an optimiser step, for little memory", ge=1, group=_FIT
+    )
+    max_grad_norm: float = option(1.0, "norm that gradients are clipped to", gt=0, group=_FIT)
+    fp16: bool = option(False, "compute in float16, on GPUs", group=_FIT)
     bf16: bool = option(
         False, "compute in bfloat16, which is faster on processors that support it", group=_FIT
     )
@@ -115,6 +120,27 @@ class DataOptions(DataRoot):
         group=_READING,
     )
     lowercase: bool = option(False, "convert train and test words to lower case", group=_READING)
+
+
+@dataclass(frozen=True, config=CHECKED)
+class TrainOptions(DataOptions):
+    """The options of `nerbert train`."""
+
+    base_model: Text = option(
+        help="encoder or pre-trained tagger: name on the hub, or folder", metavar="MODEL"
+    )
+    data: Texts = option(
+        help="names of sets (also patterns), hf:NAME, files, or folders with train, dev and test; "
+        "several are used together",
+        metavar="SET",
+    )
+    output: Text = option(help="folder of the tagger", metavar="DIR", recipe=False)
+    seed: int = option(555, "seed of head, dropout and order")
+    tensorboard: bool = option(False, "write TensorBoard's events to OUTPUT/events")
+    push_to_hub: Text | None = option(
+        None, "repository on the hub, such as USER/NAME, to send the tagger to", metavar="REPO"
+    )
+    private: bool = option(False, "make this repository private")
 
 
 SHOTS = "train sentences, drawn at random: numbers, 25%, all"

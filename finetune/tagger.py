@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mean
 from typing import Any
 
-import numpy as np
-import torch
-from datasets import Dataset
-from transformers import (
-    EarlyStoppingCallback,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-    TrainingArguments,
-    set_seed,
-)
+from transformers import PreTrainedModel, PreTrainedTokenizerFast, set_seed
 
 from finetune.data.sets import Data, DataSets
 from finetune.data.views import nearest
 from finetune.entities import Entity
 from finetune.evaluation.metrics import strict_scores
+from finetune.fitting import Work, features, trained
 from finetune.models import bilstm
 from finetune.models.heads import CrfHead, LinearHead, head_of, load_head
 from finetune.settings import FitSettings
@@ -32,21 +23,7 @@ from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet, tags_to_spans
 from nerbert.text.words import word_spans
 from pretrain.models import HeadInitMap, load_model, load_tagger, load_tokenizer, tag_names
-from pretrain.tagging.features import UNLINKED, Collator, PieceFeatures
-from pretrain.tagging.pieces import count_subwords
-from pretrain.tagging.scores import EntityScores
-from pretrain.trainer import TaggingTrainer
-
-COMMON_ARGUMENTS: dict[str, Any] = {
-    "label_names": ["labels", UNLINKED],
-    "remove_unused_columns": False,
-    "logging_strategy": "epoch",
-    "logging_nan_inf_filter": False,
-    "disable_tqdm": True,
-    "report_to": "none",
-    "dataloader_pin_memory": False,
-}
-"""Arguments of the Trainer for all fine-tuning."""
+from pretrain.tagging.features import PieceFeatures
 
 
 class Tagger:
@@ -73,7 +50,13 @@ class Tagger:
         self._tags: list[str] = []
         self.history: list[dict[str, float]] = []
 
-    def fit(self, data: Data, dev: Data | None = None, before: Data | None = None) -> Tagger:
+    def fit(
+        self,
+        data: Data,
+        dev: Data | None = None,
+        before: Data | None = None,
+        work: Work | None = None,
+    ) -> Tagger:
         """Fine-tunes the encoder and a new head; keeps the weights with the best dev F1.
 
         Args:
@@ -82,6 +65,7 @@ class Tagger:
                 the last weights are kept.
             before: sentences to train on before, for `source_epochs`. Head and state of the
                 optimiser are kept, as in CrossNER's released code.
+            work: how the training is watched and continued.
 
         Raises:
             UserError: the data cannot be read, or the encoder cannot be loaded.
@@ -105,12 +89,12 @@ class Tagger:
         optimizer: Any = None
         if first:
             source = replace(settings, epochs=settings.source_epochs, least_steps=0)
-            done = _trained(model, head, labels, source, {"train": pieces(first, "source")})
+            done = trained(model, head, labels, source, {"train": pieces(first, "source")})
             optimizer = done.optimizer.optimizer  # type: ignore[union-attr]  # accelerate's wrapper
         splits = {
             name: pieces(rows, name) for name, rows in (("train", train), ("dev", held)) if rows
         }
-        trainer = _trained(model, head, labels, settings, splits, optimizer)
+        trainer = trained(model, head, labels, settings, splits, optimizer, work or Work())
         self.history = list(trainer.state.log_history)
         self._set(trainer.model, tokenizer)
         return self
@@ -201,96 +185,3 @@ def _entities(
         )
         for first, end, name in tags_to_spans(tags)
     ]
-
-
-def _trained(
-    model: Any,
-    head: Any,
-    labels: LabelSet,
-    settings: FitSettings,
-    splits: Mapping[str, PieceFeatures],
-    optimizer: Any = None,
-) -> TaggingTrainer:
-    """Trains a model; with a dev split, the best weights are loaded at the end.
-
-    Args:
-        model: model with its head.
-        head: decoder of the head, from `finetune.models.heads`.
-        labels: labels of the head.
-        settings: settings of the fine-tuning.
-        splits: "train", and "dev" if there are dev sentences.
-        optimizer: optimiser to continue with; a new one if None.
-
-    Returns:
-        The Trainer, with its logs and the model.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer = splits["train"].tokenizer
-        trainer = TaggingTrainer(
-            model=model,
-            args=_arguments(settings, folder, splits),
-            batch_size=settings.batch_size,
-            window=1,  # sorting over several steps would make small sets less random
-            loss=head.loss,
-            train_dataset=splits["train"],
-            eval_dataset=splits.get("dev"),
-            processing_class=tokenizer,
-            data_collator=Collator(int(tokenizer.pad_token_id or 0)),
-            compute_metrics=EntityScores(labels.tags),
-            preprocess_logits_for_metrics=head.best,
-            optimizers=(optimizer, None),
-            callbacks=[EarlyStoppingCallback(settings.patience)] if "dev" in splits else [],
-        )
-        # The checkpoints are not needed afterwards: the Trainer loads the best weights at the end.
-        trainer.train()
-    return trainer
-
-
-def features(
-    rows: Sequence[Sentence], labels: LabelSet, tokenizer: Any, max_subwords: int, where: str
-) -> PieceFeatures:
-    """Makes the features of sentences for the Trainer."""
-    position = {tag: index for index, tag in enumerate(labels.tags)}
-    table = Dataset.from_dict(
-        {
-            "id": [str(number) for number in range(len(rows))],
-            "tokens": [row.tokens for row in rows],
-            "ner_tags": [[position[tag] for tag in row.tags] for row in rows],
-        }
-    )
-    pieces = count_subwords(table, tokenizer, max_subwords, len(labels.tags), where)
-    return PieceFeatures(table, pieces, tokenizer, np.arange(len(labels.tags)))
-
-
-def _arguments(
-    settings: FitSettings, folder: str, splits: Mapping[str, PieceFeatures]
-) -> TrainingArguments:
-    has_dev = "dev" in splits
-    when = "steps" if has_dev else "no"
-    epoch_steps = -(-len(splits["train"]) // settings.batch_size)
-    between = max(epoch_steps, settings.eval_steps)
-    return TrainingArguments(
-        output_dir=folder,
-        seed=settings.seed,
-        learning_rate=settings.learning_rate,
-        max_steps=max(settings.epochs * epoch_steps, settings.least_steps),
-        weight_decay=settings.weight_decay,
-        warmup_steps=settings.warmup_steps,
-        lr_scheduler_type=settings.schedule,
-        per_device_train_batch_size=settings.batch_size,
-        per_device_eval_batch_size=64,
-        eval_strategy=when,
-        eval_steps=between,
-        save_strategy=when,
-        save_steps=between,
-        save_total_limit=1,
-        bf16=settings.bf16,
-        # transformers refuses bf16 without a GPU, unless the CPU is asked for.
-        use_cpu=settings.bf16 and not torch.cuda.is_available(),
-        load_best_model_at_end=has_dev,
-        metric_for_best_model="f1",
-        greater_is_better=True,
-        batch_eval_metrics=True,
-        save_only_model=True,  # training never continues from these checkpoints
-        **COMMON_ARGUMENTS,
-    )

@@ -21,6 +21,7 @@ COMMANDS = {
     "audit": ("pipeline.audit.__main__", "judge sampled mentions of a corpus on a web page"),
     "pretrain": ("pretrain.launch", "continue pre-training an encoder by entity tagging"),
     "dapt": ("pretrain.dapt", "continue masked language modelling on a domain corpus"),
+    "train": ("finetune.train", "fine-tune a tagger and keep it"),
     "evaluate": ("finetune.evaluate", "fine-tune taggers and score them"),
     "predict": ("finetune.predict", "tag the entities in texts"),
     "matrix": ("finetune.matrix", "train on each of several sets, test on all of them"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
+from tokenizers import pre_tokenizers
 from torch import nn
 from transformers import (
     AutoConfig,
@@ -21,9 +22,8 @@ from transformers import (
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
 
-_NEED_PREFIX_SPACE = {"bloom", "deberta", "gpt2", "longformer", "roberta"}
-"""Models whose tokenizer needs a space before a word: else pre-split words are joined into one."""
-
+_TRIED = ["Dante", "was", "born"]
+"""Words that tell whether a tokenizer parts pre-split words as it parts running text."""
 
 NO_CODE = {"trust_remote_code": False}
 """Option of all loaders: a model with code of its own is refused, and nobody is asked."""
@@ -48,11 +48,14 @@ def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
         UserError: there is no such model, or it has no fast tokenizer.
     """
     try:
-        config = AutoConfig.from_pretrained(base_model, **NO_CODE)
-        prefix = {"add_prefix_space": True} if config.model_type in _NEED_PREFIX_SPACE else {}
-        tokenizer: Any = AutoTokenizer.from_pretrained(
-            base_model, use_fast=True, **prefix, **NO_CODE
-        )
+        tokenizer: Any = AutoTokenizer.from_pretrained(base_model, use_fast=True, **NO_CODE)
+        if tokenizer.is_fast and not _parts_words(tokenizer):
+            spaced: Any = AutoTokenizer.from_pretrained(
+                base_model, use_fast=True, add_prefix_space=True, **NO_CODE
+            )
+            if not _parts_words(spaced):  # the class of the tokenizer ignores the option
+                _add_prefix_space(spaced.backend_tokenizer)
+            tokenizer = spaced if _parts_words(spaced) else tokenizer
     except UNLOADABLE as error:
         raise _no_model(base_model, error) from error
     if not tokenizer.is_fast or tokenizer.pad_token_id is None:
@@ -62,6 +65,33 @@ def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
         )
     fast: PreTrainedTokenizerFast = tokenizer
     return fast
+
+
+def _parts_words(tokenizer: Any) -> bool:
+    """Whether pre-split words behind the first one become what they are in running text.
+
+    Byte-level tokenizers see a space before a word only if they add one themselves.
+    """
+    try:
+        split = tokenizer(_TRIED, is_split_into_words=True, add_special_tokens=False)
+    except (AssertionError, ValueError):  # some refuse pre-split words without the space
+        return False
+    plain = tokenizer(" ".join(_TRIED), add_special_tokens=False, return_offsets_mapping=True)
+    pairs = zip(plain["input_ids"], plain["offset_mapping"], strict=True)
+    behind = [number for number, (_, end) in pairs if end > len(_TRIED[0])]
+    words = zip(split["input_ids"], split.word_ids(), strict=True)
+    return behind == [number for number, word in words if word]
+
+
+def _add_prefix_space(backend: Any) -> None:
+    """Makes the byte-level step of a tokenizer add a space before each word."""
+    first = backend.pre_tokenizer
+    several = isinstance(first, pre_tokenizers.Sequence)
+    steps = [first[place] for place in range(len(first))] if several else [first]
+    for step in steps:
+        if isinstance(step, pre_tokenizers.ByteLevel):
+            step.add_prefix_space = True
+    backend.pre_tokenizer = pre_tokenizers.Sequence(steps) if len(steps) > 1 else steps[0]
 
 
 def load_model(
@@ -126,7 +156,9 @@ def load_tagger(folder: str) -> PreTrainedModel:
     Raises:
         UserError: there is no such model.
     """
-    return _loaded(AutoModelForTokenClassification, folder)
+    model = _loaded(AutoModelForTokenClassification, folder)
+    _move_o_first(model)
+    return model
 
 
 def load_encoder(base_model: str) -> PreTrainedModel:
@@ -142,6 +174,20 @@ def tag_names(model: PreTrainedModel) -> list[str]:
     """Tags of a tagger, by label id."""
     names: Any = model.config.id2label
     return [names[index] for index in range(len(names))]
+
+
+@torch.no_grad()
+def _move_o_first(model: PreTrainedModel) -> None:
+    """Moves O to label id 0, where our code expects it; T-NER's taggers have it last."""
+    names = tag_names(model)
+    if "O" not in names[1:]:
+        return
+    order = [names.index("O"), *(row for row, name in enumerate(names) if name != "O")]
+    head = _head(model)
+    head.weight.copy_(head.weight[order].clone())
+    head.bias.copy_(head.bias[order].clone())
+    model.config.id2label = {index: names[row] for index, row in enumerate(order)}
+    model.config.label2id = {name: index for index, name in model.config.id2label.items()}
 
 
 @torch.no_grad()
@@ -178,9 +224,15 @@ def _head(model: PreTrainedModel) -> nn.Linear:
 
 
 def _loaded(kind: Any, base_model: str, **options: Any) -> PreTrainedModel:
-    """Loads a model with one of transformers' Auto classes."""
+    """Loads a model with one of transformers' Auto classes.
+
+    Its weights have 32 bits, also if those of the file have 16: small updates would be lost, and
+    sums overflow.
+    """
     try:
-        model: PreTrainedModel = kind.from_pretrained(base_model, **options, **NO_CODE)
+        model: PreTrainedModel = kind.from_pretrained(
+            base_model, dtype=torch.float32, **options, **NO_CODE
+        )
     except UNLOADABLE as error:
         raise _no_model(base_model, error) from error
     return model

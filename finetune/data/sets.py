@@ -15,6 +15,7 @@ from finetune.data import conll, hub
 from finetune.data.registry import NamedSet, known_names, known_set
 from finetune.data.views import View
 from nerbert.errors import UserError
+from nerbert.fetch.sources import source
 from nerbert.files import open_decompressed
 from nerbert.text.columns import Sentence
 
@@ -121,9 +122,10 @@ class DataSets:
         path = self.root / known.files[split]
         if (found := _found(path)) is not None:
             return found
+        ask = source("sets")["ask"].get(known.name)
+        remedy = ask or f"get it with: nerbert fetch sets {known.name} --output {self.root}"
         raise UserError(
-            f"{path} is missing; put it there from {known.source}, or name another folder with "
-            "--data-root or NERBERT_DATA",
+            f"{path} is missing; {remedy}, or name another folder with --data-root or NERBERT_DATA",
             known.name,
         )
 

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, TrainingArguments, set_seed
 from finetune.dualner.data import DualData
 from finetune.dualner.settings import DualSettings, Method
 from finetune.dualner.training import Best, DualTrainer
-from finetune.tagger import COMMON_ARGUMENTS, features
+from finetune.fitting import COMMON_ARGUMENTS, features
 from nerbert.text.columns import Sentence
 from pretrain.checkpoints import last_whole, train
 from pretrain.tagging.features import Collator, PieceFeatures

@@ -81,7 +81,7 @@ def load_masked_lm(base_model: str, max_subwords: int, new_head: bool) -> PreTra
     try:
         model: Any
         model, info = AutoModelForMaskedLM.from_pretrained(
-            base_model, output_loading_info=True, **NO_CODE
+            base_model, output_loading_info=True, dtype=torch.float32, **NO_CODE
         )
     except UNLOADABLE as error:
         kind = AutoConfig.from_pretrained(base_model, **NO_CODE).model_type

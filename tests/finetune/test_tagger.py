@@ -256,7 +256,8 @@ def test_missing_sets_say_what_to_put_where(monkeypatch, tmp_path):
     monkeypatch.setenv("NERBERT_DATA", str(tmp_path))
     sets = DataSets()
     with pytest.raises(
-        UserError, match=r"wnut17: .*wnut17train.conll is missing; put it there from"
+        UserError,
+        match=r"wnut17: .*wnut17train.conll is missing; get it with: nerbert fetch sets wnut17 --output",
     ):
         sets.sentences("wnut17", "train")
     with pytest.raises(

@@ -200,9 +200,9 @@ def test_head_and_optimiser_are_carried_from_source_to_target(base, monkeypatch)
     from finetune import tagger as module
 
     calls = []
-    trained = module._trained
+    trained = module.trained
 
-    def watched(model, head, labels, given, splits, optimizer=None):
+    def watched(model, head, labels, given, splits, optimizer=None, work=None):
         start = model.classifier.weight.detach().clone()
         steps = optimizer and {float(state["step"]) for state in optimizer.state.values()}
         done = trained(model, head, labels, given, splits, optimizer)
@@ -218,7 +218,7 @@ def test_head_and_optimiser_are_carried_from_source_to_target(base, monkeypatch)
         )
         return done
 
-    monkeypatch.setattr(module, "_trained", watched)
+    monkeypatch.setattr(module, "trained", watched)
     chosen = replace(QUICK, carry_optimizer=True, source_epochs=2)
     target = rows(24, person="musicalartist")
     tagger = execution.fit_in_regime(

@@ -29,7 +29,7 @@ def parent(monkeypatch):
     descriptor = os.dup(theirs.fileno())
     theirs.close()
     watch.end_with_parent(descriptor)
-    Thread(target=worker.main, args=(descriptor, []), daemon=True).start()
+    Thread(target=worker.main, args=(descriptor,), daemon=True).start()
     yield ours
     ours.close()
     assert ended.wait(10)

@@ -1,0 +1,173 @@
+"""Fine-tunes a model with transformers' Trainer."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
+
+from finetune.settings import FitSettings
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import LabelSet
+from pretrain.checkpoints import last_whole
+from pretrain.checkpoints import train as train_from
+from pretrain.tagging.features import UNLINKED, Collator, PieceFeatures
+from pretrain.tagging.pieces import count_subwords
+from pretrain.tagging.scores import EntityScores
+from pretrain.trainer import TaggingTrainer
+
+COMMON_ARGUMENTS: dict[str, Any] = {
+    "label_names": ["labels", UNLINKED],
+    "remove_unused_columns": False,
+    "logging_strategy": "epoch",
+    "logging_nan_inf_filter": False,
+    "disable_tqdm": True,
+    "report_to": "none",
+    "dataloader_pin_memory": False,
+}
+"""Arguments of the Trainer for all fine-tuning."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """How a training is watched and continued.
+
+    Attributes:
+        folder: folder for checkpoints, from which the same training continues; None for none.
+        callbacks: callbacks of the Trainer.
+        events: folder for TensorBoard's events; None for none.
+    """
+
+    folder: str | None = None
+    callbacks: Sequence[TrainerCallback] = ()
+    events: str | None = None
+
+
+_ALONE = Work()
+
+
+def trained(
+    model: Any,
+    head: Any,
+    labels: LabelSet,
+    settings: FitSettings,
+    splits: Mapping[str, PieceFeatures],
+    optimizer: Any = None,
+    work: Work = _ALONE,
+) -> TaggingTrainer:
+    """Trains a model; with a dev split, the best weights are loaded at the end.
+
+    Args:
+        model: model with its head.
+        head: decoder of the head, from `finetune.models.heads`.
+        labels: labels of the head.
+        settings: settings of the fine-tuning.
+        splits: "train", and "dev" if there are dev sentences.
+        optimizer: optimiser to continue with; a new one if None.
+        work: how the training is watched and continued.
+
+    Returns:
+        The Trainer, with its logs and the model.
+    """
+    stopping = [EarlyStoppingCallback(settings.patience)] if "dev" in splits else []
+    with _folder(work) as folder:
+        tokenizer = splits["train"].tokenizer
+        trainer = TaggingTrainer(
+            model=model,
+            args=_arguments(settings, folder, splits, work),
+            batch_size=settings.batch_size,
+            window=1,  # sorting over several steps would make small sets less random
+            loss=head.loss,
+            train_dataset=splits["train"],
+            eval_dataset=splits.get("dev"),
+            processing_class=tokenizer,
+            data_collator=Collator(int(tokenizer.pad_token_id or 0)),
+            compute_metrics=EntityScores(labels.tags),
+            preprocess_logits_for_metrics=head.best,
+            optimizers=(optimizer, None),
+            callbacks=[*stopping, *work.callbacks],
+        )
+        # The checkpoints are not needed afterwards: the Trainer loads the best weights at the end.
+        checkpoint = last_whole(Path(folder)) if work.folder else None
+        train_from(trainer, str(checkpoint) if checkpoint else None)
+    return trainer
+
+
+@contextmanager
+def _folder(work: Work) -> Iterator[str]:
+    """The folder for checkpoints; without one of the user's, it is deleted after the block."""
+    if work.folder is not None:
+        yield work.folder
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield folder
+
+
+def features(
+    rows: Sequence[Sentence], labels: LabelSet, tokenizer: Any, max_subwords: int, where: str
+) -> PieceFeatures:
+    """Makes the features of sentences for the Trainer."""
+    position = {tag: index for index, tag in enumerate(labels.tags)}
+    table = Dataset.from_dict(
+        {
+            "id": [str(number) for number in range(len(rows))],
+            "tokens": [row.tokens for row in rows],
+            "ner_tags": [[position[tag] for tag in row.tags] for row in rows],
+        }
+    )
+    pieces = count_subwords(table, tokenizer, max_subwords, len(labels.tags), where)
+    return PieceFeatures(table, pieces, tokenizer, np.arange(len(labels.tags)))
+
+
+def _arguments(
+    settings: FitSettings, folder: str, splits: Mapping[str, PieceFeatures], work: Work
+) -> TrainingArguments:
+    has_dev = "dev" in splits
+    continues = work.folder is not None
+    epoch_steps = -(-len(splits["train"]) // settings.batch_size)
+    between = max(epoch_steps, settings.eval_steps)
+    return TrainingArguments(
+        output_dir=folder,
+        seed=settings.seed,
+        learning_rate=settings.learning_rate,
+        max_steps=max(settings.epochs * epoch_steps, settings.least_steps),
+        weight_decay=settings.weight_decay,
+        warmup_steps=settings.warmup_steps,
+        lr_scheduler_type=settings.schedule,
+        per_device_train_batch_size=max(1, settings.batch_size // settings.accumulation),
+        gradient_accumulation_steps=settings.accumulation,
+        max_grad_norm=settings.max_grad_norm,
+        per_device_eval_batch_size=64,
+        eval_strategy="steps" if has_dev else "no",
+        eval_steps=between,
+        save_strategy="steps" if has_dev or continues else "no",
+        save_steps=between,
+        save_total_limit=1,
+        bf16=settings.bf16,
+        fp16=settings.fp16,
+        # transformers refuses bf16 without a GPU, unless the CPU is asked for.
+        use_cpu=settings.bf16 and not torch.cuda.is_available(),
+        load_best_model_at_end=has_dev,
+        metric_for_best_model="f1",
+        greater_is_better=True,
+        batch_eval_metrics=True,
+        save_only_model=not continues,
+        restore_callback_states_from_checkpoint=continues,  # of early stopping
+        **{**COMMON_ARGUMENTS, **_events(work)},
+    )
+
+
+def _events(work: Work) -> dict[str, Any]:
+    if work.events is None:
+        return {}
+    os.environ["TENSORBOARD_LOGGING_DIR"] = work.events  # transformers 5 has no argument for it
+    return {"report_to": "tensorboard"}

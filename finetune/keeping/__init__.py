@@ -1,0 +1,1 @@
+"""Trains a tagger to keep: checkpoint, scores, model card, and the hub."""
