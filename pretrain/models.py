@@ -48,6 +48,7 @@ def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
         UserError: there is no such model, or it has no fast tokenizer.
     """
     try:
+        AutoConfig.from_pretrained(base_model, **NO_CODE)  # its errors say more
         tokenizer: Any = AutoTokenizer.from_pretrained(base_model, use_fast=True, **NO_CODE)
         if tokenizer.is_fast and not _parts_words(tokenizer):
             spaced: Any = AutoTokenizer.from_pretrained(

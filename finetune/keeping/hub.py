@@ -11,7 +11,8 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalToken
 
 from nerbert.errors import UserError
 
-logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request
+for _name in ("httpx", "httpx2"):
+    logging.getLogger(_name).setLevel(logging.WARNING)  # a line for each request
 
 _LEFT_OUT = [".training/*", ".lock", "events/*"]
 

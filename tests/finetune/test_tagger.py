@@ -261,7 +261,7 @@ def test_missing_sets_say_what_to_put_where(monkeypatch, tmp_path):
     ):
         sets.sentences("wnut17", "train")
     with pytest.raises(
-        UserError, match=r"wikiann/de: .*wikiann/de/train\.conllu is missing; put it"
+        UserError, match=r"wikiann/de: .*wikiann/de/train\.conllu is missing; get it with: nerbert"
     ):
         sets.sentences("wikiann/de", "train")
     with pytest.raises(UserError, match="wikigold: this set has no train split"):

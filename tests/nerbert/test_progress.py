@@ -49,10 +49,9 @@ def test_a_bar_on_a_terminal(monkeypatch):
 
 def test_polled_counts_until_the_end(caplog, monkeypatch):
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
-    monkeypatch.setattr(progress, "_POLL_S", 0.01)
     caplog.set_level(logging.INFO, "nerbert")
     found = [0]
-    with progress.polled("corpus", 3, lambda: found[0]):
+    with progress.polled("corpus", 3, lambda: found[0], 0.01):
         for number in (1, 3):
             found[0] = number
             time.sleep(0.05)
