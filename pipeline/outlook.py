@@ -16,7 +16,7 @@ from pipeline.wikitext.render import render
 ARTICLES = 200
 """Articles that are looked at; it takes a second."""
 _LARGEST = 100_000  # characters
-_LINES = 3_000_000
+_LINES = 200_000
 
 
 def outlook(plan: Plan) -> str:
@@ -31,7 +31,8 @@ def outlook(plan: Plan) -> str:
             typed += 1
         else:
             titles.add(page.title)
-    typed += len(_stated(plan, titles))
+    stated, is_all = _stated(plan, titles)
+    typed += len(stated)
     types = f"{len(plan.settings.types)} files of types" if plan.settings.types else "no types"
     remedy = _remedy(plan)
     known = (
@@ -39,7 +40,8 @@ def outlook(plan: Plan) -> str:
     )
     told = [known]
     if looked:
-        share = f"{100 * typed / looked:.0f} % of the first {looked:,} articles"
+        least = "" if is_all else "at least "
+        share = f"{least}{100 * typed / looked:.0f} % of the first {looked:,} articles"
         told.append(f": {share}, and of links to articles, have a class by these")
     if remedy:
         told.append(f"; more with {remedy}")
@@ -57,15 +59,18 @@ def _articles(plan: Plan) -> Iterator[Page]:
                 yield page
 
 
-def _stated(plan: Plan, titles: set[str]) -> set[str]:
-    """Those of some titles that the first lines of the files of types know."""
+def _stated(plan: Plan, titles: set[str]) -> tuple[set[str], bool]:
+    """Those of some titles that the first lines of the files know; whether these are all lines."""
     found: set[str] = set()
+    is_all = True
     for path in plan.settings.types:
         with files.local_copies([path]) as (local,):
-            for statement in islice(read_types(local, files.name(path)), _LINES):
+            lines = read_types(local, files.name(path))
+            for statement in islice(lines, _LINES):
                 if statement and statement[0] == plan.language and statement[1] in titles:
                     found.add(statement[1])
-    return found
+            is_all &= next(lines, lines) is lines
+    return found, is_all
 
 
 def _remedy(plan: Plan) -> str:
