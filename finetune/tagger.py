@@ -115,6 +115,11 @@ class Tagger:
         self._words = WordTagger(model, tokenizer, self.settings.max_subwords)
         self._head = head_of(model)
 
+    @property
+    def tags(self) -> list[str]:
+        """The tags that the tagger has, by label id."""
+        return list(self._tags)
+
     def tag(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
         """Tags the words of each text.
 

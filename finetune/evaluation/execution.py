@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -111,14 +111,16 @@ def joined(
 def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any], Predictions]:
     """Scores and predictions of a tagger on the test split of a run's set."""
     start = time.monotonic()
-    predictions, raw = predict_run(tagger, run, sets)
-    found = all_scores(predictions.gold, predictions.predicted, raw)
+    predictions, raw, known = predict_run(tagger, run, sets)
+    found = all_scores(predictions.gold, predictions.predicted, raw, known)
     seconds = round(time.monotonic() - start, 1)
     return {**found, "seconds": seconds, "versions": versions(*TRAINING, "numpy")}, predictions
 
 
-def predict_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[Predictions, metrics.TagLists]:
-    """The predictions of a tagger on the test split, and its tags with its own types.
+def predict_run(
+    tagger: Tagger, run: Run, sets: DataSets
+) -> tuple[Predictions, metrics.TagLists, set[str]]:
+    """The predictions of a tagger on the test split, its tags with its own types, and all it has.
 
     In zero-shot its types are mapped to those of the set by `map_to_target_types`.
     """
@@ -126,16 +128,17 @@ def predict_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[Predictions, 
     tokens, gold = [row.tokens for row in test], [row.tags for row in test]
     raw = tagger.tag(tokens)
     if run.regime != "zero-shot":
-        return Predictions(tokens, gold, raw), raw
+        return Predictions(tokens, gold, raw), raw, set(tagger.tags)
     names = LabelMap.load(run.view.label_map)
     types = {tag[2:] for tags in gold for tag in tags if tag != "O"}
     new_name = map_to_target_types(types, names)
     found = [renamed(tags, new_name) for tags in raw]
-    return Predictions(tokens, gold, found), [names.tags(tags) for tags in raw]
+    own = [names.tags(tags) for tags in raw]
+    return Predictions(tokens, gold, found), own, set(names.tags(tagger.tags))
 
 
 def all_scores(
-    gold: metrics.TagLists, found: metrics.TagLists, raw: metrics.TagLists
+    gold: metrics.TagLists, found: metrics.TagLists, raw: metrics.TagLists, known: Collection[str]
 ) -> dict[str, Any]:
     """All scores of a test set; `strict` is the main one.
 
@@ -143,6 +146,7 @@ def all_scores(
         gold: tags.
         found: predicted tags, with types of the set.
         raw: predicted tags with the tagger's own types, for scores that ignore types.
+        known: all tags that the tagger has, with these types.
     """
     return {
         "strict": metrics.strict_scores(gold, found).to_json(),
@@ -151,6 +155,7 @@ def all_scores(
         "macro_f1": metrics.macro_f1(gold, found),
         "span_f1": metrics.span_f1(gold, raw),
         "shared_label_span_f1": metrics.shared_label_span_f1(gold, raw),
+        "tner_span_f1": metrics.tner_span_f1(gold, raw, known),
         "per_type": {k: v.to_json() for k, v in metrics.per_type(gold, found).items()},
         "errors": asdict(metrics.error_split(gold, found)),
         "confusion": metrics.type_confusion(gold, found),

@@ -33,6 +33,10 @@ SCORES: dict[str, tuple[str, Callable[[dict[str, Any]], float]]] = {
         "F1 of spans of types that both sides have, types ignored",
         lambda row: row["shared_label_span_f1"],
     ),
+    "tner-span": (
+        "F1 of spans as T-NER 0.0.3 computes it, types ignored",
+        lambda row: row["tner_span_f1"],
+    ),
 }
 """Name of a score -> its title, and the function that gets it from a result."""
 

@@ -7,7 +7,7 @@ is outside. In conlleval's score, which is also reported, such a tag begins a me
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,11 +82,35 @@ def span_f1(gold: TagLists, predicted: TagLists) -> float:
     return _count(_untyped(_spans(gold)), _untyped(_spans(predicted))).f1
 
 
+def tner_span_f1(gold: TagLists, predicted: TagLists, known: Collection[str]) -> float:
+    """F1 of spans as T-NER computes it if types are ignored.
+
+    Gold tags that the tagger does not have become O. So do predicted tags that then are nowhere in
+    the gold tags. The types of the others are collapsed, and mentions are decoded leniently, as by
+    seqeval's default: a stray I- begins a mention. Source: T-NER 0.0.3, get_dataset_ner (labels
+    that the model lacks, `unseen_entity_set`) and the evaluation with `entity_span_prediction`.
+
+    Args:
+        gold: gold tags.
+        predicted: predicted tags.
+        known: the tags that the tagger has, with the names of types of both.
+    """
+    _checked(gold, predicted)
+    kept = [[tag if tag in known else "O" for tag in tags] for tags in gold]
+    seen = {tag for tags in kept for tag in tags}
+    found = [[tag if tag in seen else "O" for tag in tags] for tags in predicted]
+    return conlleval_scores(_collapsed(kept), _collapsed(found)).f1
+
+
+def _collapsed(sentences: TagLists) -> list[list[str]]:
+    return [[tag if tag == "O" else f"{tag[0]}-{UNTYPED}" for tag in tags] for tags in sentences]
+
+
 def shared_label_span_f1(gold: TagLists, predicted: TagLists) -> float:
     """Strict F1 of spans, after mentions of types that the other side lacks are dropped.
 
-    Sets without a common type have the score 0. Source: this rule gives the published cross-domain
-    matrices of Ushio and Camacho-Collados 2021 (T-NER).
+    Sets without a common type have the score 0. This is our own score; `tner_span_f1` is that of
+    T-NER's published matrices.
     """
     _checked(gold, predicted)
     sides = [_spans(gold), _spans(predicted)]

@@ -17,7 +17,7 @@ from nerbert import files
 
 Result = dict[str, Any]
 
-_SCORES = ("conlleval F1", "macro F1", "span F1", "shared-label span F1")
+_SCORES = ("conlleval F1", "macro F1", "span F1", "shared-label span F1", "T-NER span F1")
 
 
 class Report:
@@ -145,6 +145,7 @@ class Report:
                 row["macro_f1"],
                 row["span_f1"],
                 row["shared_label_span_f1"],
+                row["tner_span_f1"],
             )
             rows.append(
                 [
