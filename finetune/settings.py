@@ -223,7 +223,17 @@ class TsneOptions(DataOptions):
 
 
 @dataclass(frozen=True, config=CHECKED)
-class PredictOptions:
+class Placing:
+    """The options of commands that load a tagger to use it."""
+
+    device: str = option(
+        "auto", "where the tagger computes: cpu, cuda, mps; a GPU if there is one", metavar="NAME"
+    )
+    half: bool = option(False, "compute with 16 bits (float16 on a GPU, bfloat16 on a CPU)")
+
+
+@dataclass(frozen=True, config=CHECKED)
+class PredictOptions(Placing):
     """The options of `nerbert predict`."""
 
     texts: Texts = option((), "texts to tag", metavar="TEXT", positional=True, recipe=False)
@@ -235,7 +245,7 @@ class PredictOptions:
 
 
 @dataclass(frozen=True, config=CHECKED)
-class DemoOptions:
+class DemoOptions(Placing):
     """The options of `nerbert demo`."""
 
     models: Texts = option(

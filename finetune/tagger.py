@@ -7,6 +7,7 @@ from dataclasses import replace
 from statistics import mean
 from typing import Any
 
+import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, set_seed
 
 from finetune.data.sets import Data, DataSets
@@ -22,7 +23,14 @@ from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet, tags_to_spans
 from nerbert.text.words import word_spans
-from pretrain.models import HeadInitMap, load_model, load_tagger, load_tokenizer, tag_names
+from pretrain.models import (
+    HeadInitMap,
+    device_of,
+    load_model,
+    load_tagger,
+    load_tokenizer,
+    tag_names,
+)
 from pretrain.tagging.features import PieceFeatures
 
 
@@ -161,20 +169,43 @@ class Tagger:
         self._tokenizer.save_pretrained(folder)
 
     @classmethod
-    def load(cls, folder: str, settings: FitSettings | None = None) -> Tagger:
+    def load(
+        cls,
+        folder: str,
+        settings: FitSettings | None = None,
+        device: str = "auto",
+        half: bool = False,
+    ) -> Tagger:
         """Loads a tagger from a checkpoint with a tagging head.
 
+        Args:
+            folder: folder, or name on the hub.
+            settings: settings of the tagger.
+            device: where it computes, such as "cpu"; "auto" for a GPU if there is one.
+            half: whether it computes with 16 bits (float16 on a GPU, bfloat16 on a CPU).
+
         Raises:
-            UserError: there is no such checkpoint, or its tags are not O, B- and I-.
+            UserError: there is no such checkpoint or device, or its tags are not O, B- and I-.
         """
+        place = device_of(device)
         tagger = cls(folder, settings)
         model, tokenizer = load_tagger(folder), load_tokenizer(folder)
         first, *others = tag_names(model)
         if first != "O" or not all(name[:2] in ("B-", "I-") for name in others):
             raise UserError(f"{folder}: its labels are not O, B-, I-; fine-tune it first")
         load_head(model, folder)
+        _place(model, place, half)
         tagger._set(model, tokenizer)
         return tagger
+
+
+def _place(model: PreTrainedModel, device: torch.device, half: bool) -> None:
+    """Moves a model to a device, with weights of 16 bits if asked for; a CRF keeps 32."""
+    model.to(device)  # type: ignore[arg-type]
+    if half:
+        model.to(torch.bfloat16 if device.type == "cpu" else torch.float16)  # type: ignore[arg-type]
+        if hasattr(model, "crf"):
+            model.get_submodule("crf").float()
 
 
 def _entities(

@@ -131,6 +131,24 @@ def load_model(
     return model
 
 
+def device_of(name: str = "auto") -> torch.device:
+    """A device by its name; "auto" is a GPU (CUDA, else MPS) if there is one, else the CPU.
+
+    Raises:
+        UserError: there is no such device.
+    """
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(f"{str(error).splitlines()[0]}; give cpu, cuda or auto", name) from None
+    return device
+
+
 def check_length(model: PreTrainedModel, base_model: str, max_subwords: int) -> None:
     """Checks that a model accepts a number of sub-words.
 

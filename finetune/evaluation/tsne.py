@@ -19,7 +19,7 @@ from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from pretrain.logs import quiet_libraries
-from pretrain.models import load_encoder, load_tokenizer
+from pretrain.models import device_of, load_encoder, load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")
 _LEAST = 10  # smallest number of entities: t-SNE needs more points than neighbours
@@ -64,6 +64,7 @@ def representations(model: str, rows: Sequence[Sentence]) -> tuple[Any, list[str
         UserError: there is no such encoder.
     """
     encoder = load_encoder(model)
+    encoder.to(device_of())  # type: ignore[arg-type]
     limit = min(int(getattr(encoder.config, "max_position_embeddings", 512)), 128)
     words = WordTagger(encoder, load_tokenizer(model), limit, hidden=True)
     states = words.logits([row.tokens for row in rows])

@@ -170,7 +170,7 @@ def serve(options: DemoOptions) -> None:
         UserError: a model is not a tagger, or the address or port cannot be used.
     """
     with _listener(options.host, options.port) as listener:
-        page = Page(_loaded(options.models), options.max_characters)
+        page = Page(_loaded(options), options.max_characters)
         hosts = [*_LOOPBACK, "[::1]"] if options.host in _LOOPBACK else ["*"]
         name = f"[{options.host}]" if ":" in options.host else options.host
         config = uvicorn.Config(
@@ -207,9 +207,12 @@ def _listener(host: str, port: int) -> socket.socket:
         raise UserError(f"--host {host} --port {port}: {error}; give another --port") from error
 
 
-def _loaded(models: Sequence[str]) -> dict[str, Tagger]:
+def _loaded(options: DemoOptions) -> dict[str, Tagger]:
     quiet_libraries()
-    return {name: Tagger.load(model) for name, model in shown_names(models).items()}
+    return {
+        name: Tagger.load(model, device=options.device, half=options.half)
+        for name, model in shown_names(options.models).items()
+    }
 
 
 def shown_names(models: Sequence[str]) -> dict[str, str]:

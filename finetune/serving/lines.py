@@ -37,7 +37,7 @@ def print_predictions(options: PredictOptions) -> None:
     from pretrain.logs import quiet_libraries
 
     quiet_libraries()
-    tagger = Tagger.load(options.model)
+    tagger = Tagger.load(options.model, device=options.device, half=options.half)
     start = time.monotonic()
     write = {"jsonl": _jsonl, "conll": _conll, "html": _html}[options.format]
     if options.format == "html":

@@ -283,3 +283,14 @@ def test_the_package_loads_torch_only_for_the_tagger():
         "assert not [name for name in sys.modules if name.startswith('apache_beam')]\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_device_and_half_precision(saved):
+    texts = ["Ada Byron lived in Bern", "Emmy Noether lived in Rom for years"]
+    whole = tagger_module.Tagger.load(saved, device="cpu").predict(texts)
+    half = tagger_module.Tagger.load(saved, device="cpu", half=True)
+    assert half._model.dtype == torch.bfloat16
+    spans = [[(entity.start, entity.end, entity.type) for entity in found] for found in whole]
+    assert [[(e.start, e.end, e.type) for e in found] for found in half.predict(texts)] == spans
+    with pytest.raises(UserError, match=r"nowhere: .*give cpu, cuda or auto"):
+        tagger_module.Tagger.load(saved, device="nowhere")
