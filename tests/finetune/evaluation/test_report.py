@@ -159,7 +159,7 @@ def test_matrix_goes_on_where_it_was_killed(evaluate, base, tmp_path):
     assert all(strict[n][n] > 80 for n in range(2))
     assert all(30 < strict[n][1 - n] < 70 for n in range(2))
     assert found["per_cent"][base]["shared-label-span"][0][1] > strict[0][1]
-    assert len(list((tmp_path / "m").glob("*.png"))) == 3
+    assert len(list((tmp_path / "m").glob("*.png"))) == 4
     assert not list((tmp_path / "m" / "rows").iterdir())
     cells = sorted((tmp_path / "m" / "cells").glob("*.json"))
     assert len(cells) == 4
