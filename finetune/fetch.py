@@ -18,9 +18,10 @@ from pydantic.dataclasses import dataclass
 from finetune.data.registry import NamedSet, known_set, registry
 from nerbert.command import Command
 from nerbert.errors import UserError
-from nerbert.fetch.download import Downloader, Wanted
+from nerbert.fetch.download import Downloader
 from nerbert.fetch.report import report
 from nerbert.fetch.sources import source
+from nerbert.fetch.wanted import Wanted
 from nerbert.options import CHECKED, Text, Texts, option
 
 

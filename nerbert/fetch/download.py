@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import shutil
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +17,7 @@ import urllib3
 from nerbert import __version__, files
 from nerbert.errors import RunError, UserError
 from nerbert.fetch.progress import Progress
+from nerbert.fetch.wanted import Wanted
 
 CONNECTIONS = 2
 """Downloads at a time. Wikimedia's server refuses more."""
@@ -32,23 +31,6 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 300.0
 _TIMEOUT_S = (15.0, 60.0)  # to connect, and between two pieces
 _BLOCK = 1 << 18
 _LOGGER = logging.getLogger("nerbert")
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A file to download.
-
-    Attributes:
-        url: its address.
-        path: where it goes.
-        size: published size in bytes; None if none is known.
-        digest: name of a hash function and the published digest; None if none is published.
-    """
-
-    url: str
-    path: str
-    size: int | None = None
-    digest: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -118,10 +100,10 @@ class Downloader:
 
     def _fetch(self, file: Wanted, progress: Progress) -> Fetched:
         if os.path.exists(file.path):
-            check = _checked(file, file.path)
+            check = file.check(file.path)
             if check is None:
                 raise UserError(
-                    f"{file.path}: not the published file ({_published(file)}); move it away, or "
+                    f"{file.path}: not the published file ({file.published}); move it away, or "
                     "choose another --output"
                 )
             progress.add(file.path, os.path.getsize(file.path))
@@ -131,28 +113,28 @@ class Downloader:
         got = 0
         for last in (False, True):
             got += self._download(file, progress)
-            check = _checked(file, _partial(file.path))
+            check = file.check(file.partial)
             if check is not None:
                 break
-            for path in (_partial(file.path), _facts(file.path)):
+            for path in (file.partial, file.facts):
                 Path(path).unlink(missing_ok=True)
             if last:
                 raise RunError(
-                    f"{file.url}: twice another file than was published ({_published(file)}); "
+                    f"{file.url}: twice another file than was published ({file.published}); "
                     "try again later, or give another --mirror"
                 )
-            _LOGGER.warning("%s: %s differs; once more", file.url, _published(file))
+            _LOGGER.warning("%s: %s differs; once more", file.url, file.published)
             progress.add(file.path, -(file.size or 0))
-        os.replace(_partial(file.path), file.path)
-        Path(_facts(file.path)).unlink(missing_ok=True)
+        os.replace(file.partial, file.path)
+        Path(file.facts).unlink(missing_ok=True)
         progress.done(file.path, str(check))
         return Fetched(file.path, got, str(check))
 
     def _download(self, file: Wanted, progress: Progress) -> int:
         """Downloads the missing bytes of a file to its partial file; returns their number."""
-        partial = _partial(file.path)
+        partial = file.partial
         got = 0
-        kept = files.read_json_or_none(_facts(file.path)) or {}
+        kept = files.read_json_or_none(file.facts) or {}
         if kept.get("url") != file.url:
             Path(partial).unlink(missing_ok=True)
         start = os.path.getsize(partial) if os.path.exists(partial) else 0
@@ -169,7 +151,7 @@ class Downloader:
                     raise requests.ConnectionError("the server sent another range")
                 mode = "ab"
             facts = {"url": file.url, "etag": answer.headers.get("ETag")}
-            files.write_json(_facts(file.path), facts)
+            files.write_json(file.facts, facts)
             if mode == "wb" and os.path.exists(partial):
                 progress.add(file.path, -os.path.getsize(partial))
             with open(partial, mode) as output:
@@ -182,7 +164,7 @@ class Downloader:
 
         def headers() -> dict[str, str]:
             size = os.path.getsize(partial) if os.path.exists(partial) else 0
-            etag = (files.read_json_or_none(_facts(file.path)) or {}).get("etag")
+            etag = (files.read_json_or_none(file.facts) or {}).get("etag")
             if not size or not (etag or file.digest):
                 return {}  # without either nobody could tell whether the rest fits
             return {"Range": f"bytes={size}-"} | ({"If-Range": etag} if etag else {})
@@ -265,60 +247,3 @@ def _why(error: Exception) -> str:
     while inner.__context__ is not None:
         inner = inner.__context__
     return str(inner).partition(">: ")[2] or str(inner) or type(inner).__name__
-
-
-def check_space(wanted: Sequence[Wanted]) -> None:
-    """Checks that there is room for the bytes that are missing.
-
-    Raises:
-        UserError: there is not.
-    """
-    needed: dict[str, int] = {}
-    for file in wanted:
-        there = sum(
-            os.path.getsize(p) for p in (file.path, _partial(file.path)) if os.path.exists(p)
-        )
-        folder = _existing(os.path.dirname(file.path) or ".")
-        needed[folder] = needed.get(folder, 0) + max(0, (file.size or 0) - there)
-    for folder, size in needed.items():
-        free = shutil.disk_usage(folder).free
-        if size > free:
-            raise UserError(
-                f"{folder}: {size:,} bytes are needed, and {free:,} are free; choose another "
-                "--output, or take fewer files"
-            )
-
-
-def _existing(folder: str) -> str:
-    while not os.path.isdir(folder):
-        folder = os.path.dirname(folder) or "."
-    return folder
-
-
-def _partial(path: str) -> str:
-    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.part")
-
-
-def _facts(path: str) -> str:
-    return _partial(path) + ".json"
-
-
-def _checked(file: Wanted, path: str) -> str | None:
-    """How a file was checked; None if it is not the published one."""
-    size = os.path.getsize(path)
-    if file.size is not None and size != file.size:
-        return None
-    if file.digest is None:
-        return "size" if file.size is not None else "no published size or checksum"
-    name, published = file.digest
-    found = hashlib.new(name, usedforsecurity=False)
-    with open(path, "rb") as stream:
-        while block := stream.read(1 << 22):
-            found.update(block)
-    return name if found.hexdigest() == published.lower() else None
-
-
-def _published(file: Wanted) -> str:
-    size = f"{file.size:,} bytes" if file.size is not None else ""
-    digest = f"{file.digest[0]} {file.digest[1][:12]}..." if file.digest else ""
-    return ", ".join(filter(None, (size, digest)))

@@ -19,9 +19,10 @@ from pydantic.dataclasses import dataclass
 
 from nerbert.command import Command
 from nerbert.errors import RunError, UserError
-from nerbert.fetch.download import Downloader, Wanted
+from nerbert.fetch.download import Downloader
 from nerbert.fetch.report import report
 from nerbert.fetch.sources import source
+from nerbert.fetch.wanted import Wanted
 from nerbert.options import CHECKED, Text, option
 
 _ARTICLES = re.compile(r".*-pages-articles-multistream(?P<part>\d*)\.xml(-p\d+p\d+)?\.bz2")

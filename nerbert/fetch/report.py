@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nerbert import files
-from nerbert.fetch.download import Downloader, Wanted, check_space
+from nerbert.fetch.download import Downloader
+from nerbert.fetch.wanted import Wanted, check_space
 
 
 def report(wanted: Sequence[Wanted], dry_run: bool, downloader: Downloader, output: str) -> str:

@@ -17,9 +17,10 @@ from pydantic.dataclasses import dataclass
 
 from nerbert.command import Command
 from nerbert.errors import RunError, UserError
-from nerbert.fetch.download import Downloader, Wanted
+from nerbert.fetch.download import Downloader
 from nerbert.fetch.report import report
 from nerbert.fetch.sources import source
+from nerbert.fetch.wanted import Wanted
 from nerbert.options import CHECKED, Text, Texts, option
 
 _RELEASE = re.compile(r'href="(\d{4}\.\d{2}\.\d{2})/?"')

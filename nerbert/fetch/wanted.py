@@ -1,0 +1,85 @@
+"""The files that are to be downloaded: where they go, and how they are checked."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nerbert.errors import UserError
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A file to download.
+
+    Attributes:
+        url: its address.
+        path: where it goes.
+        size: published size in bytes; None if none is known.
+        digest: name of a hash function and the published digest; None if none is published.
+    """
+
+    url: str
+    path: str
+    size: int | None = None
+    digest: tuple[str, str] | None = None
+
+    @property
+    def partial(self) -> str:
+        """Path of the bytes that have come so far."""
+        return os.path.join(os.path.dirname(self.path), f".{os.path.basename(self.path)}.part")
+
+    @property
+    def facts(self) -> str:
+        """Path of what says from where these bytes are."""
+        return self.partial + ".json"
+
+    @property
+    def published(self) -> str:
+        """Published size and digest, for messages."""
+        size = f"{self.size:,} bytes" if self.size is not None else ""
+        digest = f"{self.digest[0]} {self.digest[1][:12]}..." if self.digest else ""
+        return ", ".join(filter(None, (size, digest)))
+
+    def check(self, path: str) -> str | None:
+        """How the bytes at `path` were checked; None if they are not the published ones."""
+        if self.size is not None and os.path.getsize(path) != self.size:
+            return None
+        if self.digest is None:
+            return "size" if self.size is not None else "no published size or checksum"
+        name, published = self.digest
+        found = hashlib.new(name, usedforsecurity=False)
+        with open(path, "rb") as stream:
+            while block := stream.read(1 << 22):
+                found.update(block)
+        return name if found.hexdigest() == published.lower() else None
+
+
+def check_space(wanted: Sequence[Wanted]) -> None:
+    """Checks that there is room for the bytes that are missing.
+
+    Raises:
+        UserError: there is not.
+    """
+    needed: dict[str, int] = {}
+    for file in wanted:
+        paths = (file.path, file.partial)
+        there = sum(os.path.getsize(path) for path in paths if os.path.exists(path))
+        folder = _existing(os.path.dirname(file.path) or ".")
+        needed[folder] = needed.get(folder, 0) + max(0, (file.size or 0) - there)
+    for folder, size in needed.items():
+        free = shutil.disk_usage(folder).free
+        if size > free:
+            raise UserError(
+                f"{folder}: {size:,} bytes are needed, and {free:,} are free; choose another "
+                "--output, or take fewer files"
+            )
+
+
+def _existing(folder: str) -> str:
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder) or "."
+    return folder
