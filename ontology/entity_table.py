@@ -119,7 +119,14 @@ class EntityTable:
     def qid_of(self, title: str) -> str | None:
         """Wikidata item, such as "Q60", of the page of a normal title; None if unknown."""
         entity = int(self.lookup([title])[0])
-        return None if entity < 0 else item_names(self.qids[[entity]])[0]
+        return self.items_of(np.array([entity], np.int32))[0]
+
+    def items_of(self, entities: Int32) -> list[str | None]:
+        """Wikidata items, such as "Q60", of entities; None for index -1 and those without one."""
+        qids = np.zeros(len(entities), np.uint32)
+        known = entities >= 0
+        qids[known] = self.qids[entities[known]]
+        return [f"Q{number}" if number else None for number in qids.tolist()]
 
     def set_qids(self, keys: Keys, qids: Bits) -> None:
         """Sets the Wikidata items of the entities with these title keys."""
@@ -144,8 +151,3 @@ class EntityTable:
         names = json.loads((path / "classes.json").read_text(encoding="utf-8"))
         arrays = [np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS]
         return cls(names["classes"], names["kinds"], names["voters"], *arrays)
-
-
-def item_names(qids: Bits) -> list[str | None]:
-    """Names of Wikidata items, such as "Q60"; None for 0."""
-    return [f"Q{number}" if number else None for number in qids.tolist()]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 
-from nerbert import files
-from pipeline.dump.pages import Page
-from pipeline.dump.units import read_unit
 from pipeline.plan import Plan
-from pipeline.stages.documents import kept_as
+from pipeline.stages.documents import articles
 from pipeline.stages.type_facts import read_types
 from pipeline.wikitext.render import render
 
@@ -23,7 +19,8 @@ def outlook(plan: Plan) -> str:
     """One line that says what to expect of the infoboxes and types of a run."""
     typed = looked = 0
     titles: set[str] = set()
-    for page in islice(_articles(plan), ARTICLES):
+    pages = (page for page in articles(plan.units) if len(page.wikitext) <= _LARGEST)
+    for page in islice(pages, ARTICLES):
         templates = render(page.wikitext, plan.inputs[0].site).templates
         found = [(template.name, list(template.arguments)) for template in templates]
         looked += 1
@@ -48,28 +45,16 @@ def outlook(plan: Plan) -> str:
     return "".join(told)
 
 
-def _articles(plan: Plan) -> Iterator[Page]:
-    for unit in plan.units:
-        for page in read_unit(unit):
-            if (
-                isinstance(page, Page)
-                and kept_as(page) == "article"
-                and len(page.wikitext) <= _LARGEST
-            ):
-                yield page
-
-
 def _stated(plan: Plan, titles: set[str]) -> tuple[set[str], bool]:
     """Those of some titles that the first lines of the files know; whether these are all lines."""
     found: set[str] = set()
     is_all = True
     for path in plan.settings.types:
-        with files.local_copies([path]) as (local,):
-            lines = read_types(local, files.name(path))
-            for statement in islice(lines, _LINES):
-                if statement and statement[0] == plan.language and statement[1] in titles:
-                    found.add(statement[1])
-            is_all &= next(lines, lines) is lines
+        lines = read_types(path)
+        for statement in islice(lines, _LINES):
+            if statement and statement[0] == plan.language and statement[1] in titles:
+                found.add(statement[1])
+        is_all &= next(lines, lines) is lines
     return found, is_all
 
 

@@ -15,7 +15,7 @@ from nerbert.digests import uniform
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import tokenize
-from ontology.entity_table import EntityTable, Int32, item_names
+from ontology.entity_table import EntityTable
 from pipeline.labels import filters
 from pipeline.labels.balance import CategoryCounts
 from pipeline.labels.counts import Selection
@@ -59,18 +59,16 @@ DOCUMENT_COLUMNS = (
 LONGEST_WORD = 100
 """Characters. Sentences longer than `max_tokens` such words are dropped before tokenisation."""
 
-_LISTS = {"tokens", "ner_tags", "targets", "qids", "sources", "token_starts", "unlinked"}
-
 
 def schema(labels: LabelSet) -> pa.Schema:
     """The columns, with metadata that tells Hugging Face `datasets` the names of the labels."""
     features: dict[str, Any] = {}
     for column in COLUMNS:
-        inner = column.type.value_type if column.name in _LISTS else column.type
+        is_list = pa.types.is_list(column.type)
+        inner = column.type.value_type if is_list else column.type
         value: dict[str, Any] = {"dtype": str(inner), "_type": "Value"}
         if column.name == "ner_tags":
             value = {"names": labels.tags, "_type": "ClassLabel"}
-        is_list = column.name in _LISTS
         features[column.name] = {"feature": value, "_type": "Sequence"} if is_list else value
     metadata = {"huggingface": json.dumps({"info": {"features": features}}, ensure_ascii=False)}
     return COLUMNS.with_metadata(metadata)
@@ -229,7 +227,7 @@ class Selector:
             "tokens": [sentence[a:b] for a, b in spans],
             "ner_tags": tags,
             "targets": sentences.targets[anchors.start : anchors.stop].to_pylist(),
-            "qids": self._items(sentences.entities[anchors]),
+            "qids": self._entities.items_of(sentences.entities[anchors]),
             "sources": [SOURCES[source] for source in sentences.sources[anchors].tolist()],
             "token_starts": [a for a, _ in spans],
             "unlinked": page.names.mark(sentence, spans, tags, self._capitals),
@@ -239,11 +237,6 @@ class Selector:
             "end": end,
             "copy": 0,
         }
-
-    def _items(self, entities: Int32) -> list[str | None]:
-        """Wikidata items of some entities; None for unknown pages and those without an item."""
-        known = entities >= 0
-        return item_names(np.where(known, self._entities.qids[entities], np.uint32(0)))
 
     def _tokenize(
         self, sentence: str, anchors: Sequence[tuple[int, int]], seen: set[str]

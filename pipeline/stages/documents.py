@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate, chain
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow as pa
 from ontology.titles import normal_title
 from pipeline.dump.pages import WIKITEXT, Page
 from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
+from pipeline.dump.units import Unit, read_unit
 from pipeline.sentences.model import SentenceModel
 from pipeline.sentences.punkt import Span
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, is_demonym, is_name
@@ -86,6 +87,16 @@ def kept_as(page: Page) -> str:
         redirects = (ARTICLE, TEMPLATE, CATEGORY)
         return "redirect" if page.namespace in redirects else "other-namespace"
     return {ARTICLE: "article", CATEGORY: "category"}.get(page.namespace, "other-namespace")
+
+
+def articles(units: Sequence[Unit]) -> Iterator[Page]:
+    """The articles of some units, in order, each page id once."""
+    seen: set[int] = set()
+    for unit in units:
+        for page in read_unit(unit):
+            if isinstance(page, Page) and kept_as(page) == "article" and page.page_id not in seen:
+                seen.add(page.page_id)
+                yield page
 
 
 def empty_row(**columns: Any) -> Row:

@@ -20,7 +20,7 @@ from pipeline.dump.units import Damage, Unit, read_unit
 from pipeline.plan import Plan
 from pipeline.sentences.common_words import CommonWords
 from pipeline.sentences.model import SentenceModel
-from pipeline.stages.documents import SCHEMA, Row, document, kept_as, to_batch
+from pipeline.stages.documents import SCHEMA, Row, articles, document, kept_as, to_batch
 from pipeline.stages.documents_report import DocumentsReport, count_content, lost_pages, total
 from pipeline.stages.duplicates import DropDuplicates, duplicates
 from pipeline.stages.part_pass import Gather, PartPass, Stage
@@ -49,11 +49,7 @@ def sampled_texts(units: Sequence[Unit], seed: int) -> list[str]:
     """
     found: list[tuple[int, int, str]] = []  # digest, page id, wikitext
     scanned = 0
-    seen: set[int] = set()
-    for page in (page for unit in units for page in read_unit(unit)):
-        if not isinstance(page, Page) or kept_as(page) != "article" or page.page_id in seen:
-            continue
-        seen.add(page.page_id)
+    for page in articles(units):
         scanned += len(page.wikitext)
         if len(page.wikitext) <= _LARGEST_SAMPLE:
             found.append((digest64(seed, "punkt", page.page_id), page.page_id, page.wikitext))

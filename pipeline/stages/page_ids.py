@@ -82,11 +82,10 @@ def _joined(
         return
     for path in paths:
         try:
-            with files.local_copies([path]) as (local,):
-                for ids, values in read(local):
-                    place = np.minimum(np.searchsorted(pages, ids), len(pages) - 1)
-                    there = np.flatnonzero(pages[place] == ids)
-                    yield place[there], _taken(values, there)
+            for ids, values in read(path):
+                place = np.minimum(np.searchsorted(pages, ids), len(pages) - 1)
+                there = np.flatnonzero(pages[place] == ids)
+                yield place[there], _taken(values, there)
         except ValueError as error:
             raise UserError(f"{flag} {path}: {error}; give MediaWiki's SQL dump") from None
         except (OSError, EOFError) as error:

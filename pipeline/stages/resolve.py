@@ -135,9 +135,7 @@ class _TypeFacts(PartPass):
 
     def make(self, element: tuple[int, str], part: str, known: Any) -> TypesReport:
         _, path = element
-        with files.local_copies([path]) as (local,):
-            subjects = Subjects.of(self._plan)
-            return write_type_facts(local, part, self._plan.tree, subjects, files.name(path))
+        return write_type_facts(path, part, self._plan.tree, Subjects.of(self._plan))
 
 
 def resolve_stage(plan: Plan) -> Stage:

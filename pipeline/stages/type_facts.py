@@ -58,28 +58,25 @@ class TypesReport(Report):
         return {key: value for key, value in vars(self).items() if value or key in always}
 
 
-def write_type_facts(
-    path: str, part: str, tree: ClassTree, subjects: Subjects, file: str = ""
-) -> TypesReport:
+def write_type_facts(path: str, part: str, tree: ClassTree, subjects: Subjects) -> TypesReport:
     """Writes the statements of a file of types as FACTS.
 
     Classes that the ontology lacks are kept, as classes without ancestors.
 
     Args:
-        path: local path of the file.
+        path: path of the file.
         part: path of the part that is written.
         tree: classes of the ontology.
         subjects: finds the pages of the dump.
-        file: name of the file in the report, because `path` may be that of a copy.
     """
     with parts.writer(part, FACTS) as writer:
         facts = _TypeFacts(tree, subjects, writer)
-        for statement in read_types(path, file):
+        for statement in read_types(path):
             facts.add(statement)
         facts.finish()
     return TypesReport(
         files.name(part),
-        file,
+        files.name(path),
         facts.lines,
         facts.other_lines,
         dict(sorted(facts.unknown.items())),
@@ -90,12 +87,12 @@ def write_type_facts(
     )
 
 
-def read_types(path: str, file: str) -> Iterator[tuple[str, str, str] | None]:
-    """Reads a file of types; errors name it as the user knows it."""
+def read_types(path: str) -> Iterator[tuple[str, str, str] | None]:
+    """Reads a file of types; errors name it by its flag."""
     try:
         yield from read_instance_types(path)
     except (OSError, EOFError) as error:
-        raise UserError(f"--types {file}: cannot be read ({error}); is it complete?") from None
+        raise UserError(f"--types {path}: cannot be read ({error}); is it complete?") from None
 
 
 class _TypeFacts:
