@@ -139,17 +139,23 @@ def _handler(mirror):
 
 
 @contextmanager
-def served():
-    """Serves an empty mirror until the block ends."""
-    mirror = Mirror()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(mirror))
+def serving(handler):
+    """Runs a local HTTP server until the block ends; gives its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    mirror.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
-        yield mirror
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def served():
+    """Serves an empty mirror until the block ends."""
+    mirror = Mirror()
+    with serving(_handler(mirror)) as mirror.url:
+        yield mirror
