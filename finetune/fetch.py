@@ -71,18 +71,33 @@ def sets_files(options: SetsOptions, downloader: Downloader) -> tuple[list[Wante
     """
     ask = source("sets")["ask"]
     base = (options.mirror or source("sets")["url"]).rstrip("/")
-    wanted, asked = [], []
+    wanted: list[Wanted] = []
+    asked: list[str] = []
     for known in _named(options.data):
         if known.name in ask:
             asked.append(f"{known.name}: {ask[known.name]}")
             continue
-        for split, path in known.files.items():
-            url = f"{base}/{remote_path(known, split)}"
+        for split, path in _files(known):
+            url = _url(base, remote_path(known, path), options.mirror is not None)
             digest = known.sha256.get(split)
             checked = ("sha256", digest) if digest else None
             place = os.path.join(options.output, path)
-            wanted.append(Wanted(url, place, downloader.size(url), checked))
+            if place not in {one.path for one in wanted}:  # two sets may share an archive
+                wanted.append(Wanted(url, place, downloader.size(url), checked))
     return wanted, asked
+
+
+def _files(known: NamedSet) -> list[tuple[str, str]]:
+    """Split and path of each file of a set; other files have no split. Archives come once."""
+    paths = {path.split(":", 1)[0]: split for split, path in known.files.items()}
+    return [(split, path) for path, split in paths.items()] + [("", path) for path in known.beside]
+
+
+def _url(base: str, path: str, mirrored: bool) -> str:
+    """Address of a file; a mirror has those of other hosts, too, by their path."""
+    if path.startswith("https://") and mirrored:
+        path = path.split("/", 3)[3]
+    return path if path.startswith("https://") else f"{base}/{path}"
 
 
 def _named(names: Sequence[str]) -> list[NamedSet]:
@@ -99,11 +114,12 @@ def _named(names: Sequence[str]) -> list[NamedSet]:
     return list(found.values())
 
 
-def remote_path(known: NamedSet, split: str) -> str:
-    """Where the file of a split is, below the address of the sets."""
+def remote_path(known: NamedSet, file: str) -> str:
+    """Where a file of a set is, below the address of the sets, or with its own host."""
     places = source("sets")["files"]
     place = places.get(known.name) or places[known.name.partition("/")[0] + "/*"]
-    path = Path(known.files[split])
+    split = next((split for split, path in known.files.items() if path == file), "")
+    path = Path(file)
     pattern: str = place[split] if isinstance(place, dict) else place
     part = known.name.partition("/")[2]
     return pattern.format(part=part, split=split, name=path.name, stem=path.stem)

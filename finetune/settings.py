@@ -106,6 +106,18 @@ class DataRoot:
         metavar="DIR",
         group=_READING,
     )
+    revision: Text | None = option(
+        None,
+        "branch, tag or commit of sets on the hub, such as refs/convert/parquet",
+        metavar="NAME",
+        group=_READING,
+    )
+    splits: Texts = option(
+        (),
+        "other names of splits, such as train=train_2020 test=test_2021",
+        metavar="SPLIT=NAME",
+        group=_READING,
+    )
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -118,6 +130,9 @@ class DataOptions(DataRoot):
         "(default: none for one set, unified for several)",
         metavar="MAP",
         group=_READING,
+    )
+    keep_types: bool = option(
+        False, "keep the names of types also for several sets, as --label-map none", group=_READING
     )
     lowercase: bool = option(False, "convert train and test words to lower case", group=_READING)
 

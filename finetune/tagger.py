@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, set_seed
 
-from finetune.data.sets import Data, DataSets
-from finetune.data.views import nearest
+from finetune.data.sets import Data, DataSets, are_named_sets
+from finetune.data.views import UNIFIED, LabelMap, View, nearest
 from finetune.entities import Entity
 from finetune.evaluation.metrics import strict_scores
 from finetune.fitting import Work, features, trained
@@ -64,6 +64,7 @@ class Tagger:
         dev: Data | None = None,
         before: Data | None = None,
         work: Work | None = None,
+        keep_types: bool = False,
     ) -> Tagger:
         """Fine-tunes the encoder and a new head; keeps the weights with the best dev F1.
 
@@ -74,11 +75,13 @@ class Tagger:
             before: sentences to train on before, for `source_epochs`. Head and state of the
                 optimiser are kept, as in CrossNER's released code.
             work: how the training is watched and continued.
+            keep_types: whether types keep their names also if `data` are several sets; else
+                `LOC`, `Location` and `location` become one type.
 
         Raises:
             UserError: the data cannot be read, or the encoder cannot be loaded.
         """
-        sets = DataSets()
+        sets = DataSets(view=_view(keep_types, data, before))
         train = sets.sentences(data, "train")
         held = sets.sentences(data if dev is None else dev, "dev", needed=dev is not None)
         # Sorted by length, so that batches of the dev set need less padding.
@@ -156,9 +159,13 @@ class Tagger:
         ]
 
     def score(self, data: Data) -> float:
-        """Strict F1 (seqeval, IOB2) on sentences, or on the test split of a set."""
-        rows = DataSets().sentences(data, "test")
-        found = self.tag([row.tokens for row in rows])
+        """Strict F1 (seqeval, IOB2) on sentences, or on the test split of a set.
+
+        Types count by their unified names: `LOC` and `location` are one type.
+        """
+        rows = DataSets(view=View(UNIFIED)).sentences(data, "test")
+        names = LabelMap.load(UNIFIED)
+        found = [names.tags(tags) for tags in self.tag([row.tokens for row in rows])]
         return strict_scores([row.tags for row in rows], found).f1
 
     def save(self, folder: str) -> None:
@@ -197,6 +204,12 @@ class Tagger:
         _place(model, place, half)
         tagger._set(model, tokenizer)
         return tagger
+
+
+def _view(keep_types: bool, *data: Data | None) -> View:
+    """The view of data for training: types of several sets have unified names."""
+    several = not keep_types and any(are_named_sets(one) for one in data if one is not None)
+    return View(UNIFIED) if several else View()
 
 
 def _place(model: PreTrainedModel, device: torch.device, half: bool) -> None:

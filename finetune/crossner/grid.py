@@ -25,7 +25,7 @@ def fill_grid(options: CrossnerOptions, settings: FitSettings) -> str:
     Raises:
         UserError: a value is out of range, or a checkpoint, a corpus or data is missing.
     """
-    sets = DataSets(options.data_root)
+    sets = DataSets.chosen(options)
     # Data and options are checked before pre-training, which takes hours.
     planned(options, settings, [Encoder(options.base_model)], sets)
     plan = planned(options, settings, encoders(options, settings), sets)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterable, Iterator
 from zipfile import BadZipFile, ZipFile
 
+from finetune.data import json_rows
 from nerbert.errors import UserError
-from nerbert.files import open_decompressed
 from nerbert.text.columns import Sentence, parse_columns, read_columns
-from nerbert.text.tags import Scheme, scheme_of, spans_to_tags, to_iob2
+from nerbert.text.tags import Scheme, scheme_of, to_iob2
 
 _LOGGER = logging.getLogger("nerbert")
-_TOKEN = re.compile(r"[A-Za-z]+|\d+|\S")
-"""Tokens of a text without spaces: a run of Latin letters, a run of digits, or one character."""
 
 
 class Sentences(list[Sentence]):
@@ -39,21 +35,21 @@ class Sentences(list[Sentence]):
         return sorted({tag[2:] for sentence in self for tag in sentence.tags if tag != "O"})
 
 
-def read(path: str) -> Sentences:
+def read(path: str | os.PathLike[str]) -> Sentences:
     """Reads the sentences of a file, in strict IOB2. Corrections are logged.
 
     A file may be:
-    - columns that are separated by tabs or spaces, the tag last, of any scheme (IOB1, IOB2 with or
-      without stray I-, IOBES, BILOU);
+    - columns that are separated by tabs or spaces, the tag last (or first of two), of any scheme
+      (IOB1, IOB2 with or without stray I-, IOBES, BILOU);
     - a zip of such files: all of them, or `FILE.zip:MEMBER`;
-    - `.json`: a list of texts with character spans,
-      `{"text", "entities": [{"span": [start, end], "type"}]}`.
+    - `.json` or `.jsonl`: see `finetune.data.json_rows.read`.
 
     Files may be compressed (.xz, .bz2, .gz).
 
     Raises:
         UserError: the file cannot be read, or has none of these formats.
     """
+    path = os.fspath(path)
     try:
         found = list(_rows(path))
     except (OSError, EOFError, ValueError, BadZipFile) as error:
@@ -67,7 +63,7 @@ def read(path: str) -> Sentences:
     return Sentences((Sentence(words, to_iob2(tags)) for words, tags in found), path, scheme)
 
 
-def write(sentences: Iterable[Sentence], path: str) -> None:
+def write(sentences: Iterable[Sentence], path: str | os.PathLike[str]) -> None:
     """Writes `token TAB tag` lines, a blank line after each sentence."""
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         for sentence in sentences:
@@ -78,8 +74,8 @@ def write(sentences: Iterable[Sentence], path: str) -> None:
 
 def _rows(path: str) -> Iterator[tuple[list[str], list[str]]]:
     """The tokens and tags in a file of any format, not yet converted."""
-    if re.search(r"\.json(\.\w+)?$", path):
-        yield from _from_json(path)
+    if re.search(r"\.jsonl?(\.\w+)?$", path):
+        yield from json_rows.read(path)
     elif match := re.fullmatch(r"(.+\.zip)(?::(.+))?", path):
         yield from _from_zip(match[1], match[2])
     else:
@@ -99,35 +95,3 @@ def _from_zip(path: str, member: str | None) -> Iterator[tuple[list[str], list[s
         for name in [member] if member else names:
             rows = parse_columns(archive.read(name), f"{path}:{name}")
             yield from ((row.tokens, row.tags) for row in rows)
-
-
-def _from_json(path: str) -> Iterator[tuple[list[str], list[str]]]:
-    with open_decompressed(path) as file:
-        rows: list[dict[str, Any]] = json.load(file)
-    for number, row in enumerate(rows):
-        try:
-            text = row["text"]
-            entities = sorted((*entity["span"], entity["type"]) for entity in row["entities"])
-            yield _from_spans(text, entities)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"entry {number}: {error!r}") from error
-
-
-def _from_spans(text: str, entities: Sequence[tuple[int, int, str]]) -> tuple[list[str], list[str]]:
-    """Tokens and tags of a text. The text is split at the ends of its entities.
-
-    Args:
-        text: text of the sentence.
-        entities: start, end (characters) and type of each entity, in order.
-    """
-    edges = sorted({0, len(text), *(edge for start, end, _ in entities for edge in (start, end))})
-    tokens: list[tuple[int, int]] = []
-    for left, right in pairwise(edges):
-        tokens += (match.span() for match in _TOKEN.finditer(text, left, right))
-    starts = {start: index for index, (start, _) in enumerate(tokens)}
-    ends = {end: index + 1 for index, (_, end) in enumerate(tokens)}
-    try:
-        spans = [(starts[start], ends[end], name) for start, end, name in entities]
-    except KeyError as error:
-        raise ValueError(f"no token begins or ends at character {error}") from error
-    return [text[start:end] for start, end in tokens], spans_to_tags(spans, len(tokens))

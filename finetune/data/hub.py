@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from finetune.data import json_rows
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import to_iob2
@@ -13,55 +15,89 @@ from nerbert.text.tags import to_iob2
 PREFIX = "hf:"
 """Prefix of names on the hub: `hf:NAME`, or `hf:NAME:CONFIG`."""
 
-_WORDS = ("tokens", "words")
-_TAGS = ("ner_tags", "tags", "labels", "ner")
+CONVERTED = "refs/convert/parquet"
+"""Revision that the hub makes of each set: its tables as Parquet."""
+
+_FOLDERS = ("", "dataset/", "data/")
 _SAVED = ("dataset_dict.json", "state.json")
 
 
 def is_folder(path: Path) -> bool:
     """Whether `datasets` wrote the folder, or it has a card that `load_dataset` reads."""
+    if any((path / name).is_file() for name in _SAVED):
+        return True
     card = path / "README.md"
-    return any((path / name).is_file() for name in _SAVED) or (
-        card.is_file() and "dataset_info" in card.read_text(encoding="utf-8", errors="replace")
+    has_script = (path / f"{path.name}.py").is_file()
+    return (
+        card.is_file()
+        and not has_script
+        and "dataset_info" in card.read_text(encoding="utf-8", errors="replace")
     )
 
 
-def read(name: str, splits: tuple[str, ...], needed: bool) -> list[Sentence]:
+def read(
+    name: str, splits: Sequence[str], needed: bool, revision: str | None = None
+) -> list[Sentence]:
     """Reads the sentences of a split, in strict IOB2.
 
     Args:
         name: `hf:NAME`, `hf:NAME:CONFIG`, or a folder.
         splits: possible names of the split; the first one that exists is used.
         needed: whether a missing split is an error; else it is empty.
+        revision: branch, tag or commit on the hub; None for the main branch.
 
     Raises:
         UserError: the set cannot be loaded, has no such split, or no columns of words and tags.
     """
-    found = _load(name)
+    found = _load(name, revision)
     split = next((split for split in splits if split in found), None)
     if split is None:
         if needed:
-            raise UserError(f"{name}: no split {' or '.join(splits)}; it has {', '.join(found)}")
+            raise UserError(f"no split {' or '.join(splits)}; it has {', '.join(found)}", name)
         return []
     rows = found[split]
-    words = next((column for column in _WORDS if column in rows.column_names), None)
-    tags = next((column for column in _TAGS if column in rows.column_names), None)
+    words = json_rows.column(rows.column_names, json_rows.WORD_COLUMNS)
+    tags = json_rows.column(rows.column_names, json_rows.TAG_COLUMNS)
     if words is None or tags is None:
         raise UserError(
-            f"{name}: columns {', '.join(rows.column_names)}; one of {', '.join(_WORDS)} and "
-            f"one of {', '.join(_TAGS)} are needed"
+            f"columns {', '.join(rows.column_names)}; one of {', '.join(json_rows.WORD_COLUMNS)} "
+            f"and one of {', '.join(json_rows.TAG_COLUMNS)} are needed",
+            name,
         )
-    names = getattr(getattr(rows.features[tags], "feature", None), "names", None)
+    listed = getattr(getattr(rows.features[tags], "feature", None), "names", None)
     table = rows.select_columns([words, tags]).to_dict()
+    names = dict(enumerate(listed)) if listed else None
     if names is None and any(isinstance(tag, int) for row in table[tags] for tag in row):
-        raise UserError(f"{name}: column {tags} has numbers without names; save it as ClassLabel")
+        names = _label_names(name)
+        if names is None:
+            raise UserError(
+                f"column {tags} has numbers without names; save it as ClassLabel, or put "
+                f"{json_rows.LABEL_FILES[0]} beside",
+                name,
+            )
     return [
-        Sentence(list(one), to_iob2([names[tag] for tag in other] if names else other))
+        Sentence(list(one), to_iob2(json_rows.named(other, names)))
         for one, other in zip(table[words], table[tags], strict=True)
     ]
 
 
-def _load(name: str) -> Any:
+def _label_names(name: str) -> dict[int, str] | None:
+    """The names of tags by number, from a label file of a folder, or of a set's main branch."""
+    if not name.startswith(PREFIX):
+        return json_rows.beside(Path(name) / "dataset")
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    path = name.removeprefix(PREFIX).partition(":")[0]
+    for file in (f"{folder}{label}" for label in json_rows.LABEL_FILES for folder in _FOLDERS):
+        try:
+            return json_rows.numbered(Path(hf_hub_download(path, file, repo_type="dataset")))
+        except (HfHubHTTPError, OSError):  # this file is not there; the next may be
+            continue
+    return None
+
+
+def _load(name: str, revision: str | None) -> Any:
     # These load pandas and torch, which takes seconds; most sets are plain files.
     import datasets
 
@@ -76,8 +112,18 @@ def _load(name: str) -> Any:
                 return {"train": datasets.load_from_disk(name)}
             return datasets.load_dataset(name)
         path, _, config = name.removeprefix(PREFIX).partition(":")
-        return datasets.load_dataset(path, config or None)
+        return datasets.load_dataset(path, config or None, revision=revision)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        reason = str(error).split("\n", 1)[0]
-        hint = "" if os.path.exists(name) else "; is the name right, and the hub in reach?"
-        raise UserError(f"{name}: {reason}{hint}") from error
+        raise UserError(_reason(name, error), name) from error
+
+
+def _reason(name: str, error: Exception) -> str:
+    """Why a set cannot be loaded, and what to do."""
+    reason = str(error).split("\n", 1)[0]
+    if "scripts are no longer supported" in reason:
+        return (
+            "this set is a Python script, and datasets no longer runs scripts; give --revision "
+            f"{CONVERTED} (the hub's copy as Parquet), or clone the set and name its folder"
+        )
+    hint = "" if os.path.exists(name) else "; is the name right, and the hub in reach?"
+    return reason + hint

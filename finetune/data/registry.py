@@ -25,6 +25,9 @@ class NamedSet:
         domain: subject of the texts.
         counts: numbers of sentences, tokens and mentions of each split, if measured.
         sha256: SHA-256 of each split's decompressed file, if measured.
+        also: other usual names of each split's file.
+        beside: other files that the set needs.
+        parts: what may stand for the star of a pattern; empty if anything may.
     """
 
     name: str
@@ -35,6 +38,9 @@ class NamedSet:
     domain: str
     counts: dict[str, list[int]] = field(default_factory=dict)
     sha256: dict[str, str] = field(default_factory=dict)
+    also: dict[str, list[str]] = field(default_factory=dict)
+    beside: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
 
 
 @cache
@@ -55,13 +61,23 @@ def known_names() -> str:
 
 
 def known_set(name: str) -> NamedSet | None:
-    """The set with this name, also if it matches a pattern such as `wikiann/*`; None if unknown."""
+    """The set with this name, also if it matches a pattern such as `wikiann/*`; None if unknown.
+
+    Raises:
+        UserError: it matches a pattern, but the set has no such part.
+    """
     if name in registry():
         return registry()[name]
     for pattern, entry in _entries().items():
         start, star, end = pattern.partition("*")
         if star and name.startswith(start) and name.endswith(end) and not set(name) & set("*?["):
             part = name[len(start) : len(name) - len(end)]
+            if entry.parts and part not in entry.parts:
+                raise UserError(
+                    f"{entry.source} has {', '.join(entry.parts)}; for others give a folder with "
+                    "train, dev and test",
+                    name,
+                )
             paths = {split: path.replace("*", part) for split, path in entry.files.items()}
             return replace(entry, name=name, files=paths)
     return None

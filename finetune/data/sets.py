@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
@@ -14,6 +14,7 @@ import numpy as np
 from finetune.data import conll, hub
 from finetune.data.registry import NamedSet, known_names, known_set
 from finetune.data.views import View
+from finetune.settings import DataOptions, DataRoot
 from nerbert.errors import UserError
 from nerbert.fetch.sources import source
 from nerbert.files import open_decompressed
@@ -28,27 +29,54 @@ Data: TypeAlias = "str | Path | Sequence[Sentence] | Sequence[str]"
 SPLITS = ("train", "dev", "test")
 _NAMES = {
     "train": ("train",),
-    "dev": ("dev", "valid", "val", "devel", "testa"),
+    "dev": ("dev", "validation", "valid", "val", "devel", "testa"),
     "test": ("test", "testb"),
 }
-_HUB_NAMES = {"train": ("train",), "dev": ("validation", "dev", "valid"), "test": ("test",)}
 _ENDINGS = ("", ".xz", ".gz", ".bz2")
+_ZIP = ".zip:"
 
 
 class DataSets:
     """Finds and reads data sets. Each file is read once, unless it changes."""
 
-    def __init__(self, root: str | None = None, view: View | None = None) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        view: View | None = None,
+        revision: str | None = None,
+        splits: Sequence[str] = (),
+    ) -> None:
         """Sets the data root and the view.
 
         Args:
             root: folder of the named sets; if None, `NERBERT_DATA` or `data`.
             view: changes of types and words; if None, no changes.
+            revision: branch, tag or commit of sets on the hub; None for the main branch.
+            splits: other names of splits, such as "train=train_2020".
+
+        Raises:
+            UserError: a name of a split is written in another way.
         """
         self.root = Path(root or os.environ.get("NERBERT_DATA", "data"))
         self.view = view or View()
+        self._revision = revision
+        self._names = {**_NAMES, **_other_names(splits)}
         # Time and size of a file are part of the key, so a changed file is read again.
         self._read_once = lru_cache(maxsize=16)(lambda path, *_: conll.read(path))
+
+    @classmethod
+    def chosen(cls, options: DataRoot, several: bool = False) -> DataSets:
+        """The sets by the options of a command.
+
+        Args:
+            options: options of the command.
+            several: whether sets with different names of types are used together.
+
+        Raises:
+            UserError: the label map cannot be read, or a split is named in another way.
+        """
+        view = View.chosen(options, several) if isinstance(options, DataOptions) else View()
+        return cls(options.data_root, view, options.revision, options.splits)
 
     def sentences(self, data: Data, split: str, needed: bool = True) -> list[Sentence]:
         """Reads the sentences of a split, changed by the view.
@@ -78,20 +106,19 @@ class DataSets:
             return self._of_set(known, split, needed)
         path = Path(name)
         if name.startswith(hub.PREFIX) or (path.is_dir() and hub.is_folder(path)):
-            return hub.read(name, _HUB_NAMES[split], needed)
+            return hub.read(name, self._names[split], needed, self._revision)
         if not path.exists() and "+" in name:
             parts = name.split("+")
             return [row for part in parts for row in self._of_name(part, split, needed)]
         if path.is_dir():
-            for stem in _NAMES[split]:
-                if found := sorted(path.glob(f"{stem}.*")):
-                    return self._read(str(found[0]))
+            if found := split_file(path, self._names[split]):
+                return self._read(str(found))
             if needed:
-                raise UserError(f"it has no file {' or '.join(_NAMES[split])}.*", name)
+                raise UserError(f"it has no file {' or '.join(self._names[split])}.*", name)
             return []
         if not needed:
             return []
-        if path.is_file() or ".zip:" in name:
+        if path.is_file() or _ZIP in name:
             return self._read(name)
         raise UserError(f"not a file, a folder, or one of the sets {known_names()}", name)
 
@@ -100,28 +127,34 @@ class DataSets:
             if needed:
                 raise UserError(f"this set has no {split} split", known.name)
             return []
-        return self._read(str(self.find(known, split)))
+        return self._read(self.find(known, split))
 
     def _read(self, path: str) -> list[Sentence]:
         """Reads the sentences of a file."""
-        if not Path(path).is_file():  # a member of a zip
-            return conll.read(path)
-        facts = Path(path).stat()
+        file = path.partition(_ZIP)[0] + ".zip" if _ZIP in path else path
+        if not Path(file).is_file():
+            return conll.read(path)  # says why
+        facts = Path(file).stat()
         return list(self._read_once(path, facts.st_mtime_ns, facts.st_size))
 
     def exists(self, known: NamedSet, split: str) -> bool:
         """Whether the file of a split exists."""
-        return _found(self.root / known.files[split]) is not None
+        return self._found(known, split) is not None
 
-    def find(self, known: NamedSet, split: str) -> Path:
-        """The file of a split, compressed or not.
+    def _found(self, known: NamedSet, split: str) -> str | None:
+        names = [known.files[split], *known.also.get(split, ())]
+        found = (_existing(self.root / name) for name in names)
+        return next((path for path in found if path), None)
+
+    def find(self, known: NamedSet, split: str) -> str:
+        """The file of a split, compressed or not, or `FILE.zip:MEMBER`.
 
         Raises:
             UserError: it is missing; the message says where to get it and where to put it.
         """
-        path = self.root / known.files[split]
-        if (found := _found(path)) is not None:
+        if (found := self._found(known, split)) is not None:
             return found
+        path = self.root / known.files[split]
         ask = source("sets")["ask"].get(known.name)
         remedy = ask or f"get it with: nerbert fetch sets {known.name} --output {self.root}"
         raise UserError(
@@ -151,9 +184,64 @@ class DataSets:
             raise UserError("train and test are the same; give a folder with both", name)
 
 
-def _found(path: Path) -> Path | None:
+def are_several(names: Iterable[str]) -> bool:
+    """Whether one of the names means several sets together, as `A+B`."""
+    return any("+" in name and not Path(name).exists() for name in names)
+
+
+def are_named_sets(data: Data) -> bool:
+    """Whether data are several sets: a list of names, or `A+B`; sentences are none."""
+    if isinstance(data, str | Path):
+        return are_several([str(data)])
+    names = [str(part) for part in data if not isinstance(part, Sentence)]
+    return len(names) > 1 or are_several(names)
+
+
+def _existing(path: Path) -> str | None:
+    """The file, or the member of a zip, at a path or at one with the ending of a compression."""
+    archive, is_member, _ = str(path).partition(_ZIP)
+    if is_member:
+        return str(path) if Path(f"{archive}.zip").is_file() else None
     candidates = (path.with_name(path.name + ending) for ending in _ENDINGS)
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+    return next((str(candidate) for candidate in candidates if candidate.is_file()), None)
+
+
+def split_file(folder: Path, names: Sequence[str]) -> Path | None:
+    """The file of a split in a folder, or in its folder `dataset`; None without one.
+
+    Args:
+        folder: folder of a set.
+        names: names of the split. `train` stands for `train`, `train.txt`, `eng.train`,
+            `train_en.tsv` and `engtrain.bio`.
+
+    Raises:
+        UserError: several files have one of these forms.
+    """
+    patterns = ("{}", "{}.*", "*.{}", "{}_*.*", "*{}.bio")
+    for place in (folder, folder / "dataset"):
+        for name, pattern in ((name, pattern) for name in names for pattern in patterns):
+            found = [path for path in sorted(place.glob(pattern.format(name))) if path.is_file()]
+            stems = {path.stem if path.suffix in _ENDINGS else path.name for path in found}
+            if len(stems) > 1:
+                raise UserError(
+                    f"{' and '.join(path.name for path in found)}; name one, such as "
+                    f"--splits {names[0]}={found[0].name}",
+                    str(folder),
+                )
+            if found:
+                return found[0]
+    return None
+
+
+def _other_names(splits: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Split -> its name, from texts such as "train=train_2020"."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in splits:
+        split, equals, name = text.partition("=")
+        if split not in SPLITS or not (equals and name):
+            raise UserError(f"give one of {', '.join(SPLITS)}, =, and the split's name", text)
+        found[split] = (name,)
+    return found
 
 
 def draw(rows: list[Sentence], count: int, seed: int) -> list[Sentence]:

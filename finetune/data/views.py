@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from finetune.settings import DataOptions
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from ontology.categories import ENTITY
@@ -28,11 +29,17 @@ def _key(name: str) -> str:
 
 
 class LabelMap:
-    """New names of entity types. Other types keep their names."""
+    """New names of entity types. Other types keep their names, or are converted to lower case."""
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        """Takes old name -> new name; case, and `-` or `_`, are ignored in old names."""
+    def __init__(self, names: Mapping[str, str], folds: bool = False) -> None:
+        """Takes the table.
+
+        Args:
+            names: old name -> new name; case, and `-` or `_`, are ignored in old names.
+            folds: whether names that are not in the table are converted to lower case.
+        """
         self._names = {_key(old): new for old, new in names.items()}
+        self._folds = folds
 
     @classmethod
     def load(cls, name: str) -> LabelMap:
@@ -60,11 +67,11 @@ class LabelMap:
             for old in map(_key, olds):
                 if names.setdefault(old, new) != new:
                     raise UserError(f"--label-map {name}: {old} is both {names[old]} and {new}")
-        return cls(names)
+        return cls(names, folds=name == UNIFIED)
 
     def type(self, name: str) -> str:
         """New name of a type."""
-        return self._names.get(_key(name), name)
+        return self._names.get(_key(name), name.casefold() if self._folds else name)
 
     def tags(self, tags: Sequence[str]) -> list[str]:
         """IOB2 tags with the new names of their types."""
@@ -94,20 +101,21 @@ class View:
     lowercase: bool = False
 
     @classmethod
-    def chosen(cls, label_map: str | None, lowercase: bool, several: bool) -> View:
+    def chosen(cls, options: DataOptions, several: bool) -> View:
         """The view by the options of a command.
 
         Args:
-            label_map: value of --label-map; None if it is not given.
-            lowercase: value of --lowercase.
+            options: options of the command.
             several: whether sets with different names of types are used together.
 
         Raises:
-            UserError: the label map cannot be read.
+            UserError: the label map cannot be read, or contradicts --keep-types.
         """
-        label_map = label_map or (UNIFIED if several else NONE)
+        if options.keep_types and options.label_map not in (None, NONE):
+            raise UserError(f"--keep-types: leave it out, or --label-map {options.label_map}")
+        label_map = options.label_map or (UNIFIED if several and not options.keep_types else NONE)
         LabelMap.load(label_map)
-        return cls(label_map, lowercase)
+        return cls(label_map, options.lowercase)
 
     @property
     def text(self) -> str:

@@ -16,7 +16,6 @@ from datasets import Dataset
 from transformers import PreTrainedModel, set_seed
 
 from finetune.data.sets import DataSets
-from finetune.data.views import View
 from finetune.dualner import data as dual_data
 from finetune.dualner.data import DualData, Names
 from finetune.dualner.report import write_report
@@ -174,12 +173,11 @@ def run_all(options: DualOptions, settings: DualSettings) -> str:
     Raises:
         UserError: data is missing or unsuitable, or the output folder has another experiment.
     """
-    view = View.chosen(options.label_map, options.lowercase, several=False)
     experiment = Experiment(
         Path(options.output),
         Names(options.source, options.targets, options.target_text),
         settings,
-        DataSets(options.data_root, view),
+        DataSets.chosen(options, several=True),
     )
     results = [
         experiment.result(method, share, seed)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.registry import expand
-from finetune.data.sets import DataSets
-from finetune.data.views import View
+from finetune.data.sets import DataSets, are_several
 from finetune.evaluation.report import Report
 from finetune.evaluation.runs import Predictions, ResultStore, Run
 from finetune.settings import ALL, EvaluateOptions, FitSettings, seeds, shots_of
@@ -22,9 +21,8 @@ def evaluate(options: EvaluateOptions, settings: FitSettings) -> str:
     Raises:
         UserError: options contradict each other, or a model or data is missing.
     """
-    several = options.regime != "target"
-    view = View.chosen(options.label_map, options.lowercase, several)
-    sets = DataSets(options.data_root, view)
+    several = options.regime != "target" or are_several(options.data)
+    sets = DataSets.chosen(options, several)
     runs = planned(options, settings, sets)
     output = Path(options.output)
     store = ResultStore(output / "runs", sets)

@@ -14,7 +14,6 @@ import numpy as np
 
 from finetune.data.registry import expand
 from finetune.data.sets import DataSets
-from finetune.data.views import View
 from finetune.evaluation import plots
 from finetune.evaluation.report import file_name
 from finetune.evaluation.runs import Predictions, ResultStore, Run
@@ -79,8 +78,7 @@ def fill_matrix(options: MatrixOptions, settings: FitSettings) -> str:
     Raises:
         UserError: a model or data is missing.
     """
-    view = View.chosen(options.label_map, options.lowercase, several=True)
-    sets = DataSets(options.data_root, view)
+    sets = DataSets.chosen(options, several=True)
     output = Path(options.output)
     store = ResultStore(output / "cells", sets)
     rows = Rows(output / "rows", options.keep_models, store)

@@ -78,7 +78,7 @@ def compare_words(options: OverlapOptions) -> str:
         UserError: a set, a corpus or the file of stop words is missing.
     """
     stop_words = _stop_words(options.stop_words)
-    names, sets = expand(options.data), DataSets(options.data_root)
+    names, sets = expand(options.data), DataSets.chosen(options)
     found = [top_words(token_lists(name, sets), options.words, stop_words) for name in names]
     values = matrix(found)
     output = Path(options.output)

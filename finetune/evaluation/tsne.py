@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.manifold import TSNE
 
 from finetune.data.sets import DataSets
-from finetune.data.views import View
 from finetune.evaluation import plots
 from finetune.settings import TsneOptions
 from finetune.windows import WordTagger
@@ -31,8 +30,7 @@ def draw_entities(options: TsneOptions) -> Path:
     Raises:
         UserError: a model or the set is missing, or the set has too few entities.
     """
-    view = View.chosen(options.label_map, options.lowercase, several=False)
-    rows = DataSets(options.data_root, view).sentences(options.data, "test")
+    rows = DataSets.chosen(options).sentences(options.data, "test")
     panels = {model: _panel(model, rows, options) for model in options.models}
     path = Path(options.output)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.registry import expand
-from finetune.data.sets import SPLITS, DataSets
-from finetune.data.views import View
+from finetune.data.sets import SPLITS, DataSets, are_several
 from finetune.evaluation import metrics
 from finetune.evaluation.runs import model_fingerprint
 from finetune.fitting import Work
@@ -47,8 +46,7 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
     """
     settings = replace(settings, seed=options.seed)
     names = expand(options.data)
-    view = View.chosen(options.label_map, options.lowercase, len(names) > 1)
-    sets = DataSets(options.data_root, view)
+    sets = DataSets.chosen(options, len(names) > 1 or are_several(names))
     rows = {
         split: [row for name in names for row in sets.sentences(name, split, split == "train")]
         for split in SPLITS
@@ -57,7 +55,7 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
         "base_model": options.base_model,
         "model": model_fingerprint(options.base_model),
         "data": {name: sets.fingerprint(name) for name in names},
-        "label_map": view.text,
+        "label_map": sets.view.text,
         "lowercase": options.lowercase,
         "settings": asdict(settings),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nerbert.files import open_decompressed
@@ -12,6 +12,7 @@ _SPACES = re.compile(" +")
 _TAG = re.compile(r"O|[BIMESLU]-.*\S")
 _COMMENT = re.compile(r"#.*|IMGID:\S+")
 """A line without a tag that is no token: a comment, or the image of a post on Twitter."""
+_LANGUAGE = re.compile(r"[a-z]{2,}(?:-[a-z]+)*:")
 _INDEXED = 0.9
 """Share of the lines whose first column must count the tokens of its sentence to be an index."""
 
@@ -52,9 +53,10 @@ def check_columns(path: str) -> None:
 def parse_columns(content: bytes, where: str) -> Iterator[Sentence]:
     """Reads the sentences of column text in UTF-8 or Latin-1.
 
-    The last column is the tag. Tabs separate the columns of a line that has a tab, spaces those of
-    other lines. A first column that counts the tokens of each sentence is ignored, as are comments
-    (`# ...`, `IMGID:1`); `-DOCSTART-` ends a sentence.
+    The last column is the tag; in files of two columns whose first one is, that one (the sets of
+    MIT). Tabs separate the columns of a line that has a tab, spaces those of other lines. A first
+    column that counts the tokens of each sentence is ignored, as are comments (`# ...`, `IMGID:1`)
+    and a prefix that all tokens share (`en:EU`, as in PAN-X); `-DOCSTART-` ends a sentence.
 
     Args:
         content: the text.
@@ -63,20 +65,36 @@ def parse_columns(content: bytes, where: str) -> Iterator[Sentence]:
     Raises:
         ValueError: a line is none of these, or no line holds a token and a tag.
     """
-    sentences = list(_sentences(_decoded(content, where), where))
+    lines = [(line, _columns(line)) for line in _decoded(content, where).split("\n")]
+    if _is_tag_first([columns for _, columns in lines if columns]):
+        lines = [(line, columns and columns[::-1]) for line, columns in lines]
+    sentences = list(_sentences(lines, where))
     if not sentences:
         raise ValueError(f"{where}: no line with a token and a tag (CoNLL columns expected)")
     indexed = _is_indexed(sentences)
-    for lines in sentences:
-        tokens = [_token(line, indexed, where) for line in lines]
-        yield Sentence(tokens, [columns[-1] for _, columns in lines])
+    tokens = [[_token(line, indexed, where) for line in lines] for lines in sentences]
+    start = len(_shared_prefix(tokens))
+    for words, lines_here in zip(tokens, sentences, strict=True):
+        yield Sentence([word[start:] for word in words], [columns[-1] for _, columns in lines_here])
 
 
-def _sentences(text: str, where: str) -> Iterator[list[_Line]]:
+def _is_tag_first(lines: Sequence[Sequence[str]]) -> bool:
+    """Whether the first of two columns is the tag."""
+    tags = [[_TAG.fullmatch(column) is not None for column in line] for line in lines]
+    return sum(line == [True, False] for line in tags) > sum(line[-1] for line in tags)
+
+
+def _shared_prefix(sentences: Sequence[Sequence[str]]) -> str:
+    """The language that all tokens of a file begin with, such as `en:`; empty if there is none."""
+    match = _LANGUAGE.match(sentences[0][0])
+    prefix = match[0] if match else ""
+    return prefix if all(word.startswith(prefix) for row in sentences for word in row) else ""
+
+
+def _sentences(lines: Iterable[tuple[str, list[str] | None]], where: str) -> Iterator[list[_Line]]:
     """The lines of each sentence."""
     found: list[_Line] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        columns = _columns(line)
+    for number, (line, columns) in enumerate(lines, start=1):
         if columns is None:
             if found:
                 yield found

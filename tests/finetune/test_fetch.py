@@ -7,7 +7,7 @@ from mirror import served
 
 from finetune.data.registry import known_set, registry
 from finetune.data.sets import DataSets
-from finetune.fetch import remote_path
+from finetune.fetch import _files, remote_path
 from nerbert.cli import main
 from nerbert.fetch.sources import source
 
@@ -28,24 +28,30 @@ def test_every_set_has_an_address_or_a_line():
     for name, known in registry().items():
         if name in ask:
             continue
-        places = [remote_path(known, split) for split in known.files]
+        places = [remote_path(known, path) for _, path in _files(known)]
         assert len(set(places)) == len(places)
         assert not any("{" in place for place in places)
     assert set(ask) <= set(registry())
     assert (
-        remote_path(known_set("crossner/ai"), "dev") == "zliucr/CrossNER/main/ner_data/ai/dev.txt"
+        remote_path(known_set("crossner/ai"), "crossner/ai/dev.txt")
+        == "zliucr/CrossNER/main/ner_data/ai/dev.txt"
     )
-    assert remote_path(known_set("wikiann/de"), "dev").endswith("data/wikiann/de/val.conllu")
-    assert remote_path(known_set("sec_filings"), "test").endswith("data/test/FIN3.txt")
+    for name, split, end in (
+        ("wikiann/de", "dev", "data/wikiann/de/val.conllu"),
+        ("multinerd/zh", "dev", "data/zh/dev_zh.tsv"),
+        ("sec_filings", "test", "data/test/FIN3.txt"),
+    ):
+        known = known_set(name)
+        assert remote_path(known, known.files[split]).endswith(end)
 
 
 def test_real_sets_into_the_layout_that_is_read(mirror, capsys, tmp_path, shared):
     names = ["crossner/ai", "wikigold", "wikiann/nl", "re3d", "sec_filings"]
     for name in names:
         known = known_set(name)
-        for split, path in known.files.items():
+        for path in known.files.values():
             content = lzma.decompress((shared / "ner" / f"{path}.xz").read_bytes())
-            mirror.files["/" + remote_path(known, split)] = content
+            mirror.files["/" + remote_path(known, path)] = content
     code, out, err = fetch(mirror, capsys, tmp_path, *names)
     assert code == 0, err
     assert "11 files" in out
@@ -59,7 +65,7 @@ def test_real_sets_into_the_layout_that_is_read(mirror, capsys, tmp_path, shared
 
 def test_changed_file(mirror, capsys, tmp_path):
     known = known_set("wikigold")
-    mirror.files["/" + remote_path(known, "test")] = b"EU B-ORG\n"
+    mirror.files["/" + remote_path(known, known.files["test"])] = b"EU B-ORG\n"
     code, _, err = fetch(mirror, capsys, tmp_path, "wikigold")
     assert code == 1
     assert "twice another file than was published" in err
@@ -69,8 +75,8 @@ def test_changed_file(mirror, capsys, tmp_path):
 def test_a_group_of_sets(mirror, capsys, tmp_path):
     for domain in ("ai", "literature", "music", "politics", "science"):
         known = known_set(f"crossner/{domain}")
-        for split in known.files:
-            mirror.files["/" + remote_path(known, split)] = b"12345"
+        for path in known.files.values():
+            mirror.files["/" + remote_path(known, path)] = b"12345"
     code, out, _ = fetch(mirror, capsys, tmp_path, "crossner", "--dry-run")
     assert code == 0
     assert "75 bytes in 15 files; nothing was downloaded" in out
@@ -91,3 +97,23 @@ def test_unknown_set_and_list(mirror, capsys, tmp_path):
     code, out, _ = fetch(mirror, capsys, tmp_path)
     assert code == 0
     assert len(out.splitlines()) == len(registry())
+
+
+def test_archives_and_other_hosts(mirror, capsys, tmp_path, shared):
+    """Two sets in one archive; a set of another host with a file of labels beside its splits."""
+    archive = (shared / "ner" / "conll2002" / "conll2002.zip").read_bytes()
+    mirror.files["/nltk/nltk_data/gh-pages/packages/corpora/conll2002.zip"] = archive
+    for name, content in (
+        ("2020.train.json", b'{"tokens": ["Ulm"], "tags": [1]}\n'),
+        ("2020.dev.json", b'{"tokens": ["Ulm"], "tags": [1]}\n'),
+        ("2021.test.json", b'{"tokens": ["in", "Rom"], "tags": [0, 1]}\n'),
+        ("label.json", b'{"O": 0, "B-location": 1}'),
+    ):
+        mirror.files[f"/datasets/tner/tweetner7/resolve/main/dataset/{name}"] = content
+    code, out, err = fetch(mirror, capsys, tmp_path, "conll2002", "tweetner7")
+    assert code == 0, err
+    assert "5 files" in out
+    sets = DataSets(tmp_path)
+    assert len(sets.sentences("conll2002/es", "dev")) == 1915
+    assert len(sets.sentences("conll2002/nl", "test")) == 5195
+    assert sets.sentences("tweetner7", "test")[0].tags == ["O", "B-location"]

@@ -66,7 +66,7 @@ def test_zip_of_column_files(tmp_path):
     [
         ("a.txt", "no tags\n", "is no token with a tag"),
         ("a.json", "{", "a.json: "),
-        ("a.json", '[{"text": "ab", "entities": []}, {"text": "ab"}]', "entry 1: KeyError"),
+        ("a.json", '[{"text": "ab", "entities": []}, {"text": "ab"}]', "entry 1: neither tokens"),
         ("a.json", '[{"text": "a b", "entities": [{"span": [1, 2], "type": "X"}]}]', "entry 0"),
     ],
 )

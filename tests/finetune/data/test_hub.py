@@ -34,7 +34,7 @@ def test_folders_of_datasets(tmp_path, tags):
     assert DataSets().sentences(name, "train") == expected
     assert DataSets().sentences(name, "dev") == expected
     assert DataSets().sentences(name, "test", needed=False) == []
-    with pytest.raises(UserError, match="no split test; it has train, validation"):
+    with pytest.raises(UserError, match="no split test or testb; it has train, validation"):
         DataSets().sentences(name, "test")
 
 
