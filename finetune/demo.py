@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from finetune.settings import DemoOptions
+from finetune.options import DemoOptions
 from nerbert.command import Command
 
 COMMAND = Command(__doc__, DemoOptions)

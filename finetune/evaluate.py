@@ -15,7 +15,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from finetune.settings import RECIPES, EvaluateOptions, FitSettings
+from finetune.options import EvaluateOptions
+from finetune.settings import RECIPES, FitSettings
 from nerbert.command import Command
 
 COMMAND = Command(__doc__, EvaluateOptions, FitSettings, recipes=RECIPES)

@@ -15,6 +15,7 @@ import torch
 from datasets import Dataset
 from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
 
+from finetune.models.lora import lora
 from finetune.settings import FitSettings
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
@@ -64,7 +65,7 @@ def trained(
     optimizer: Any = None,
     work: Work = _ALONE,
 ) -> TaggingTrainer:
-    """Trains a model; with a dev split, the best weights are loaded at the end.
+    """Trains a model; with a dev split, the best weights are loaded at the end, if asked for.
 
     Args:
         model: model with its head.
@@ -78,7 +79,8 @@ def trained(
     Returns:
         The Trainer, with its logs and the model.
     """
-    stopping = [EarlyStoppingCallback(settings.patience)] if "dev" in splits else []
+    chooses = "dev" in splits and settings.keep == "best"
+    stopping = [EarlyStoppingCallback(settings.patience)] if chooses else []
     with _folder(work) as folder:
         tokenizer = splits["train"].tokenizer
         trainer = TaggingTrainer(
@@ -98,7 +100,8 @@ def trained(
         )
         # The checkpoints are not needed afterwards: the Trainer loads the best weights at the end.
         checkpoint = last_whole(Path(folder)) if work.folder else None
-        train_from(trainer, str(checkpoint) if checkpoint else None)
+        with lora(model, settings.lora_rank, settings.lora_alpha):
+            train_from(trainer, str(checkpoint) if checkpoint else None)
     return trainer
 
 
@@ -156,7 +159,7 @@ def _arguments(
         fp16=settings.fp16,
         # transformers refuses bf16 without a GPU, unless the CPU is asked for.
         use_cpu=settings.bf16 and not torch.cuda.is_available(),
-        load_best_model_at_end=has_dev,
+        load_best_model_at_end=has_dev and settings.keep == "best",
         metric_for_best_model="f1",
         greater_is_better=True,
         batch_eval_metrics=True,

@@ -13,7 +13,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from finetune.settings import RECIPES, FitSettings, MatrixOptions
+from finetune.options import MatrixOptions
+from finetune.settings import RECIPES, FitSettings
 from nerbert.command import Command
 
 COMMAND = Command(__doc__, MatrixOptions, FitSettings, recipes=RECIPES)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from finetune.settings import OverlapOptions
+from finetune.options import OverlapOptions
 from nerbert.command import Command
 
 COMMAND = Command(__doc__, OverlapOptions)

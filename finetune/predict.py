@@ -13,8 +13,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from finetune.options import PredictOptions
 from finetune.serving.lines import print_predictions
-from finetune.settings import PredictOptions
 from nerbert.command import Command
 
 COMMAND = Command(__doc__, PredictOptions)

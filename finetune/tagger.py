@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import mean
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, set_seed
 
 from finetune.data.sets import Data, DataSets, are_named_sets
 from finetune.data.views import UNIFIED, LabelMap, View, nearest
-from finetune.entities import Entity
+from finetune.entities import Entity, Prediction, entities_of
 from finetune.evaluation.metrics import strict_scores
 from finetune.fitting import Work, features, trained
 from finetune.models import bilstm
-from finetune.models.heads import CrfHead, LinearHead, head_of, load_head
+from finetune.models.heads import CrfHead, Floats, LinearHead, head_of, load_head
 from finetune.settings import FitSettings
+from finetune.texts import Splitter
 from finetune.windows import WordTagger
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
-from nerbert.text.tags import LabelSet, tags_to_spans
-from nerbert.text.words import word_spans
+from nerbert.text.tags import LabelSet
+from nerbert.text.tokens import Span
 from pretrain.models import (
     HeadInitMap,
     device_of,
     load_model,
     load_tagger,
     load_tokenizer,
+    longest_input,
     tag_names,
 )
 from pretrain.tagging.features import PieceFeatures
@@ -39,7 +42,7 @@ class Tagger:
 
     def __init__(
         self,
-        base: str,
+        base: str | os.PathLike[str],
         settings: FitSettings | None = None,
         head_init_map: HeadInitMap | None = None,
     ) -> None:
@@ -51,11 +54,12 @@ class Tagger:
             head_init_map: chooses the types of the base's own head whose rows initialise the row
                 of a new type. By default `nearest` if the settings carry the head, else none.
         """
-        self.base = base
+        self.base = os.fspath(base)
         self.settings = settings or FitSettings()
         self._head_init_map = head_init_map or (nearest if self.settings.carry_head else None)
         self._words: WordTagger | None = None
         self._tags: list[str] = []
+        self.splitter = Splitter.beside(self.base)
         self.history: list[dict[str, float]] = []
 
     def fit(
@@ -93,9 +97,10 @@ class Tagger:
         set_seed(settings.seed)
         tokenizer, model = self._fresh([*first, *train], labels)
         head = CrfHead.add(model) if settings.head == "crf" else LinearHead()
+        limit = settings.max_subwords or longest_input(model)
 
         def pieces(rows: Sequence[Sentence], name: str) -> PieceFeatures:
-            return features(rows, labels, tokenizer, settings.max_subwords, name)
+            return features(rows, labels, tokenizer, limit, name)
 
         optimizer: Any = None
         if first:
@@ -123,7 +128,8 @@ class Tagger:
     def _set(self, model: Any, tokenizer: Any) -> None:
         self._tags = tag_names(model)
         self._model, self._tokenizer = model, tokenizer
-        self._words = WordTagger(model, tokenizer, self.settings.max_subwords)
+        limit = self.settings.max_subwords or longest_input(model)
+        self._words = WordTagger(model, tokenizer, limit)
         self._head = head_of(model)
 
     @property
@@ -137,26 +143,79 @@ class Tagger:
         Raises:
             RuntimeError: the tagger is neither fitted nor loaded.
         """
-        return [tags for tags, _ in self._tagged(texts)]
+        return [
+            [self._tags[index] for index in self._head.decode(logits)[0]]
+            for logits in self._logits(texts)
+        ]
 
-    def _tagged(self, texts: Sequence[Sequence[str]]) -> list[tuple[list[str], list[float]]]:
-        """Tags the words of each text; also returns the probabilities of the tags."""
+    def _logits(self, texts: Sequence[Sequence[str]]) -> list[Floats]:
         if self._words is None:
             raise RuntimeError("the tagger is not trained: call fit, or Tagger.load")
-        decoded = (self._head.decode(rows) for rows in self._words.logits(texts))
-        return [([self._tags[index] for index in best], scores) for best, scores in decoded]
+        return self._words.logits(texts)
 
-    def predict(self, texts: Sequence[str]) -> list[list[Entity]]:
-        """Finds the mentions in each text, in order. Texts may have any length."""
-        spans = [word_spans(text) for text in texts]
+    def predict(
+        self, texts: Sequence[str | Sequence[str]], split: bool = True
+    ) -> list[list[Entity]]:
+        """Finds the mentions in each text, in order.
+
+        Args:
+            texts: texts of any length, whose mentions have offsets in characters; or lists of
+                tokens, each one a sentence, whose mentions have offsets in tokens.
+            split: whether texts are parted into sentences, each of which is tagged by itself.
+        """
+        return [found.entities for found in self.predictions(texts, split)]
+
+    def predictions(
+        self, texts: Sequence[str | Sequence[str]], split: bool = True, probabilities: bool = False
+    ) -> list[Prediction]:
+        """Words, tags and mentions of each text; see `predict`.
+
+        Args:
+            texts: texts, or lists of tokens.
+            split: whether texts are parted into sentences.
+            probabilities: whether the probabilities of all tags are kept.
+        """
+        spans = [
+            self.splitter.words(text, split)
+            if isinstance(text, str)
+            else [[(place, place + 1) for place in range(len(text))]]
+            for text in texts
+        ]
         words = [
-            [text[start:end] for start, end in found]
+            [text[start:end] if isinstance(text, str) else text[start] for start, end in sentence]
+            for text, found in zip(texts, spans, strict=True)
+            for sentence in found
+        ]
+        tagged = zip(words, self._logits(words), strict=True)
+        return [
+            self._prediction(text, found, [next(tagged) for _ in found], probabilities)
             for text, found in zip(texts, spans, strict=True)
         ]
-        return [
-            _entities(text, found, *tagged)
-            for text, found, tagged in zip(texts, spans, self._tagged(words), strict=True)
-        ]
+
+    def _prediction(
+        self,
+        text: str | Sequence[str],
+        spans: Sequence[Sequence[Span]],
+        sentences: Sequence[tuple[list[str], Floats]],
+        probabilities: bool,
+    ) -> Prediction:
+        """Puts the sentences of a text together: places of words, words, and scores of tags."""
+        decoded = [self._head.decode(logits) for _, logits in sentences]
+        places = [span for sentence in spans for span in sentence]
+        tags = [self._tags[index] for best, _ in decoded for index in best]
+        scores = [score for _, chances in decoded for score in chances]
+        rows = None
+        if probabilities:
+            found = [self._head.probabilities(logits) for _, logits in sentences]
+            rows = np.concatenate([np.empty((0, len(self._tags)), np.float32), *found])
+        return Prediction(
+            [word for words, _ in sentences for word in words],
+            places,
+            tags,
+            scores,
+            entities_of(places, tags, scores, text),
+            rows,
+        )
 
     def score(self, data: Data) -> float:
         """Strict F1 (seqeval, IOB2) on sentences, or on the test split of a set.
@@ -168,17 +227,18 @@ class Tagger:
         found = [names.tags(tags) for tags in self.tag([row.tokens for row in rows])]
         return strict_scores([row.tags for row in rows], found).f1
 
-    def save(self, folder: str) -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes an ordinary Hugging Face checkpoint."""
         if self._words is None:
             raise RuntimeError("the tagger is not trained: call fit first")
         self._model.save_pretrained(folder)
         self._tokenizer.save_pretrained(folder)
+        self.splitter.save(folder)
 
     @classmethod
     def load(
         cls,
-        folder: str,
+        folder: str | os.PathLike[str],
         settings: FitSettings | None = None,
         device: str = "auto",
         half: bool = False,
@@ -194,7 +254,7 @@ class Tagger:
         Raises:
             UserError: there is no such checkpoint or device, or its tags are not O, B- and I-.
         """
-        place = device_of(device)
+        place, folder = device_of(device), os.fspath(folder)
         tagger = cls(folder, settings)
         model, tokenizer = load_tagger(folder), load_tokenizer(folder)
         first, *others = tag_names(model)
@@ -219,18 +279,3 @@ def _place(model: PreTrainedModel, device: torch.device, half: bool) -> None:
         model.to(torch.bfloat16 if device.type == "cpu" else torch.float16)  # type: ignore[arg-type]
         if hasattr(model, "crf"):
             model.get_submodule("crf").float()
-
-
-def _entities(
-    text: str, spans: Sequence[tuple[int, int]], tags: Sequence[str], scores: Sequence[float]
-) -> list[Entity]:
-    return [
-        Entity(
-            spans[first][0],
-            spans[end - 1][1],
-            name,
-            mean(scores[first:end]),
-            text[spans[first][0] : spans[end - 1][1]],
-        )
-        for first, end, name in tags_to_spans(tags)
-    ]

@@ -12,7 +12,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from finetune.settings import RECIPES, FitSettings, TrainOptions
+from finetune.options import TrainOptions
+from finetune.settings import RECIPES, FitSettings
 from nerbert.command import Command
 
 COMMAND = Command(__doc__, TrainOptions, FitSettings, recipes=RECIPES)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
+from tokenizers import Encoding
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from finetune.models.span_head import scores_of
@@ -73,7 +74,8 @@ class WordTagger:
         """
         self._model = model
         self._tokenizer = tokenizer
-        self._limit = max_subwords - tokenizer.num_special_tokens_to_add()
+        self._special = tokenizer.num_special_tokens_to_add()
+        self._limit = max_subwords - self._special
         self._batch_size = batch_size
         self._hidden = hidden
 
@@ -90,10 +92,11 @@ class WordTagger:
         for rows in results:
             rows[:, 0] = _SURE
         # Longest first: batches need less padding, and too little memory shows at once.
-        found = sorted(self._windows(texts), key=lambda w: w.first - w.end)
+        found = sorted(self._windows(texts), key=lambda pair: -len(pair[1].ids))
         for start in range(0, len(found), self._batch_size):
             batch = found[start : start + self._batch_size]
-            for window, (words, rows) in zip(batch, self._run(texts, batch), strict=True):
+            values = self._run([encoding for _, encoding in batch])
+            for (window, _), (words, rows) in zip(batch, values, strict=True):
                 length = len(texts[window.text])
                 # The edge of a text is no lack of context.
                 left = words if window.first else np.full(len(words), length)
@@ -107,36 +110,55 @@ class WordTagger:
                 context[window.text][places[better]] = room[better]
         return results
 
-    def _windows(self, texts: Sequence[Sequence[str]]) -> Iterator[Window]:
-        for number, words in enumerate(texts):
-            if not words:
+    def _windows(self, texts: Sequence[Sequence[str]]) -> Iterator[tuple[Window, Encoding]]:
+        """The windows of all texts, each with its sub-words."""
+        numbers = [number for number, words in enumerate(texts) if words]
+        whole = self._encoded([texts[number] for number in numbers])
+        cut = []
+        for number, encoding in zip(numbers, whole, strict=True):
+            words = len(texts[number])
+            if len(encoding.ids) <= self._limit + self._special:
+                yield Window(number, 0, words), encoding
                 continue
-            encoding = self._tokenizer(
-                list(words), is_split_into_words=True, add_special_tokens=False
-            ).encodings[0]
-            subwords = np.bincount(encoding.word_ids, minlength=len(words))
-            for first, end in windows(subwords.tolist(), self._limit):
-                yield Window(number, first, end)
+            places = [word for word in encoding.word_ids if word is not None]
+            subwords = np.bincount(places, minlength=words).tolist()
+            cut += [Window(number, *span) for span in windows(subwords, self._limit)]
+        yield from zip(
+            cut, self._encoded([texts[w.text][w.first : w.end] for w in cut], True), strict=True
+        )
+
+    def _encoded(self, texts: Sequence[Sequence[str]], truncated: bool = False) -> list[Encoding]:
+        """The sub-words of texts; truncation only affects single words longer than a window."""
+        if not texts:
+            return []
+        longest = {"truncation": True, "max_length": self._limit + self._special}
+        found = self._tokenizer(
+            [list(words) for words in texts],
+            is_split_into_words=True,
+            verbose=False,  # longer texts than the model takes are cut by us
+            **(longest if truncated else {}),
+        )
+        encodings: list[Encoding] = found.encodings
+        return encodings
 
     @torch.inference_mode()
     def _run(
-        self, texts: Sequence[Sequence[str]], batch: Sequence[Window]
+        self, batch: Sequence[Encoding]
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]:
         """The words of each window that have sub-words, and the scores of their tags."""
-        words = [list(texts[window.text][window.first : window.end]) for window in batch]
-        # Truncation only affects single words that are longer than a window.
-        encodings = self._tokenizer(
-            words,
-            is_split_into_words=True,
-            padding=True,
-            truncation=True,
-            max_length=self._limit + self._tokenizer.num_special_tokens_to_add(),
-            return_tensors="pt",
-            return_token_type_ids=False,
-        )
+        shape = len(batch), max(len(encoding.ids) for encoding in batch)
+        ids = np.full(shape, self._tokenizer.pad_token_id or 0)
+        mask = np.zeros(shape, dtype=np.int64)
+        for row, encoding in enumerate(batch):
+            ids[row, : len(encoding.ids)] = encoding.ids
+            mask[row, : len(encoding.ids)] = 1
         self._model.eval()  # type: ignore[no-untyped-call]
-        outputs = self._model(**encodings.to(self._model.device))
+        device = self._model.device
+        outputs = self._model(
+            input_ids=torch.from_numpy(ids).to(device),
+            attention_mask=torch.from_numpy(mask).to(device),
+        )
         values = outputs.last_hidden_state if self._hidden else outputs.logits
-        for row, encoding in zip(values.float().cpu().numpy(), encodings.encodings, strict=True):
+        for row, encoding in zip(values.float().cpu().numpy(), batch, strict=True):
             found, first = first_subwords(encoding.word_ids)
-            yield found, row[first]
+            yield found, row[: len(first)][first]

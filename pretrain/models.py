@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from tokenizers import pre_tokenizers
 from torch import nn
 from transformers import (
+    MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING,
     AutoConfig,
     AutoModel,
     AutoModelForTokenClassification,
@@ -22,6 +23,7 @@ from transformers import (
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
 
+_LONGEST = 512
 _TRIED = ["Dante", "was", "born"]
 """Words that tell whether a tokenizer parts pre-split words as it parts running text."""
 
@@ -96,14 +98,17 @@ def _add_prefix_space(backend: Any) -> None:
 
 
 def load_model(
-    base_model: str, labels: LabelSet, max_subwords: int, head_init_map: HeadInitMap | None = None
+    base_model: str,
+    labels: LabelSet,
+    max_subwords: int | None,
+    head_init_map: HeadInitMap | None = None,
 ) -> PreTrainedModel:
     """Loads an encoder, with a new head over the tags.
 
     Args:
         base_model: name on the hub, or folder.
         labels: labels of the head.
-        max_subwords: number of sub-words that the encoder must accept.
+        max_subwords: number of sub-words that the encoder must accept; None for any.
         head_init_map: chooses types of the base model's own head; the mean of their rows
             initialises the row of a new type. None to initialise all rows at random.
 
@@ -122,7 +127,8 @@ def load_model(
     )
     if hasattr(model.config, "tag_head"):  # the base model's CRF or span heads are not loaded
         model.config.tag_head = "linear"
-    check_length(model, base_model, max_subwords)
+    if max_subwords is not None:
+        check_length(model, base_model, max_subwords)
     if head_init_map is not None:
         _renew_head(model)
         _borrow_rows(model, load_tagger(base_model), labels, head_init_map)
@@ -149,17 +155,39 @@ def device_of(name: str = "auto") -> torch.device:
     return device
 
 
+def longest_input(model: PreTrainedModel) -> int:
+    """Largest number of sub-words that a model takes, special ones included; at most 512.
+
+    Encoders for longer texts would take more, but labelled sentences are short.
+    """
+    return min(_places(model) or _LONGEST, _LONGEST)
+
+
 def check_length(model: PreTrainedModel, base_model: str, max_subwords: int) -> None:
     """Checks that a model accepts a number of sub-words.
 
     Raises:
         UserError: it accepts fewer.
     """
-    longest = getattr(model.config, "max_position_embeddings", max_subwords)
+    longest = _places(model) or max_subwords
     if longest < max_subwords:
         raise UserError(
             f"accepts {longest} sub-words; give --max-subwords {longest} or less", base_model
         )
+
+
+def _places(model: PreTrainedModel) -> int | None:
+    """Number of positions; None if the model has none, or only relative ones."""
+    places = getattr(model.config, "max_position_embeddings", None) or 0
+    if places <= 0:
+        return None
+    # The positions of RoBERTa and its kin begin after that of the padding token.
+    tables = (
+        module.padding_idx
+        for name, module in model.named_modules()
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding)
+    )
+    return int(places) - max((index + 1 for index in tables if index is not None), default=0)
 
 
 def _lends_head(base_model: str, n_tags: int) -> bool:
@@ -167,6 +195,30 @@ def _lends_head(base_model: str, n_tags: int) -> bool:
     config = AutoConfig.from_pretrained(base_model, **NO_CODE)
     is_tagger = any("TokenClassification" in name for name in config.architectures or ())
     return is_tagger and bool(config.num_labels == n_tags)
+
+
+def check_tagger_base(base_model: str) -> None:
+    """Checks, without loading its weights, that a model can become a tagger.
+
+    Raises:
+        UserError: there is no such model, its files are torn, or transformers has no tagging head
+            for it.
+    """
+    load_tokenizer(base_model)
+    config = AutoConfig.from_pretrained(base_model, **NO_CODE)
+    if type(config) not in MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING:
+        raise UserError(f"transformers has no tagging head for {config.model_type}", base_model)
+    folder = Path(base_model)
+    weights = [*folder.glob("*.safetensors"), *folder.glob("*.bin")]
+    if folder.is_dir() and not weights:
+        raise UserError("no weights (model.safetensors) in this folder", base_model)
+    for path in weights:
+        if path.suffix == ".safetensors":
+            try:
+                with safe_open(path, "pt"):
+                    pass
+            except SafetensorError as error:
+                raise _no_model(base_model, error) from error
 
 
 def load_tagger(folder: str) -> PreTrainedModel:
@@ -268,7 +320,7 @@ def _no_model(base_model: str, error: Exception) -> UserError:
     is_path = path.is_absolute() or path.exists() or len(path.parts) > 2
     reason = "no such folder" if is_path and not path.exists() else str(error).split("\n", 1)[0]
     return UserError(
-        f"{reason.rstrip('.')}; give a model of the hub, a folder with config.json, weights and "
-        "tokenizer, or `tiny`",
+        f"{reason.rstrip('.')}; give a model of the hub, or a folder with config.json, weights and "
+        "tokenizer",
         base_model,
     )

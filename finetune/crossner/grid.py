@@ -10,7 +10,7 @@ from finetune.crossner.cells import Cell, Encoder
 from finetune.crossner.report import GridReport
 from finetune.crossner.settings import DAPT_RECIPES, CrossnerOptions
 from finetune.data.sets import DataSets
-from finetune.evaluation.evaluate import execute_run
+from finetune.evaluation.evaluate import check_missing, execute_run
 from finetune.evaluation.runs import ResultStore, Run
 from finetune.settings import FitSettings, seeds, shots_of
 from nerbert import files
@@ -31,6 +31,7 @@ def fill_grid(options: CrossnerOptions, settings: FitSettings) -> str:
     plan = planned(options, settings, encoders(options, settings), sets)
     output = Path(options.output)
     store = ResultStore(output / "runs", sets)
+    check_missing(store.missing(cell.run for cell in plan))
     results = [
         store.result(
             cell.run,

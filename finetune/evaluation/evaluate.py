@@ -11,7 +11,8 @@ from finetune.data.registry import expand
 from finetune.data.sets import DataSets, are_several
 from finetune.evaluation.report import Report
 from finetune.evaluation.runs import Predictions, ResultStore, Run
-from finetune.settings import ALL, EvaluateOptions, FitSettings, seeds, shots_of
+from finetune.options import EvaluateOptions
+from finetune.settings import ALL, FitSettings, seeds, shots_of
 from nerbert.errors import UserError
 
 
@@ -26,6 +27,7 @@ def evaluate(options: EvaluateOptions, settings: FitSettings) -> str:
     runs = planned(options, settings, sets)
     output = Path(options.output)
     store = ResultStore(output / "runs", sets)
+    check_missing(store.missing(runs))
     results = [
         store.result(run, lambda run: execute_run(run, sets), f"{number} of {len(runs)}: ")
         for number, run in enumerate(runs, start=1)
@@ -67,6 +69,18 @@ def planned(options: EvaluateOptions, settings: FitSettings, sets: DataSets) -> 
         for model in options.models
         for seed in drawn
     ]
+
+
+def check_missing(runs: Sequence[Run]) -> None:
+    """Checks the models of runs that are to be done.
+
+    Raises:
+        UserError: one cannot be loaded.
+    """
+    if runs:
+        from finetune.evaluation.execution import check_models  # loads torch
+
+        check_models(run.model for run in runs)
 
 
 def execute_run(run: Run, sets: DataSets) -> tuple[dict[str, Any], Predictions]:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from finetune.data.sets import DataSets, draw
 from finetune.data.views import LabelMap, map_to_target_types, renamed, same_name
 from finetune.evaluation import metrics
 from finetune.evaluation.runs import Predictions, Run
+from finetune.fitting import Work
+from finetune.models import bilstm
+from finetune.progress import FitProgress
 from finetune.settings import FitSettings, Regime, shots_of
 from finetune.tagger import Tagger
 from nerbert.reports import TRAINING, versions
 from nerbert.text.columns import Sentence
 from pretrain.logs import quiet_libraries
+from pretrain.models import check_tagger_base
 
 
 def execute(run: Run, sets: DataSets) -> tuple[dict[str, Any], Predictions]:
@@ -42,17 +47,31 @@ def execute(run: Run, sets: DataSets) -> tuple[dict[str, Any], Predictions]:
     }, predictions
 
 
+def check_models(names: Iterable[str]) -> None:
+    """Checks that each model can become a tagger, before the first of them is trained.
+
+    Raises:
+        UserError: one cannot.
+    """
+    quiet_libraries()
+    for name in dict.fromkeys(names):
+        if name != bilstm.NAME:
+            check_tagger_base(name)
+
+
 def fit_run(run: Run, sets: DataSets) -> tuple[Tagger, int]:
     """Fine-tunes the tagger of a run; also returns its number of target train sentences."""
     quiet_libraries()
+    work = Work(callbacks=[FitProgress(f"{Path(run.model).name} on {run.data}", lines=False)])
     source = sets.sentences(run.source, "train") if run.source else []
     if run.regime == "zero-shot":
         dev = sets.sentences(run.source, "dev", needed=False) if run.source else []
-        return fit_in_regime(run.model, run.regime, [], dev, source, run.settings), 0
+        return fit_in_regime(run.model, run.regime, [], dev, source, run.settings, work), 0
     train = sets.sentences(run.data, "train")
     train = draw(train, shots_of(run.shots, len(train)), run.settings.seed)
     dev = sets.sentences(run.data, "dev", needed=False)
-    return fit_in_regime(run.model, run.regime, train, dev, source, run.settings), len(train)
+    tagger = fit_in_regime(run.model, run.regime, train, dev, source, run.settings, work)
+    return tagger, len(train)
 
 
 def fit_in_regime(
@@ -62,6 +81,7 @@ def fit_in_regime(
     dev: Sequence[Sentence],
     source: Sequence[Sentence],
     settings: FitSettings,
+    work: Work | None = None,
 ) -> Tagger:
     """Fine-tunes a tagger in one of the regimes.
 
@@ -77,19 +97,23 @@ def fit_in_regime(
         dev: dev sentences of the target; in `zero-shot`, of the source.
         source: train sentences of the source; not used in `target`.
         settings: settings of the fine-tuning.
+        work: how it is watched.
     """
     if regime == "target":
-        return Tagger(base, settings).fit(target, dev)
+        return Tagger(base, settings).fit(target, dev, work=work)
     if regime == "joint":
-        return Tagger(base, settings).fit(joined(source, target, settings.source_times), dev)
+        both = joined(source, target, settings.source_times)
+        return Tagger(base, settings).fit(both, dev, work=work)
+    if regime == "zero-shot" and not source:
+        return Tagger.load(base, settings)
     if regime == "zero-shot":
-        return Tagger(base, settings).fit(source, dev) if source else Tagger.load(base, settings)
+        return Tagger(base, settings).fit(source, dev, work=work)
     if settings.carry_optimizer:
-        return Tagger(base, settings).fit(target, dev, before=source)
+        return Tagger(base, settings).fit(target, dev, before=source, work=work)
     with tempfile.TemporaryDirectory() as folder:
         first = replace(settings, epochs=settings.source_epochs, least_steps=0)
-        Tagger(base, first).fit(source).save(folder)
-        return Tagger(folder, settings, head_init_map=same_name).fit(target, dev)
+        Tagger(base, first).fit(source, work=work).save(folder)
+        return Tagger(folder, settings, head_init_map=same_name).fit(target, dev, work=work)
 
 
 def joined(

@@ -15,10 +15,13 @@ import numpy as np
 from finetune.data.registry import expand
 from finetune.data.sets import DataSets
 from finetune.evaluation import plots
+from finetune.evaluation.evaluate import check_missing
+from finetune.evaluation.published import tner_models, tner_row
 from finetune.evaluation.report import file_name
 from finetune.evaluation.runs import Predictions, ResultStore, Run
 from finetune.evaluation.tables import markdown, spread
-from finetune.settings import FitSettings, MatrixOptions, seeds
+from finetune.options import MatrixOptions
+from finetune.settings import FitSettings, seeds
 from nerbert import files
 from nerbert.errors import UserError
 
@@ -83,6 +86,7 @@ def fill_matrix(options: MatrixOptions, settings: FitSettings) -> str:
     store = ResultStore(output / "cells", sets)
     rows = Rows(output / "rows", options.keep_models, store)
     plan = planned(options, settings, store)
+    check_missing(store.missing(run for row in plan for run in row))
     results = []
     for number, row in enumerate(plan, start=1):
         where = f"row {number} of {len(plan)}: {row[0].source[0]} -> "
@@ -128,18 +132,7 @@ def written(results: Sequence[dict[str, Any]], output: Path) -> str:
             found = [
                 [_values(results, value, model, source, data) for data in test] for source in train
             ]
-            table = [
-                [source, *map(spread, cells)] for source, cells in zip(train, found, strict=True)
-            ]
-            texts.append(
-                "\n".join(
-                    [
-                        f"{model}: {what}, in per cent; rows train, columns test.",
-                        "",
-                        *markdown([["train", *test], *table]),
-                    ]
-                )
-            )
+            texts.append(_table(f"{model}: {what}", train, test, found))
             means = [[100 * mean(cell) for cell in cells] for cells in found]
             matrices.setdefault(model, {})[name] = means
             picture = plots.heat_map(np.array(means), train, test, f"{plots.short(model)}: {what}")
@@ -148,8 +141,38 @@ def written(results: Sequence[dict[str, Any]], output: Path) -> str:
         str(output / "matrix.json"),
         {"train": train, "test": test, "per_cent": matrices, "cells": list(results)},
     )
-    (output / "matrix.md").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
-    return "\n\n".join(texts[:: len(SCORES)]) + "\n"
+    lowercase = bool(results[0]["view"]["lowercase"])
+    stated = [_published(name, train, test, lowercase) for name in SCORES]
+    whole = [*texts, *filter(None, stated)]
+    (output / "matrix.md").write_text("\n\n".join(whole) + "\n", encoding="utf-8")
+    return "\n\n".join([*texts[:: len(SCORES)], *stated[:1]]).rstrip() + "\n"
+
+
+def _table(
+    title: str, train: Sequence[str], test: Sequence[str], cells: Sequence[Sequence[list[float]]]
+) -> str:
+    """A matrix as Markdown; the last column is the mean of the row, over the seeds."""
+    rows = [
+        [source, *map(spread, row), spread([mean(one) for one in zip(*row, strict=True)])]
+        for source, row in zip(train, cells, strict=True)
+    ]
+    head = f"{title}, in per cent; rows train, columns test."
+    return "\n".join([head, "", *markdown([["train", *test, "mean"], *rows])])
+
+
+def _published(score: str, train: Sequence[str], test: Sequence[str], lowercase: bool) -> str:
+    """T-NER's published numbers for the rows and columns of a matrix; empty without one."""
+    rows = []
+    for model in tner_models():
+        for source in train:
+            values = tner_row(score, model, source, test, lowercase)
+            if any(value is not None for value in values):
+                shown = ("-" if value is None else f"{value:.1f}" for value in values)
+                rows.append([f"{model}, {source}", *shown])
+    if not rows:
+        return ""
+    head = f"Published (T-NER, Ushio and Camacho-Collados 2021): {SCORES[score][0]}, in per cent."
+    return "\n".join([head, "", *markdown([["train", *test, "average as stated"], *rows])])
 
 
 def _values(

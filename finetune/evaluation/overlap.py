@@ -13,7 +13,7 @@ from finetune.data.registry import expand
 from finetune.data.sets import SPLITS, DataSets
 from finetune.evaluation import plots
 from finetune.evaluation.tables import markdown
-from finetune.settings import OverlapOptions
+from finetune.options import OverlapOptions
 from nerbert import files
 from nerbert.corpus import domain_parts, domain_texts
 from nerbert.errors import UserError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,3 +14,41 @@ def published() -> dict[str, Any]:
     """Scores in papers, in per cent; `published.toml` names the tables of the papers."""
     text = (files("finetune.evaluation") / "published.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+def tner_models() -> list[str]:
+    """Names of the models in T-NER's tables."""
+    return list(published()["tner"]["in-domain"])
+
+
+def tner_in_domain(model: str, name: str) -> float | None:
+    """T-NER's strict F1 of a model that is trained and tested on a set (table 2), if published."""
+    found: float | None = published()["tner"]["in-domain"][model].get(name)
+    return found
+
+
+def tner_row(
+    score: str, model: str, train: str, test: Sequence[str], lowercase: bool
+) -> list[float | None]:
+    """A row of T-NER's matrices: a score for each test set, and its average; None without one.
+
+    Args:
+        score: "strict" (tables 4, 5), or "tner-span" (tables 3, 7, 8, 9).
+        model: name of the model.
+        train: name of the train set, or `A+B+...` for several together.
+        test: names of the test sets.
+        lowercase: whether all words are in lower case.
+    """
+    tables = published()["tner"]
+    case = "lowercase" if lowercase else "cased"
+    kind, columns = {
+        "strict": ("strict", tables["languages"]),
+        "tner-span": (f"span-{case}", tables[case]),
+    }.get(score, ("", []))
+    if lowercase and kind == "strict":
+        kind = ""
+    row = "all" if set(train.split("+")) == set(columns) else train
+    values = tables.get(kind, {}).get(model, {}).get(row, [])
+    known = dict(zip(columns, values, strict=False))
+    average = values[len(columns)] if len(values) > len(columns) else None
+    return [*(known.get(name) for name in test), average if set(test) == set(columns) else None]

@@ -11,8 +11,10 @@ from typing import Any
 from finetune.data.registry import known_set
 from finetune.data.views import NONE
 from finetune.evaluation import contamination, metrics, plots
+from finetune.evaluation.published import tner_in_domain, tner_models
 from finetune.evaluation.runs import ResultStore
 from finetune.evaluation.tables import cent, markdown, spread
+from finetune.settings import ALL
 from nerbert import files
 
 Result = dict[str, Any]
@@ -72,6 +74,7 @@ class Report:
                 [model, *(_f1(self._of(model=model, data=name)) for name in self._sets)]
                 for model in self._models
             ]
+            rows += self._published()
             lines += [*markdown([["model", *self._sets], *rows]), ""]
         else:
             for name in self._sets:
@@ -89,6 +92,18 @@ class Report:
         if self._hits is not None:
             lines += self._contamination()
         return "\n".join(lines).rstrip("\n") + "\n"
+
+    def _published(self) -> list[list[str]]:
+        """Rows of T-NER's table 2, if it has one of the sets."""
+        if self._results[0]["setting"] != "target" or self._shots != [ALL]:
+            return []
+        rows = []
+        for model in tner_models():
+            values = [tner_in_domain(model, name) for name in self._sets]
+            if any(value is not None for value in values):
+                shown = ("-" if value is None else f"{value:.1f}" for value in values)
+                rows.append([f"{model}, published (T-NER, table 2)", *shown])
+        return rows
 
     def _title(self) -> str:
         first = self._results[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -118,9 +118,8 @@ class ResultStore:
         """
         key = self.key(run)
         path = self._folder / f"{key}.json"
-        kept = files.read_json_or_none(str(path))
-        # A power cut may leave an empty file; such a run is made again.
-        if not isinstance(kept, dict) or not path.with_suffix(".conll").is_file():
+        kept = self._kept(path)
+        if kept is None:
             scores, predictions = make(run)
             self._folder.mkdir(parents=True, exist_ok=True)
             predictions.write(path.with_suffix(".conll"))
@@ -136,8 +135,16 @@ class ResultStore:
                 scores["seconds"],
             )
             kept = files.read_json(str(path))
-        found: dict[str, Any] = kept
-        return found
+        return kept
+
+    def missing(self, runs: Iterable[Run]) -> list[Run]:
+        """The runs that have no result yet."""
+        return [run for run in runs if self._kept(self._folder / f"{self.key(run)}.json") is None]
+
+    def _kept(self, path: Path) -> dict[str, Any] | None:
+        """The result in a file; None if there is none, or a power cut has left a part of it."""
+        kept = files.read_json_or_none(str(path))
+        return kept if isinstance(kept, dict) and path.with_suffix(".conll").is_file() else None
 
     def predictions(self, key: str) -> Predictions:
         """The predictions of a result, by its key."""

@@ -12,7 +12,7 @@ from sklearn.manifold import TSNE
 
 from finetune.data.sets import DataSets
 from finetune.evaluation import plots
-from finetune.settings import TsneOptions
+from finetune.options import TsneOptions
 from finetune.windows import WordTagger
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence

@@ -9,7 +9,7 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from finetune.data.registry import known_set
-from finetune.settings import TrainOptions
+from finetune.options import TrainOptions
 from nerbert.reports import filled
 
 _EXAMPLES = ["Dante Alighieri was born in Florence.", "Angela Merkel met Barack Obama in Berlin."]

@@ -16,8 +16,9 @@ from finetune.evaluation.runs import model_fingerprint
 from finetune.fitting import Work
 from finetune.keeping.card import model_card
 from finetune.keeping.hub import check_token, push
-from finetune.keeping.progress import FitProgress
-from finetune.settings import FitSettings, TrainOptions
+from finetune.options import TrainOptions
+from finetune.progress import FitProgress
+from finetune.settings import FitSettings
 from finetune.tagger import Tagger
 from nerbert import files
 from nerbert.command import only_run

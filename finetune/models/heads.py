@@ -41,6 +41,10 @@ class LinearHead:
         scores, tags = rows.max(-1)
         return tags.tolist(), scores.tolist()
 
+    def probabilities(self, logits: Floats) -> Floats:
+        """Probabilities of the tags of each word (words, tags)."""
+        return torch.from_numpy(logits).softmax(-1).numpy()
+
 
 class CrfHead:
     """Tags the words of a text together, by a CRF over the scores of their first sub-words.
@@ -99,6 +103,14 @@ class CrfHead:
         (path,) = self._crf.decode(emissions)
         marginals = self._crf.marginals(emissions)[0]
         return path, marginals[range(len(path)), path].tolist()
+
+    def probabilities(self, logits: Floats) -> Floats:
+        """Marginal probabilities of the tags of each word (words, tags)."""
+        if not len(logits):
+            return logits
+        emissions = torch.from_numpy(logits).unsqueeze(0).to(self._crf.transitions.device)
+        found: Floats = self._crf.marginals(emissions)[0].detach().float().cpu().numpy()
+        return found
 
 
 def packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -101,6 +101,11 @@ class SpanHead:
             scores[first:stop] = [chance] * (stop - first)
         return tags, scores
 
+    def probabilities(self, logits: Floats) -> Floats:
+        """Probabilities of the tags of each word by the head for tags (words, tags)."""
+        found: Floats = parts(torch.from_numpy(logits), self._tags)[0].softmax(-1).numpy()
+        return found
+
 
 def labels_of(scores: Tensor, tags: int) -> tuple[Tensor, Tensor, Tensor]:
     """Pseudo-labels for each head by the other: tags from spans, starts and ends from tags.

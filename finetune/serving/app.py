@@ -23,8 +23,8 @@ from markupsafe import Markup
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
+from finetune.options import DemoOptions
 from finetune.serving import html
-from finetune.settings import DemoOptions
 from finetune.tagger import Tagger
 from nerbert.errors import UserError
 from pretrain.logs import quiet_libraries

@@ -6,18 +6,14 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from finetune.entities import Prediction
+from finetune.options import PredictOptions
 from finetune.serving import html
-from finetune.settings import PredictOptions
 from nerbert.errors import UserError
-from nerbert.text.words import words_of
-
-if TYPE_CHECKING:
-    from finetune.tagger import Tagger
 
 _LOGGER = logging.getLogger("nerbert")
 _BATCH = 256  # number of texts that are tagged together
@@ -43,8 +39,10 @@ def print_predictions(options: PredictOptions) -> None:
     if options.format == "html":
         print(html.page_start(f"Entities, {options.model}"))
     for first in range(0, len(texts), _BATCH):
-        for line in write(tagger, texts[first : first + _BATCH]):
-            print(line)
+        batch = texts[first : first + _BATCH]
+        for text, found in zip(batch, tagger.predictions(batch, options.split), strict=True):
+            for line in write(text, found):
+                print(line)
     if options.format == "html":
         print(html.PAGE_END)
     elapsed_s = time.monotonic() - start
@@ -59,20 +57,15 @@ def _lines(path: str) -> list[str]:
     return [line for line in text.split("\n") if line.strip()]
 
 
-def _jsonl(tagger: Tagger, texts: Sequence[str]) -> Iterator[str]:
-    for text, entities in zip(texts, tagger.predict(texts), strict=True):
-        rows = [{**asdict(entity), "score": round(entity.score, 4)} for entity in entities]
-        row = {"text": text, "entities": rows}
-        yield json.dumps(row, ensure_ascii=False)
+def _jsonl(text: str, found: Prediction) -> Iterator[str]:
+    rows = [{**asdict(entity), "score": round(entity.score, 4)} for entity in found.entities]
+    yield json.dumps({"text": text, "entities": rows}, ensure_ascii=False)
 
 
-def _html(tagger: Tagger, texts: Sequence[str]) -> Iterator[str]:
-    for text, entities in zip(texts, tagger.predict(texts), strict=True):
-        yield html.paragraph(text, entities)
+def _html(text: str, found: Prediction) -> Iterator[str]:
+    yield html.paragraph(text, found.entities)
 
 
-def _conll(tagger: Tagger, texts: Sequence[str]) -> Iterator[str]:
-    words = [words_of(text) for text in texts]
-    for found, tags in zip(words, tagger.tag(words), strict=True):
-        yield from (f"{word}\t{tag}" for word, tag in zip(found, tags, strict=True))
-        yield ""
+def _conll(_: str, found: Prediction) -> Iterator[str]:
+    yield from (f"{word}\t{tag}" for word, tag in zip(found.words, found.tags, strict=True))
+    yield ""

@@ -16,7 +16,14 @@ _LOGGER = logging.getLogger("nerbert")
 class FitProgress(TrainerCallback):
     """A bar on a terminal or in a notebook, a log line for each evaluation otherwise."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "train", lines: bool = True) -> None:
+        """Describes the progress.
+
+        Args:
+            name: name of the bar.
+            lines: whether there are log lines if there is no terminal.
+        """
+        self._name, self._lines = name, lines
         self._shown = "ipykernel" in sys.modules or sys.stderr.isatty()
         self._bar: Any = None
         self._start, self._first = 0.0, 0
@@ -28,7 +35,9 @@ class FitProgress(TrainerCallback):
         if state.global_step:
             _LOGGER.info("continues after step %d of %d", state.global_step, state.max_steps)
         if self._shown:
-            self._bar = tqdm(total=state.max_steps, initial=state.global_step, desc="train")
+            self._bar = tqdm(
+                total=state.max_steps, initial=state.global_step, desc=self._name, leave=self._lines
+            )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if self._bar is not None:
@@ -45,6 +54,7 @@ class FitProgress(TrainerCallback):
         told = f"loss {self._loss:.4f}, dev F1 {self._f1:.4f}, best {self._best:.4f}"
         if self._bar is not None:
             self._bar.set_postfix_str(told)
+        if self._bar is not None or not self._lines:
             return
         done = state.global_step - self._first
         seconds = (time.monotonic() - self._start) / max(done, 1)

@@ -1,0 +1,45 @@
+"""LoRA: trains small matrices beside the linear layers instead of all weights.
+
+Source: Hu et al. 2021, arXiv:2106.09685, section 4; the layers are those of `peft`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from peft import LoraConfig, LoraModel
+from torch import nn
+
+_NAME = "default"
+_HEADS = ("classifier", "crf")
+
+
+@contextmanager
+def lora(model: nn.Module, rank: int, alpha: int) -> Iterator[None]:
+    """Adds LoRA's matrices to all linear layers but the head; adds them to the weights afterwards.
+
+    In between only these matrices and the head are trained. The layers are changed in place, so
+    that checkpoints of the Trainer hold the head and the matrices as well as all other weights.
+
+    Args:
+        model: tagger.
+        rank: rank of the matrices; 0 changes nothing.
+        alpha: scale of the matrices: their product is multiplied by alpha / rank.
+    """
+    if rank == 0:
+        yield
+        return
+    linear = [
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear) and name.partition(".")[0] not in _HEADS
+    ]
+    config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=linear)
+    layers = LoraModel(model, config, _NAME)
+    for head in _HEADS:
+        if hasattr(model, head):
+            model.get_submodule(head).requires_grad_(True)
+    yield
+    layers.merge_and_unload()
+    model.requires_grad_(True)

@@ -1,0 +1,142 @@
+"""The options of the commands that fine-tune and use taggers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from finetune.settings import ALL, SEEDS, SHOTS, DataOptions, DataRoot, Regime
+from nerbert.options import CHECKED, Text, Texts, option
+
+
+@dataclass(frozen=True, config=CHECKED)
+class TrainOptions(DataOptions):
+    """The options of `nerbert train`."""
+
+    base_model: Text = option(
+        help="encoder or pre-trained tagger: name on the hub, or folder", metavar="MODEL"
+    )
+    data: Texts = option(
+        help="names of sets (also patterns), hf:NAME, files, or folders with train, dev and test; "
+        "several are used together",
+        metavar="SET",
+    )
+    output: Text = option(help="folder of the tagger", metavar="DIR", recipe=False)
+    seed: int = option(555, "seed of head, dropout and order")
+    tensorboard: bool = option(False, "write TensorBoard's events to OUTPUT/events")
+    push_to_hub: Text | None = option(
+        None, "repository on the hub, such as USER/NAME, to send the tagger to", metavar="REPO"
+    )
+    private: bool = option(False, "make this repository private")
+
+
+MODELS = (
+    "encoders or pre-trained taggers: names on the hub, or folders; or bilstm, with --recipe "
+    "bilstm-crf"
+)
+
+
+@dataclass(frozen=True, config=CHECKED)
+class RunOptions(DataOptions):
+    """The options of commands that fine-tune several models on several sets."""
+
+    models: Texts = option(help=MODELS, metavar="MODEL", also="--model")
+    data: Texts = option(
+        help="names of sets (also patterns), hf:NAME, folders with train, dev and test",
+        metavar="SET",
+    )
+    seeds: int = option(3, "number of repetitions with different seeds", ge=1, le=len(SEEDS))
+    output: Text = option("report", "folder of the report", metavar="DIR", recipe=False)
+
+
+@dataclass(frozen=True, config=CHECKED)
+class EvaluateOptions(RunOptions):
+    """The options of `nerbert evaluate`."""
+
+    regime: Regime = option(
+        "target",
+        "train on the target; on the source, then on the target; on both together; on the source "
+        "only (zero-shot; without --source the model must be a tagger)",
+    )
+    source: Texts = option((), "source sets", metavar="SET")
+    shots: Texts = option((ALL,), SHOTS, metavar="N")
+    check_contamination: Text | None = option(
+        None,
+        "also score without the test sentences that are in this corpus, or text file",
+        metavar="CORPUS",
+    )
+
+
+@dataclass(frozen=True, config=CHECKED)
+class MatrixOptions(RunOptions):
+    """The options of `nerbert matrix`."""
+
+    train: Texts = option(
+        (),
+        "sets to train on, A+B for two together (default: sets of --data with a train split)",
+        metavar="SET",
+    )
+    keep_models: bool = option(False, "keep the checkpoint of each row")
+
+
+@dataclass(frozen=True, config=CHECKED)
+class OverlapOptions(DataRoot):
+    """The options of `nerbert overlap`."""
+
+    data: Texts = option(
+        help="sets (names, patterns, folders), or folders of domain corpora", metavar="SET"
+    )
+    words: int = option(5000, "number of most frequent words that are compared", ge=1)
+    stop_words: Text | None = option(
+        None, "stop words, one per line (default: scikit-learn's, English)", metavar="FILE"
+    )
+    output: Text = option("overlap", "folder of the report", metavar="DIR", recipe=False)
+
+
+@dataclass(frozen=True, config=CHECKED)
+class TsneOptions(DataOptions):
+    """The options of `nerbert tsne`."""
+
+    models: Texts = option(help=MODELS, metavar="MODEL", also="--model")
+    data: Text = option(help="name of a set, hf:NAME, or folder", metavar="SET")
+    points: int = option(2000, "number of entities, drawn at random", ge=1)
+    seed: int = option(0, "seed of every random choice (default: 0)")
+    output: Text = option("tsne.png", "PNG file of the plot", metavar="FILE", recipe=False)
+
+
+@dataclass(frozen=True, config=CHECKED)
+class Placing:
+    """The options of commands that load a tagger to use it."""
+
+    device: str = option(
+        "auto", "where the tagger computes: cpu, cuda, mps; a GPU if there is one", metavar="NAME"
+    )
+    half: bool = option(False, "compute with 16 bits (float16 on a GPU, bfloat16 on a CPU)")
+
+
+@dataclass(frozen=True, config=CHECKED)
+class PredictOptions(Placing):
+    """The options of `nerbert predict`."""
+
+    texts: Texts = option((), "texts to tag", metavar="TEXT", positional=True, recipe=False)
+    model: Text = option(help="a fine-tuned or pre-trained tagger", metavar="MODEL")
+    input: Text | None = option(
+        None, "file with one text per line; - for standard input", metavar="FILE", recipe=False
+    )
+    format: Literal["jsonl", "conll", "html"] = option("jsonl", "format of the output")
+    split: bool = option(
+        True, "part texts into sentences, and tag each one by itself, as in training"
+    )
+
+
+@dataclass(frozen=True, config=CHECKED)
+class DemoOptions(Placing):
+    """The options of `nerbert demo`."""
+
+    models: Texts = option(
+        help="fine-tuned or pre-trained taggers to choose from", metavar="MODEL", also="--model"
+    )
+    host: str = option("127.0.0.1", "address to listen on", metavar="ADDRESS")
+    port: int = option(8000, "port to listen on", ge=0, le=65535)
+    max_characters: int = option(10_000, "longest text that is accepted", ge=1)

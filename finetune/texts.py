@@ -1,0 +1,58 @@
+"""Parts texts into sentences and words, as the corpora do; taggers have learnt single sentences."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from nerbert.text.tokens import Span, tokenize
+from nerbert.text.words import word_spans
+from pipeline.sentences.model import SentenceModel
+
+MODEL = "sentences.json"
+"""File of a corpus's Punkt model, in corpora and checkpoints."""
+
+_INNER_STOP = re.compile(r"[.?!]\s")
+_USUAL = "en"  # language whose abbreviations are known if a checkpoint has no model
+
+
+class Splitter:
+    """Parts texts by a Punkt model; without one, by a model that is trained on the text itself."""
+
+    def __init__(self, model: SentenceModel | None = None) -> None:
+        self._model = model
+
+    @classmethod
+    def beside(cls, folder: str | os.PathLike[str]) -> Splitter:
+        """The splitter of a checkpoint, by the Punkt model of the corpus that it was made from."""
+        path = Path(folder) / MODEL
+        return cls(SentenceModel.from_json(path.read_bytes()) if path.is_file() else None)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes the model, if there is one, to the folder of a checkpoint."""
+        if self._model is not None:
+            Path(folder, MODEL).write_text(self._model.to_json(), encoding="utf-8")
+
+    def sentences(self, text: str) -> list[Span]:
+        """Spans of the sentences of a text, in characters. A line's end ends a sentence."""
+        model = self._model
+        if model is None:
+            needs_training = _INNER_STOP.search(text) is not None
+            model = SentenceModel.train([text] if needs_training else [], _USUAL)
+        return model.split(text)
+
+    def words(self, text: str, split: bool = True) -> list[list[Span]]:
+        """Spans of the words of each sentence, in characters.
+
+        Args:
+            text: a text of any length.
+            split: whether it is parted; else it is one sentence.
+        """
+        if not split:
+            spans = word_spans(text)
+            return [spans] if spans else []
+        return [
+            [(start + first, start + last) for first, last in tokenize(text[start:end])]
+            for start, end in self.sentences(text)
+        ]
