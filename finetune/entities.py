@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from nerbert.text.tags import tags_to_spans
 from nerbert.text.tokens import Span
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,10 @@ import os
 import re
 from pathlib import Path
 
+from nerbert.corpus import SENTENCES
 from nerbert.text.tokens import Span, tokenize
 from nerbert.text.words import word_spans
 from pipeline.sentences.model import SentenceModel
-
-MODEL = "sentences.json"
-"""File of a corpus's Punkt model, in corpora and checkpoints."""
 
 _INNER_STOP = re.compile(r"[.?!]\s")
 _USUAL = "en"  # language whose abbreviations are known if a checkpoint has no model
@@ -26,13 +24,13 @@ class Splitter:
     @classmethod
     def beside(cls, folder: str | os.PathLike[str]) -> Splitter:
         """The splitter of a checkpoint, by the Punkt model of the corpus that it was made from."""
-        path = Path(folder) / MODEL
+        path = Path(folder) / SENTENCES
         return cls(SentenceModel.from_json(path.read_bytes()) if path.is_file() else None)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the model, if there is one, to the folder of a checkpoint."""
         if self._model is not None:
-            Path(folder, MODEL).write_text(self._model.to_json(), encoding="utf-8")
+            Path(folder, SENTENCES).write_text(self._model.to_json(), encoding="utf-8")
 
     def sentences(self, text: str) -> list[Span]:
         """Spans of the sentences of a text, in characters. A line's end ends a sentence."""

@@ -26,6 +26,9 @@ _NEEDED = COLUMNS[:3]
 SPLITS = ("train", "validation")
 """Splits of a corpus."""
 
+SENTENCES = "sentences.json"
+"""File with the Punkt model of a corpus; checkpoints that learnt from the corpus have it, too."""
+
 
 def load_corpus(folder: str | os.PathLike[str]) -> Corpus:
     """Opens and checks a corpus.

@@ -85,6 +85,7 @@ def _label_names(name: str) -> dict[int, str] | None:
     """The names of tags by number, from a label file of a folder, or of a set's main branch."""
     if not name.startswith(PREFIX):
         return json_rows.beside(Path(name) / "dataset")
+    # The hub's client loads many modules; most sets are plain files.
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError
 

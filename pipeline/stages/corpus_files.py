@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from nerbert import files, parts
+from nerbert.corpus import SENTENCES
 from nerbert.text.tags import LabelSet
 from pipeline.labels import balance
 from pipeline.labels.counts import BalanceReport, SelectionReport, Statistics
 from pipeline.plan import Plan
 from pipeline.report.card import dataset_card
 from pipeline.report.corpus_report import corpus_report
+from pipeline.stages.extract import model_path
 
 
 def example_part(plan: Plan, source: str, split: str) -> str:
@@ -54,6 +56,7 @@ def write_presentation(plan: Plan, known: Statistics, balanced: BalanceReport) -
         files.write_bytes(files.join(plan.corpus.path, name), content)
 
     labels = LabelSet(tuple(known.kept))
+    write(SENTENCES, files.read_bytes(model_path(plan)))
     report = corpus_report(plan, known, balanced)
     files.write_json(files.join(plan.corpus.path, "labels.json"), labels.to_json())
     files.write_json(files.join(plan.corpus.path, "report.json"), report.to_json())

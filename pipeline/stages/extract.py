@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nerbert import files, parts
+from nerbert.corpus import SENTENCES
 from nerbert.digests import digest64
 from nerbert.parts import Report
 from pipeline.dump.pages import BadPage, Page, failed_page
@@ -228,7 +229,7 @@ class WriteDocuments(PartPass):
         return files.join(self._plan.documents.path, element.part)
 
     def open(self) -> None:
-        self._model = SentenceModel.from_json(files.read_bytes(_model_path(self._plan)))
+        self._model = SentenceModel.from_json(files.read_bytes(model_path(self._plan)))
         self._common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
 
     def make(self, element: Unit, part: str, known: None) -> DocumentsReport:
@@ -238,8 +239,9 @@ class WriteDocuments(PartPass):
             )
 
 
-def _model_path(plan: Plan) -> str:
-    return files.join(plan.documents.path, "sentences.json")
+def model_path(plan: Plan) -> str:
+    """Path of the Punkt model of a run's dump."""
+    return files.join(plan.documents.path, SENTENCES)
 
 
 def words_path(plan: Plan) -> str:
@@ -257,7 +259,7 @@ def extract_stage(plan: Plan) -> Stage:
             texts = sampled_texts(plan.units, plan.settings.seed)
             model = plan.pretrained or SentenceModel.train(texts, plan.language)
             common = CommonWords.train(texts)
-        files.write_bytes(_model_path(plan), model.to_json().encode())
+        files.write_bytes(model_path(plan), model.to_json().encode())
         files.write_bytes(words_path(plan), common.to_json().encode())
 
     def find_duplicates(reports: list[DocumentsReport], _: None) -> dict[int, Any]:

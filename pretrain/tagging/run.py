@@ -6,13 +6,15 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch.utils.data import Subset
 from transformers import PreTrainedTokenizerFast, TrainingArguments, set_seed
 
-from nerbert.corpus import Corpus
+from nerbert import files
+from nerbert.corpus import SENTENCES, Corpus
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
 from pretrain.checkpoints import train
@@ -70,6 +72,9 @@ def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
         "train_s": round(elapsed_s, 1),
         **trainer.throughput.totals(),
     }
+    model = str(Path(corpus.folder, SENTENCES))
+    if trainer.is_world_process_zero() and files.exists(model):
+        files.write_bytes(str(Path(settings.output, SENTENCES)), files.read_bytes(model))
     trainer.finish(lambda: model_card(session.finish(results), corpus.folder))
     return _summary(settings, results)
 
