@@ -31,6 +31,31 @@ class TrainOptions(DataOptions):
     private: bool = option(False, "make this repository private")
 
 
+@dataclass(frozen=True, config=CHECKED)
+class SearchOptions(DataOptions):
+    """The options of `nerbert search`."""
+
+    base_model: Text = option(
+        help="encoder or pre-trained tagger: name on the hub, or folder", metavar="MODEL"
+    )
+    data: Texts = option(
+        help="names of sets (also patterns), hf:NAME, or folders with train and dev", metavar="SET"
+    )
+    output: Text = option(help="folder of the search", metavar="DIR", recipe=False)
+    space: Texts = option(
+        ("learning_rate=1e-5,5e-5,1e-4", "batch_size=8,16", "head=linear,crf"),
+        "settings to try: NAME=VALUE,VALUE, or NAME=LOW..HIGH",
+        metavar="NAME=VALUES",
+    )
+    method: Literal["grid", "random", "tpe"] = option(
+        "grid", "all values, in two stages; at random; or by optuna's TPE"
+    )
+    trials: int = option(20, "number of trials of random and tpe", ge=1)
+    partial_epochs: int = option(5, "epochs of the first stage of grid", ge=1)
+    kept: int = option(5, "settings that the second stage of grid trains to the end", ge=1)
+    seed: int = option(555, "seed of head, dropout, order, and of the choices")
+
+
 MODELS = (
     "encoders or pre-trained taggers: names on the hub, or folders; or bilstm, with --recipe "
     "bilstm-crf"

@@ -22,6 +22,7 @@ COMMANDS = {
     "pretrain": ("pretrain.launch", "continue pre-training an encoder by entity tagging"),
     "dapt": ("pretrain.dapt", "continue masked language modelling on a domain corpus"),
     "train": ("finetune.train", "fine-tune a tagger and keep it"),
+    "search": ("finetune.search", "search the settings of fine-tuning"),
     "evaluate": ("finetune.evaluate", "fine-tune taggers and score them"),
     "predict": ("finetune.predict", "tag the entities in texts"),
     "matrix": ("finetune.matrix", "train on each of several sets, test on all of them"),

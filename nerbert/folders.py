@@ -185,6 +185,28 @@ def check_made(output: str, record: str, keys: set[str]) -> None:
         )
 
 
+def check_same(output: str, record: str, content: dict[str, Any]) -> None:
+    """Checks that an output folder is empty, or that the same run made it; then marks it.
+
+    Args:
+        output: the folder.
+        record: name of the JSON file by which a run marks its folder.
+        content: content of this file: everything that decides the outputs.
+
+    Raises:
+        UserError: it holds something else.
+    """
+    check_made(output, record, set(content))
+    path = files.join(output, record)
+    found = files.read_json_or_none(path) or content
+    if changed := [key for key in content if found[key] != content[key]]:
+        raise UserError(
+            f"{output}: made with other {changed[0].replace('_', ' ')}; choose another --output, "
+            "or remove it"
+        )
+    files.write_json(path, content)
+
+
 @contextmanager
 def prepared(*folders: Folder) -> Iterator[None]:
     """Prepares the folders that a stage writes in the block.

@@ -22,8 +22,7 @@ from finetune.settings import FitSettings
 from finetune.tagger import Tagger
 from nerbert import files
 from nerbert.command import only_run
-from nerbert.errors import UserError
-from nerbert.folders import check_made
+from nerbert.folders import check_same
 from nerbert.reports import TRAINING, versions
 from nerbert.text.columns import Sentence
 from pretrain.logs import quiet_libraries
@@ -64,29 +63,13 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
     if options.push_to_hub:
         check_token(options.push_to_hub)
     with only_run(options.output):
-        _check(options.output, record)
+        check_same(options.output, RECORD, record)
         found = files.read_json_or_none(os.path.join(options.output, METRICS))
         if found is None:
             found = _made(options, settings, rows, record)
         if options.push_to_hub:
             push(options.output, options.push_to_hub, options.private)
     return _summary(options, found)
-
-
-def _check(output: str, record: dict[str, Any]) -> None:
-    """Checks that a folder is empty, or that the same training made it.
-
-    Raises:
-        UserError: it is not so.
-    """
-    check_made(output, RECORD, set(record))
-    found = files.read_json_or_none(os.path.join(output, RECORD)) or record
-    if changed := [key for key in record if found[key] != record[key]]:
-        raise UserError(
-            f"{output}: made with other {changed[0].replace('_', ' ')}; choose another --output, "
-            "or remove it"
-        )
-    files.write_json(os.path.join(output, RECORD), record)
 
 
 def _made(

@@ -1,0 +1,129 @@
+"""The report of a search: its trials, what mattered, and a recipe of the best settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import optuna
+from matplotlib.figure import Figure
+from optuna.trial import FrozenTrial
+
+from finetune.evaluation.tables import cent, markdown
+from finetune.searching.space import Space
+from finetune.settings import FitSettings
+from nerbert import files
+from nerbert.reports import png
+
+BEST = "best.toml"
+"""File with the best settings, a recipe."""
+
+
+def write_report(
+    output: Path,
+    trials: Sequence[FrozenTrial],
+    space: Space,
+    best: FrozenTrial,
+    settings: FitSettings,
+) -> str:
+    """Writes `search.md`, `search.png` and the recipe; returns the text of the report.
+
+    Args:
+        output: folder of the search.
+        trials: finished trials.
+        space: the settings that were tried.
+        best: the best trial.
+        settings: all settings of the best trial.
+    """
+    (output / BEST).write_text(_toml(settings), encoding="utf-8")
+    first = [trial for trial in trials if trial.user_attrs["stage"] == 1]
+    weights = importances(first, space)
+    (output / "search.png").write_bytes(_plot(first, space, weights))
+    chosen = ", ".join(f"{name} {value}" for name, value in best.params.items())
+    text = "\n".join(
+        [
+            "Trials, the best one first; dev F1 in per cent.",
+            "",
+            *markdown(_rows(trials, space)),
+            "",
+            *_mattered(weights),
+            f"Best: {chosen}: dev F1 {cent(best.value or 0.0)}.",
+            f"Its tagger is in {output / 'model'}, its settings are in {output / BEST}.",
+            "",
+        ]
+    )
+    files.write_bytes(str(output / "search.md"), text.encode())
+    return text
+
+
+def _rows(trials: Sequence[FrozenTrial], space: Space) -> list[list[str]]:
+    ranked = sorted(trials, key=lambda trial: (-trial.user_attrs["stage"], -(trial.value or 0.0)))
+    rows = [["trial", "stage", *space, "evaluations", "dev F1"]]
+    for trial in ranked:
+        facts = [str(trial.user_attrs[name]) for name in ("stage", "evaluations")]
+        values = [str(trial.params[name]) for name in space]
+        rows.append([str(trial.number), facts[0], *values, facts[1], cent(trial.value or 0.0)])
+    return rows
+
+
+def _mattered(weights: dict[str, float]) -> list[str]:
+    if not weights:
+        return []
+    rows = [["setting", "share"], *([name, f"{share:.2f}"] for name, share in weights.items())]
+    title = "What mattered in the first stage: share of the variance of F1 (fANOVA)."
+    return [title, "", *markdown(rows), ""]
+
+
+def importances(trials: Sequence[FrozenTrial], space: Space) -> dict[str, float]:
+    """Share of each setting in the variance of F1, largest first; empty if F1 does not vary."""
+    study = optuna.create_study(direction="maximize")
+    study.add_trials(list(trials))
+    varied = [name for name in space if len({str(trial.params[name]) for trial in trials}) > 1]
+    if not varied or len({trial.value for trial in trials}) < 2:
+        return {}
+    judge = optuna.importance.FanovaImportanceEvaluator(seed=0)
+    found: dict[str, float] = optuna.importance.get_param_importances(
+        study, evaluator=judge, params=varied
+    )
+    return found
+
+
+def _plot(trials: Sequence[FrozenTrial], space: Space, weights: dict[str, float]) -> bytes:
+    """A panel for each setting: dev F1 of the trials by its value."""
+    figure = Figure(figsize=(3 * len(space), 3.2), dpi=110, layout="constrained")
+    panels = figure.subplots(1, len(space), sharey=True, squeeze=False)[0]
+    for axes, name in zip(panels, space, strict=True):
+        values = [trial.params[name] for trial in trials]
+        scores = [100 * (trial.value or 0.0) for trial in trials]
+        numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+        if numbers:
+            axes.plot(values, scores, "o", markersize=5, alpha=0.7)
+            if min(values) > 0 and max(values) > 5 * min(values):
+                axes.set_xscale("log")
+        else:
+            names = sorted(set(map(str, values)))
+            axes.plot([names.index(str(v)) for v in values], scores, "o", markersize=5, alpha=0.7)
+            axes.set_xticks(range(len(names)), names)
+            axes.set_xlim(-0.5, len(names) - 0.5)
+        share = f" ({weights[name]:.2f})" if name in weights else ""
+        axes.set(xlabel=f"{name}{share}")
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("dev F1, %")
+    return png(figure)
+
+
+def _toml(settings: FitSettings) -> str:
+    """Settings as a recipe; those that are no flags, and not set, are left out."""
+    lines = []
+    for name, value in asdict(settings).items():
+        if value is not None:
+            lines.append(f"{name} = {_literal(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,0 +1,160 @@
+"""Runs a search: trials in optuna's study, which a later run of the command continues."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from finetune.data.registry import expand
+from finetune.data.sets import DataSets, are_several
+from finetune.evaluation.runs import model_fingerprint
+from finetune.options import SearchOptions
+from finetune.searching.fits import Fits
+from finetune.searching.report import write_report
+from finetune.searching.space import Space, Values, parse, points
+from finetune.settings import FitSettings
+from nerbert.command import only_run
+from nerbert.folders import check_same
+from pretrain.logs import quiet_libraries
+
+RECORD = "search.json"
+"""File that says what is searched."""
+
+_LOGGER = logging.getLogger("nerbert")
+_STUDY = "study.db"
+
+
+def search(options: SearchOptions, settings: FitSettings) -> str:
+    """Does the missing trials, and writes the report; returns its table.
+
+    Raises:
+        UserError: options contradict each other, data or model is missing, or the folder has
+            another search.
+    """
+    space = parse(options.space)
+    grid = points(space) if options.method == "grid" else []
+    names = expand(options.data)
+    sets = DataSets.chosen(options, len(names) > 1 or are_several(names))
+    rows = {split: sets.sentences(names, split) for split in ("train", "dev")}
+    quiet_libraries()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    settings = replace(settings, seed=options.seed)
+    record = {
+        "base_model": options.base_model,
+        "model": model_fingerprint(options.base_model),
+        "data": {name: sets.fingerprint(name) for name in names},
+        "label_map": sets.view.text,
+        "lowercase": options.lowercase,
+        "method": options.method,
+        "space": sorted(options.space),
+        "stages": [options.partial_epochs, options.kept] if grid else [],
+        "settings": asdict(settings),
+    }
+    output = Path(options.output)
+    with only_run(options.output):
+        check_same(options.output, RECORD, record)
+        fits = Fits(options.base_model, settings, rows["train"], rows["dev"], output)
+        study = Study(output / _STUDY, space, options.seed, fits)
+        if grid:
+            _grid(study, fits, grid, options)
+        else:
+            _draws(study, options)
+        shutil.rmtree(output / "trials", ignore_errors=True)
+        best = study.best()
+        return write_report(output, study.done(), space, best, fits.settings_of(best.params))
+
+
+class Study:
+    """The trials of a search, in a file of SQLite."""
+
+    def __init__(self, path: Path, space: Space, seed: int, fits: Fits) -> None:
+        """Opens or makes the file; a trial in whose middle a run was stopped is given up."""
+        self._space, self._seed, self._fits = space, seed, fits
+        self._study = optuna.create_study(
+            storage=f"sqlite:///{path.resolve()}",
+            study_name="search",
+            direction="maximize",
+            load_if_exists=True,
+        )
+        for trial in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            self._study.tell(trial.number, state=TrialState.FAIL)
+
+    def done(self) -> list[FrozenTrial]:
+        """The finished trials, in order."""
+        return self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+
+    def of_stage(self, stage: int) -> list[FrozenTrial]:
+        """The finished trials of a stage, the best one first."""
+        found = [trial for trial in self.done() if trial.user_attrs["stage"] == stage]
+        return sorted(found, key=lambda trial: (-(trial.value or 0.0), trial.number))
+
+    def best(self) -> FrozenTrial:
+        """The best finished trial of the last stage."""
+        return self.of_stage(max(trial.user_attrs["stage"] for trial in self.done()))[0]
+
+    def add(self, values: Values | None, method: str, stage: int, **how: Any) -> FrozenTrial:
+        """Does a trial; keeps its tagger if it is the best one of its stage.
+
+        Args:
+            values: settings to try; None to let the method choose.
+            method: "grid", "random" or "tpe".
+            stage: stage of the grid; 1 for other methods.
+            how: further arguments of `Fits.fit`.
+        """
+        # A sampler for each trial: after a stop, the same trials follow as without one.
+        seed = self._seed + len(self.done())
+        if method == "tpe":
+            self._study.sampler = optuna.samplers.TPESampler(seed=seed)
+        else:
+            self._study.sampler = optuna.samplers.RandomSampler(seed=seed)
+        if values is not None:
+            self._study.enqueue_trial(values)
+        trial = self._study.ask(self._space)
+        scores = self._fits.fit(trial.params, **how)
+        best = max(scores)
+        ahead = [found.value or 0.0 for found in self.of_stage(stage)]
+        if not ahead or best > max(ahead):
+            self._fits.keep(trial.params, best)
+        trial.set_user_attr("stage", stage)
+        trial.set_user_attr("evaluations", len(scores))
+        trial.set_user_attr("rising", scores[-1] == best)
+        shown = ", ".join(f"{name} {value}" for name, value in trial.params.items())
+        _LOGGER.info("trial %d, stage %d: %s: dev F1 %.4f", trial.number, stage, shown, best)
+        return self._study.tell(trial, best)
+
+
+def _draws(study: Study, options: SearchOptions) -> None:
+    while len(study.done()) < options.trials:
+        study.add(None, options.method, 1)
+
+
+def _grid(study: Study, fits: Fits, grid: Sequence[Values], options: SearchOptions) -> None:
+    """Two stages: all points for a few epochs, the best of them to the end, or until they drop.
+
+    Source: T-NER 0.1 and later, GridSearcher.
+    """
+
+    def missing(wanted: Sequence[Values], stage: int) -> list[Values]:
+        there = [trial.params for trial in study.of_stage(stage)]
+        return [values for values in wanted if values not in there]
+
+    for values in missing(grid, 1):
+        study.add(values, "grid", 1, pause=options.partial_epochs)
+    kept = [trial.params for trial in study.of_stage(1)[: options.kept]]
+    for values in grid:
+        if values not in kept:
+            fits.forget(values)
+    for values in missing(kept, 2):
+        study.add(values, "grid", 2)
+    best = study.of_stage(2)[0]
+    # A rate that has fallen to zero teaches nothing more.
+    constant = fits.settings_of(best.params).schedule.startswith("constant")
+    if best.user_attrs["rising"] and constant and not study.of_stage(3):
+        study.add(best.params, "grid", 3, until_drop=True)
