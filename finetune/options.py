@@ -138,6 +138,10 @@ class Placing:
         "auto", "where the tagger computes: cpu, cuda, mps; a GPU if there is one", metavar="NAME"
     )
     half: bool = option(False, "compute with 16 bits (float16 on a GPU, bfloat16 on a CPU)")
+    backend: Literal["auto", "torch", "onnx", "int8"] = option(
+        "auto",
+        "what computes: torch, or the files of nerbert export; auto takes onnx on a CPU, if there",
+    )
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -165,3 +169,21 @@ class DemoOptions(Placing):
     host: str = option("127.0.0.1", "address to listen on", metavar="ADDRESS")
     port: int = option(8000, "port to listen on", ge=0, le=65535)
     max_characters: int = option(10_000, "longest text that is accepted", ge=1)
+
+
+@dataclass(frozen=True, config=CHECKED)
+class ExportOptions(DataRoot, Placing):
+    """The options of `nerbert export`."""
+
+    format: Literal["onnx", "int8", "conll", "jsonl", "spacy", "gliner", "label-studio"] = option(
+        help="a tagger as ONNX, also with weights of 8 bits; or the format of labelled texts"
+    )
+    model: Text | None = option(None, "tagger that is exported, or labels texts", metavar="MODEL")
+    data: Text | None = option(
+        None, "set or corpus whose sentences are written", metavar="SET", recipe=False
+    )
+    part: Literal["train", "dev", "test"] = option("train", "split of the set")
+    input: Text | None = option(
+        None, "file with one text per line; - for standard input", metavar="FILE", recipe=False
+    )
+    output: Text | None = option(None, "file to write", metavar="FILE", recipe=False)

@@ -18,6 +18,7 @@ from finetune.evaluation.metrics import strict_scores
 from finetune.fitting import Work, features, trained
 from finetune.models import bilstm
 from finetune.models.heads import CrfHead, Floats, LinearHead, head_of, load_head
+from finetune.onnx import NAMES, exported
 from finetune.settings import FitSettings
 from finetune.texts import Splitter
 from finetune.windows import WordTagger
@@ -125,12 +126,18 @@ class Tagger:
         model = load_model(self.base, labels, settings.max_subwords, self._head_init_map)
         return load_tokenizer(self.base), model
 
-    def _set(self, model: Any, tokenizer: Any) -> None:
+    def _set(self, model: Any, tokenizer: Any, forward: Any = None) -> None:
         self._tags = tag_names(model)
         self._model, self._tokenizer = model, tokenizer
         limit = self.settings.max_subwords or longest_input(model)
-        self._words = WordTagger(model, tokenizer, limit)
+        self._words = WordTagger(model, tokenizer, limit, forward=forward)
         self._head = head_of(model)
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The model of transformers."""
+        model: PreTrainedModel = self._model
+        return model
 
     @property
     def tags(self) -> list[str]:
@@ -242,6 +249,7 @@ class Tagger:
         settings: FitSettings | None = None,
         device: str = "auto",
         half: bool = False,
+        backend: str = "auto",
     ) -> Tagger:
         """Loads a tagger from a checkpoint with a tagging head.
 
@@ -250,9 +258,11 @@ class Tagger:
             settings: settings of the tagger.
             device: where it computes, such as "cpu"; "auto" for a GPU if there is one.
             half: whether it computes with 16 bits (float16 on a GPU, bfloat16 on a CPU).
+            backend: "torch"; "onnx" or "int8" for the files of `nerbert export`; "auto" for onnx
+                on a CPU if it is there, else torch.
 
         Raises:
-            UserError: there is no such checkpoint or device, or its tags are not O, B- and I-.
+            UserError: there is no such checkpoint, device or file, or its tags are not O, B-, I-.
         """
         place, folder = device_of(device), os.fspath(folder)
         tagger = cls(folder, settings)
@@ -262,7 +272,12 @@ class Tagger:
             raise UserError(f"{folder}: its labels are not O, B-, I-; fine-tune it first")
         load_head(model, folder)
         _place(model, place, half)
-        tagger._set(model, tokenizer)
+        forward = None
+        if backend != "torch" and not half and place.type == "cpu":
+            forward = exported(folder, backend)
+        elif backend in NAMES:
+            raise UserError(f"--backend {backend}: computes on the CPU, and without --half")
+        tagger._set(model, tokenizer, forward)
         return tagger
 
 

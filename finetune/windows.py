@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +63,7 @@ class WordTagger:
         max_subwords: int,
         batch_size: int = 32,
         hidden: bool = False,
+        forward: Any = None,
     ) -> None:
         """Takes a model and its tokenizer.
 
@@ -71,6 +73,7 @@ class WordTagger:
             max_subwords: largest number of sub-words of a window, including special ones.
             batch_size: number of windows of a batch.
             hidden: whether `logits` returns last hidden states (words, hidden size) instead.
+            forward: computes instead of the model; see `finetune.onnx.OnnxModel`.
         """
         self._model = model
         self._tokenizer = tokenizer
@@ -78,6 +81,7 @@ class WordTagger:
         self._limit = max_subwords - self._special
         self._batch_size = batch_size
         self._hidden = hidden
+        self._forward = forward or model
 
     def logits(self, texts: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float32]]:
         """Scores of the tags of each word: one array (words, tags) for each text.
@@ -152,9 +156,9 @@ class WordTagger:
         for row, encoding in enumerate(batch):
             ids[row, : len(encoding.ids)] = encoding.ids
             mask[row, : len(encoding.ids)] = 1
-        self._model.eval()  # type: ignore[no-untyped-call]
-        device = self._model.device
-        outputs = self._model(
+        self._forward.eval()
+        device = self._forward.device
+        outputs = self._forward(
             input_ids=torch.from_numpy(ids).to(device),
             attention_mask=torch.from_numpy(mask).to(device),
         )

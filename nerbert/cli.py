@@ -25,6 +25,7 @@ COMMANDS = {
     "search": ("finetune.search", "search the settings of fine-tuning"),
     "evaluate": ("finetune.evaluate", "fine-tune taggers and score them"),
     "predict": ("finetune.predict", "tag the entities in texts"),
+    "export": ("finetune.export", "write ONNX files, or the formats of other tools"),
     "matrix": ("finetune.matrix", "train on each of several sets, test on all of them"),
     "crossner": ("finetune.crossner.__main__", "run the experiments of CrossNER"),
     "dualner": ("finetune.dualner.__main__", "train zero-shot cross-lingual taggers"),

@@ -35,7 +35,9 @@ def is_disk_full(error: Exception) -> bool:
 
 
 _EXTRAS = {
-    "train": "accelerate datasets safetensors seqeval sklearn tokenizers torch transformers",
+    "train": "accelerate datasets optuna peft safetensors seqeval tokenizers torch transformers",
+    "onnx": "onnx onnxruntime onnxscript",
+    "spacy": "spacy",
     "demo": "fastapi jinja2 markupsafe starlette uvicorn",
     "gcp": "google gcsfs",
     "http": "aiohttp",

@@ -210,7 +210,7 @@ def _listener(host: str, port: int) -> socket.socket:
 def _loaded(options: DemoOptions) -> dict[str, Tagger]:
     quiet_libraries()
     return {
-        name: Tagger.load(model, device=options.device, half=options.half)
+        name: Tagger.load(model, device=options.device, half=options.half, backend=options.backend)
         for name, model in shown_names(options.models).items()
     }
 

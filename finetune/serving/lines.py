@@ -16,7 +16,7 @@ from finetune.serving import html
 from nerbert.errors import UserError
 
 _LOGGER = logging.getLogger("nerbert")
-_BATCH = 256  # number of texts that are tagged together
+_BATCH = 1024  # number of texts that are tagged together
 
 
 def print_predictions(options: PredictOptions) -> None:
@@ -25,7 +25,7 @@ def print_predictions(options: PredictOptions) -> None:
     Raises:
         UserError: there is no text, a file cannot be read, or the model is not a tagger.
     """
-    texts = [*options.texts, *(_lines(options.input) if options.input else [])]
+    texts = [*options.texts, *(read_texts(options.input) if options.input else [])]
     if not texts:
         raise UserError("no text: give texts, or --input FILE")
     # These load torch, which takes seconds; errors in the input are reported before.
@@ -33,7 +33,9 @@ def print_predictions(options: PredictOptions) -> None:
     from pretrain.logs import quiet_libraries
 
     quiet_libraries()
-    tagger = Tagger.load(options.model, device=options.device, half=options.half)
+    tagger = Tagger.load(
+        options.model, device=options.device, half=options.half, backend=options.backend
+    )
     start = time.monotonic()
     write = {"jsonl": _jsonl, "conll": _conll, "html": _html}[options.format]
     if options.format == "html":
@@ -49,7 +51,12 @@ def print_predictions(options: PredictOptions) -> None:
     _LOGGER.info("texts: %d, %.1f per second", len(texts), len(texts) / elapsed_s)
 
 
-def _lines(path: str) -> list[str]:
+def read_texts(path: str) -> list[str]:
+    """The texts of a file, one per line.
+
+    Raises:
+        UserError: it cannot be read.
+    """
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,0 +1,1 @@
+"""Writes taggers as ONNX, and labelled texts in the formats of other tools."""

@@ -1,0 +1,84 @@
+"""Taggers as ONNX files beside their checkpoint: which there are, and how they compute."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from nerbert import files
+from nerbert.errors import UserError
+from nerbert.identity import Identities
+
+FOLDER, RECORD = "onnx", "export.json"
+"""Folder of the files in a checkpoint, and the file that says which weights they are made from."""
+
+NAMES = {"onnx": "model.onnx", "int8": "model_int8.onnx"}
+"""Kind of the file -> its name; int8 has weights of 8 bits."""
+
+
+def weights_of(folder: str | os.PathLike[str]) -> list[Any]:
+    """Identity of a checkpoint's weights."""
+    return list(Identities().of(str(Path(folder) / "model.safetensors")))
+
+
+def beside(folder: str, kind: str) -> Path | None:
+    """The ONNX file of a checkpoint; None if there is none, or it is made from other weights."""
+    path = Path(folder) / FOLDER / NAMES[kind]
+    record = files.read_json_or_none(str(path.with_name(RECORD))) or {}
+    if not path.is_file() or not Path(folder, "model.safetensors").is_file():
+        return None
+    return path if record.get("weights") == weights_of(folder) else None
+
+
+class OnnxModel:
+    """Computes the scores of tags by ONNX Runtime, on the CPU, as a model of transformers does."""
+
+    device = torch.device("cpu")
+
+    def __init__(self, path: Path) -> None:
+        """Loads a file.
+
+        Raises:
+            UserError: ONNX Runtime cannot load it.
+        """
+        # An extra installs it.
+        import onnxruntime
+
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(path), providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # its errors have no common class
+            raise UserError(f"{path}: {str(error).splitlines()[0]}; export it again") from error
+
+    def eval(self) -> OnnxModel:
+        """Does nothing: such a model is never trained."""
+        return self
+
+    def __call__(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+        """Scores of tags, as `logits` (texts, sub-words, tags)."""
+        fed = {"input_ids": input_ids.numpy(), "attention_mask": attention_mask.numpy()}
+        (logits,) = self._session.run(None, fed)
+        return SimpleNamespace(logits=torch.from_numpy(logits))
+
+
+def exported(folder: str, backend: str) -> OnnxModel | None:
+    """The ONNX file of a checkpoint, if there is one or it is asked for.
+
+    Args:
+        folder: the checkpoint.
+        backend: "onnx" or "int8"; "auto" for onnx if it is there.
+
+    Raises:
+        UserError: it is asked for, and is not there.
+    """
+    path = beside(folder, "onnx" if backend == "auto" else backend)
+    if path is None and backend in NAMES:
+        raise UserError(
+            f"no {NAMES[backend]} of these weights; run nerbert export --format {backend}", folder
+        )
+    return OnnxModel(path) if path else None
