@@ -5,26 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
-from threading import Lock
-from typing import Any
 from urllib.parse import parse_qs
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
-from jinja2 import Environment
-from markupsafe import Markup
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from finetune.options import DemoOptions
-from finetune.serving import html
+from finetune.serving.api import PredictResponse, Refusal, schema
+from finetune.serving.api import predict as predicted
+from finetune.serving.page import Page, RefusedError
 from finetune.tagger import Tagger
 from nerbert.errors import UserError
 from pretrain.logs import quiet_libraries
@@ -35,79 +31,15 @@ _SECONDS = 10.0
 """Time in which a form must have come."""
 _CONNECTIONS = 200
 """Connections at a time; others are answered with status 503."""
-_BYTES_PER_CHARACTER = 12  # four bytes of UTF-8, each as %XX
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src '{}'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'",
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-
-
-class _RefusedError(Exception):
-    """A request that is refused; the page shows the message. `status` is the HTTP status."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class Page:
-    """Renders the page."""
-
-    def __init__(self, taggers: Mapping[str, Tagger], longest: int) -> None:
-        """Takes taggers by name, at least one, and the largest length of a text in characters."""
-        source = (files("finetune.serving") / "templates" / "demo.html").read_text(encoding="utf-8")
-        self._template = Environment(autoescape=True).from_string(source)
-        self._taggers = taggers
-        self._longest = longest
-        self._lock = Lock()
-
-    @property
-    def most_bytes(self) -> int:
-        """Largest size of the body of a request, in bytes."""
-        return _BYTES_PER_CHARACTER * self._longest + 4096
-
-    def render(self, fields: Mapping[str, str] | None = None, error: str = "") -> str:
-        """Renders the page, with a result if there is a text.
-
-        Args:
-            fields: fields of the form: `text` and `model`.
-            error: message that is shown instead of a result.
-
-        Raises:
-            _RefusedError: the text is empty or too long, or there is no such model.
-        """
-        fields = fields or {}
-        model = fields.get("model") or next(iter(self._taggers))
-        values: dict[str, Any] = {"text": fields.get("text", ""), "marked": None, "entities": []}
-        if fields and not error:
-            entities, values["milliseconds"] = self._tagged(values["text"], model)
-            marked = Markup(html.marked(values["text"], entities))  # html.marked escapes the text
-            values |= {"entities": entities, "marked": marked}
-        return self._template.render(
-            style=html.STYLE,
-            models=list(self._taggers),
-            model=model,
-            longest=self._longest,
-            error=error,
-            **values,
-        )
-
-    def _tagged(self, text: str, model: str) -> tuple[list[Any], float]:
-        if model not in self._taggers:
-            raise _RefusedError(400, "There is no such model.")
-        if not text.strip():
-            raise _RefusedError(400, "There is no text.")
-        if len(text) > self._longest:
-            raise _RefusedError(
-                413, f"{len(text):,} characters; at most {self._longest:,} are accepted."
-            )
-        start = time.perf_counter()
-        with self._lock:
-            (entities,) = self._taggers[model].predict([text])
-        return entities, 1000 * (time.perf_counter() - start)
 
 
 def application(page: Page, hosts: Sequence[str]) -> FastAPI:
@@ -117,49 +49,78 @@ def application(page: Page, hosts: Sequence[str]) -> FastAPI:
         page: the page.
         hosts: host names that it answers to, as a protection against DNS rebinding.
     """
+    headers = {**_HEADERS, "Content-Security-Policy": _POLICY.format(page.script_hash)}
 
     async def form(request: Request) -> Response:
-        return Response(page.render(), media_type="text/html", headers=_HEADERS)
+        return Response(page.render(), media_type="text/html", headers=headers)
 
     async def tag(request: Request) -> Response:
         try:
-            fields = await _fields(request, page.most_bytes)
+            fields = _fields(await _body(request, page.most_bytes))
             text, status = await run_in_threadpool(page.render, fields), 200
-        except _RefusedError as refused:
+        except RefusedError as refused:
             text, status = page.render(error=str(refused)), refused.status
-        # Of a request that was not read to its end, the rest must not be read either.
-        headers = _HEADERS if status == 200 else {**_HEADERS, "Connection": "close"}
-        return Response(text, status, headers, "text/html")
+        return Response(text, status, _closing(headers, status), "text/html")
+
+    async def api(request: Request) -> Response:
+        text = page.render_api(str(request.base_url).rstrip("/"))
+        return Response(text, media_type="text/html", headers=headers)
+
+    async def predict(request: Request) -> Response:
+        try:
+            body = await _body(request, page.most_bytes)
+            found = await run_in_threadpool(predicted, page, body)
+            text, status = found.model_dump_json(), 200
+        except RefusedError as refused:
+            text, status = Refusal(error=str(refused)).model_dump_json(), refused.status
+        return Response(text, status, _closing(_HEADERS, status), "application/json")
 
     app = FastAPI(
+        title="nerbert demo",
         docs_url=None,
         redoc_url=None,
-        openapi_url=None,
-        routes=[Route("/", form), Route("/", tag, methods=["POST"])],
+        routes=[Route("/", form), Route("/", tag, methods=["POST"]), Route("/api", api)],
     )
+    app.post(
+        "/api/predict",
+        summary="Finds the entities in texts",
+        response_model=PredictResponse,
+        responses={status: {"model": Refusal} for status in (400, 408, 413, 422)},
+        openapi_extra=schema(),
+    )(predict)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     return app
 
 
-async def _fields(request: Request, most_bytes: int) -> dict[str, str]:
-    """Reads the fields of a form, at most `most_bytes`, and within `_SECONDS`."""
+def _closing(headers: Mapping[str, str], status: int) -> dict[str, str]:
+    """Headers of an answer. Of a request that was not read to its end, the rest must not be."""
+    return dict(headers) if status == 200 else {**headers, "Connection": "close"}
+
+
+async def _body(request: Request, most_bytes: int) -> bytes:
+    """Reads the body of a request, at most `most_bytes`, and within `_SECONDS`."""
     body = bytearray()
     try:
         async with asyncio.timeout(_SECONDS):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > most_bytes:
-                    raise _RefusedError(413, "This text is too long.")
+                    raise RefusedError(413, "This text is too long.")
     except TimeoutError:
-        raise _RefusedError(408, "This text came too slowly.") from None
+        raise RefusedError(408, "This text came too slowly.") from None
     except ClientDisconnect:
-        raise _RefusedError(400, "The reader has left.") from None  # nobody sees it
+        raise RefusedError(400, "The reader has left.") from None  # nobody sees it
+    return bytes(body)
+
+
+def _fields(body: bytes) -> dict[str, str]:
+    """The fields of a form."""
     try:
         found = parse_qs(
             body.decode("ascii"), keep_blank_values=True, max_num_fields=8, errors="strict"
         )
     except ValueError as error:
-        raise _RefusedError(400, "This is not a form in UTF-8.") from error
+        raise RefusedError(400, "This is not a form in UTF-8.") from error
     return {"text": "", **{name: values[0].replace("\r\n", "\n") for name, values in found.items()}}
 
 

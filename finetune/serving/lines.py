@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from finetune.entities import Prediction
@@ -37,7 +38,9 @@ def print_predictions(options: PredictOptions) -> None:
         options.model, device=options.device, half=options.half, backend=options.backend
     )
     start = time.monotonic()
-    write = {"jsonl": _jsonl, "conll": _conll, "html": _html}[options.format]
+    write = {"jsonl": _jsonl, "conll": _conll, "html": partial(_html, html.Palette())}[
+        options.format
+    ]
     if options.format == "html":
         print(html.page_start(f"Entities, {options.model}"))
     for first in range(0, len(texts), _BATCH):
@@ -69,8 +72,8 @@ def _jsonl(text: str, found: Prediction) -> Iterator[str]:
     yield json.dumps({"text": text, "entities": rows}, ensure_ascii=False)
 
 
-def _html(text: str, found: Prediction) -> Iterator[str]:
-    yield html.paragraph(text, found.entities)
+def _html(palette: html.Palette, text: str, found: Prediction) -> Iterator[str]:
+    yield html.paragraph(text, found.entities, palette)
 
 
 def _conll(_: str, found: Prediction) -> Iterator[str]:
