@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -38,9 +38,12 @@ def print_predictions(options: PredictOptions) -> None:
         options.model, device=options.device, half=options.half, backend=options.backend
     )
     start = time.monotonic()
-    write = {"jsonl": _jsonl, "conll": _conll, "html": partial(_html, html.Palette())}[
-        options.format
-    ]
+    writers: dict[str, Callable[[str, Prediction], Iterator[str]]] = {
+        "jsonl": _jsonl,
+        "conll": _conll,
+        "html": partial(_html, html.Palette()),
+    }
+    write = writers[options.format]
     if options.format == "html":
         print(html.page_start(f"Entities, {options.model}"))
     for first in range(0, len(texts), _BATCH):
