@@ -6,13 +6,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from finetune.entities import Entity
+    from finetune.entities import Entity, Prediction
+    from finetune.settings import FitSettings
     from finetune.tagger import Tagger
 
-__all__ = ["Entity", "Tagger"]
+__all__ = ["Entity", "FitSettings", "Prediction", "Tagger"]
 
-
-_MODULES = {"Entity": "finetune.entities", "Tagger": "finetune.tagger"}
+_MODULES = {
+    "Entity": "finetune.entities",
+    "FitSettings": "finetune.settings",
+    "Prediction": "finetune.entities",
+    "Tagger": "finetune.tagger",
+}
 
 
 def __getattr__(name: str) -> Any:

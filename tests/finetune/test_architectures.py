@@ -46,7 +46,8 @@ OWN = {
 NOT_OF = {"funnel": ["num_hidden_layers"], "xlnet": ["max_position_embeddings"]}
 LONGEST = {
     **dict.fromkeys(("camembert", "longformer", "roberta", "xlm-roberta"), 69),
-    **{"mpnet": 68, "xlnet": 512},
+    "mpnet": 68,
+    "xlnet": 512,
 }
 """Sub-words that they take: in some, positions begin after that of the padding token."""
 

@@ -7,6 +7,7 @@ from lazy import lazy
 from seqeval.scheme import IOB2
 
 from finetune.evaluation import metrics
+from nerbert.text.tags import tags_to_spans
 
 metrics_module = lazy("seqeval.metrics")
 v1 = lazy("seqeval.metrics.v1")
@@ -189,3 +190,38 @@ def test_uneven_lists_are_refused():
         metrics.strict_scores([["O"]], [["O"], ["O"]])
     with pytest.raises(ValueError, match="sentence 1: 1 gold tags, but 2 predicted"):
         metrics.span_f1([["O"], ["O"]], [["O"], ["O", "O"]])
+
+
+def test_errors_beside_nervaluate():
+    """nervaluate's counts: right, type, boundary; the others where no two mentions overlap one."""
+    evaluator = pytest.importorskip("nervaluate").Evaluator
+    draw = random.Random(5)
+    simple = 0
+    for _ in range(1500):
+        length = draw.randint(1, 9)
+        gold, found = random_tags(draw, length), random_tags(draw, length)
+        ours = metrics.error_split([gold], [found])
+        judge = evaluator([gold], [found], tags=["A", "B"], loader="list").evaluate()["overall"]
+        assert ours.right == judge["strict"].correct
+        assert ours.type == judge["exact"].correct - judge["strict"].correct
+        pairs = [
+            (one, other)
+            for one in tags_to_spans(gold)
+            for other in tags_to_spans(found)
+            if one[0] < other[1] and other[0] < one[1]
+        ]
+        if len({one for one, _ in pairs}) == len(pairs) == len({other for _, other in pairs}):
+            simple += 1
+            assert ours.missed == judge["strict"].missed
+            assert ours.spurious == judge["strict"].spurious
+            assert ours.boundary == judge["ent_type"].correct - judge["strict"].correct
+    assert simple > 300
+
+
+def random_tags(draw, length):
+    tags = []
+    while len(tags) < length:
+        name = draw.choice("AB")
+        more = draw.randint(0, 2)
+        tags += ["O"] if draw.random() < 0.5 else [f"B-{name}", *[f"I-{name}"] * more]
+    return tags[:length]
