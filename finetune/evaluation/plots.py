@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +73,27 @@ def heat_map(
     axes.set_xticks(range(len(columns)), map(short, columns), rotation=45, ha="right", fontsize=8)
     axes.set_yticks(range(len(rows)), map(short, rows), fontsize=8)
     axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    return png(figure)
+
+
+def by_setting(panels: Mapping[str, Sequence[Any]], scores: Sequence[float], y_label: str) -> bytes:
+    """Plots scores by the values of settings, a panel for each; wide ranges are logarithmic."""
+    figure = Figure(figsize=(3 * len(panels), 3.2), dpi=110, layout="constrained")
+    found = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (name, values) in zip(found, panels.items(), strict=True):
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            axes.plot(values, scores, "o", markersize=5, alpha=0.7)
+            if min(values) > 0 and max(values) > 5 * min(values):
+                axes.set_xscale("log")
+        else:
+            names = sorted(set(map(str, values)))
+            places = [names.index(str(value)) for value in values]
+            axes.plot(places, scores, "o", markersize=5, alpha=0.7)
+            axes.set_xticks(range(len(names)), names)
+            axes.set_xlim(-0.5, len(names) - 0.5)
+        axes.set(xlabel=name)
+        axes.spines[["top", "right"]].set_visible(False)
+    found[0].set_ylabel(y_label)
     return png(figure)
 
 

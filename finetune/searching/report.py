@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-from matplotlib.figure import Figure
 from optuna.trial import FrozenTrial
 
+from finetune.evaluation import plots
 from finetune.evaluation.tables import cent, markdown
 from finetune.searching.space import Space
 from finetune.settings import FitSettings
 from nerbert import files
-from nerbert.reports import png
 
 BEST = "best.toml"
 """File with the best settings, a recipe."""
@@ -91,27 +90,13 @@ def importances(trials: Sequence[FrozenTrial], space: Space) -> dict[str, float]
 
 
 def _plot(trials: Sequence[FrozenTrial], space: Space, weights: dict[str, float]) -> bytes:
-    """A panel for each setting: dev F1 of the trials by its value."""
-    figure = Figure(figsize=(3 * len(space), 3.2), dpi=110, layout="constrained")
-    panels = figure.subplots(1, len(space), sharey=True, squeeze=False)[0]
-    for axes, name in zip(panels, space, strict=True):
-        values = [trial.params[name] for trial in trials]
-        scores = [100 * (trial.value or 0.0) for trial in trials]
-        numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-        if numbers:
-            axes.plot(values, scores, "o", markersize=5, alpha=0.7)
-            if min(values) > 0 and max(values) > 5 * min(values):
-                axes.set_xscale("log")
-        else:
-            names = sorted(set(map(str, values)))
-            axes.plot([names.index(str(v)) for v in values], scores, "o", markersize=5, alpha=0.7)
-            axes.set_xticks(range(len(names)), names)
-            axes.set_xlim(-0.5, len(names) - 0.5)
+    """Dev F1 of the trials by the value of each setting."""
+    scores = [100 * (trial.value or 0.0) for trial in trials]
+    panels = {}
+    for name in space:
         share = f" ({weights[name]:.2f})" if name in weights else ""
-        axes.set(xlabel=f"{name}{share}")
-        axes.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("dev F1, %")
-    return png(figure)
+        panels[f"{name}{share}"] = [trial.params[name] for trial in trials]
+    return plots.by_setting(panels, scores, "dev F1, %")
 
 
 def _toml(settings: FitSettings) -> str:
