@@ -46,11 +46,13 @@ class Work:
         folder: folder for checkpoints, from which the same training continues; None for none.
         callbacks: callbacks of the Trainer.
         events: folder for TensorBoard's events; None for none.
+        device: where it computes: "auto" for a GPU if there is one, or "cpu".
     """
 
     folder: str | None = None
     callbacks: Sequence[TrainerCallback] = ()
     events: str | None = None
+    device: str = "auto"
 
 
 _ALONE = Work()
@@ -158,7 +160,7 @@ def _arguments(
         bf16=settings.bf16,
         fp16=settings.fp16,
         # transformers refuses bf16 without a GPU, unless the CPU is asked for.
-        use_cpu=settings.bf16 and not torch.cuda.is_available(),
+        use_cpu=work.device == "cpu" or (settings.bf16 and not torch.cuda.is_available()),
         load_best_model_at_end=has_dev and settings.keep == "best",
         metric_for_best_model="f1",
         greater_is_better=True,

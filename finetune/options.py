@@ -11,7 +11,19 @@ from nerbert.options import CHECKED, Text, Texts, option
 
 
 @dataclass(frozen=True, config=CHECKED)
-class TrainOptions(DataOptions):
+class Device:
+    """The options of commands that load a model."""
+
+    device: str = option(
+        "auto", "where models compute: cpu, cuda, mps; a GPU if there is one", metavar="NAME"
+    )
+    half: bool = option(
+        False, "load taggers with 16 bits (float16 on a GPU, bfloat16 on a CPU), to use them"
+    )
+
+
+@dataclass(frozen=True, config=CHECKED)
+class TrainOptions(DataOptions, Device):
     """The options of `nerbert train`."""
 
     base_model: Text = option(
@@ -32,7 +44,7 @@ class TrainOptions(DataOptions):
 
 
 @dataclass(frozen=True, config=CHECKED)
-class SearchOptions(DataOptions):
+class SearchOptions(DataOptions, Device):
     """The options of `nerbert search`."""
 
     base_model: Text = option(
@@ -63,7 +75,7 @@ MODELS = (
 
 
 @dataclass(frozen=True, config=CHECKED)
-class RunOptions(DataOptions):
+class RunOptions(DataOptions, Device):
     """The options of commands that fine-tune several models on several sets."""
 
     models: Texts = option(help=MODELS, metavar="MODEL", also="--model")
@@ -120,7 +132,7 @@ class OverlapOptions(DataRoot):
 
 
 @dataclass(frozen=True, config=CHECKED)
-class TsneOptions(DataOptions):
+class TsneOptions(DataOptions, Device):
     """The options of `nerbert tsne`."""
 
     models: Texts = option(help=MODELS, metavar="MODEL", also="--model")
@@ -131,13 +143,9 @@ class TsneOptions(DataOptions):
 
 
 @dataclass(frozen=True, config=CHECKED)
-class Placing:
+class Placing(Device):
     """The options of commands that load a tagger to use it."""
 
-    device: str = option(
-        "auto", "where the tagger computes: cpu, cuda, mps; a GPU if there is one", metavar="NAME"
-    )
-    half: bool = option(False, "compute with 16 bits (float16 on a GPU, bfloat16 on a CPU)")
     backend: Literal["auto", "torch", "onnx", "int8"] = option(
         "auto",
         "what computes: torch, or the files of nerbert export; auto takes onnx on a CPU, if there",

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, set_seed
 
 from finetune.data.sets import Data, DataSets, are_named_sets
@@ -33,6 +32,7 @@ from pretrain.models import (
     load_tagger,
     load_tokenizer,
     longest_input,
+    place,
     tag_names,
 )
 from pretrain.tagging.features import PieceFeatures
@@ -60,7 +60,7 @@ class Tagger:
         self._head_init_map = head_init_map or (nearest if self.settings.carry_head else None)
         self._words: WordTagger | None = None
         self._tags: list[str] = []
-        self.splitter = Splitter.beside(self.base)
+        self.splitter = Splitter()
         self.history: list[dict[str, float]] = []
 
     def fit(
@@ -128,6 +128,8 @@ class Tagger:
 
     def _set(self, model: Any, tokenizer: Any, forward: Any = None) -> None:
         self._tags = tag_names(model)
+        if self.base != bilstm.NAME:
+            self.splitter = Splitter.beside(self.base)
         self._model, self._tokenizer = model, tokenizer
         limit = self.settings.max_subwords or longest_input(model)
         self._words = WordTagger(model, tokenizer, limit, forward=forward)
@@ -264,16 +266,16 @@ class Tagger:
         Raises:
             UserError: there is no such checkpoint, device or file, or its tags are not O, B-, I-.
         """
-        place, folder = device_of(device), os.fspath(folder)
+        where, folder = device_of(device), os.fspath(folder)
         tagger = cls(folder, settings)
         model, tokenizer = load_tagger(folder), load_tokenizer(folder)
         first, *others = tag_names(model)
         if first != "O" or not all(name[:2] in ("B-", "I-") for name in others):
             raise UserError(f"{folder}: its labels are not O, B-, I-; fine-tune it first")
         load_head(model, folder)
-        _place(model, place, half)
+        place(model, where, half)
         forward = None
-        if backend != "torch" and not half and place.type == "cpu":
+        if backend != "torch" and not half and where.type == "cpu":
             forward = exported(folder, backend)
         elif backend in NAMES:
             raise UserError(f"--backend {backend}: computes on the CPU, and without --half")
@@ -285,12 +287,3 @@ def _view(keep_types: bool, *data: Data | None) -> View:
     """The view of data for training: types of several sets have unified names."""
     several = not keep_types and any(are_named_sets(one) for one in data if one is not None)
     return View(UNIFIED) if several else View()
-
-
-def _place(model: PreTrainedModel, device: torch.device, half: bool) -> None:
-    """Moves a model to a device, with weights of 16 bits if asked for; a CRF keeps 32."""
-    model.to(device)  # type: ignore[arg-type]
-    if half:
-        model.to(torch.bfloat16 if device.type == "cpu" else torch.float16)  # type: ignore[arg-type]
-        if hasattr(model, "crf"):
-            model.get_submodule("crf").float()

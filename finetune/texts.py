@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from transformers.utils.hub import cached_file
+
 from nerbert.corpus import SENTENCES
 from nerbert.text.tokens import Span, tokenize
 from nerbert.text.words import word_spans
@@ -23,9 +25,19 @@ class Splitter:
 
     @classmethod
     def beside(cls, folder: str | os.PathLike[str]) -> Splitter:
-        """The splitter of a checkpoint, by the Punkt model of the corpus that it was made from."""
-        path = Path(folder) / SENTENCES
-        return cls(SentenceModel.from_json(path.read_bytes()) if path.is_file() else None)
+        """The splitter of a checkpoint, by the Punkt model of the corpus that it was made from.
+
+        Args:
+            folder: folder, or name on the hub.
+        """
+        path = cached_file(
+            os.fspath(folder),
+            SENTENCES,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+            _raise_exceptions_for_gated_repo=False,
+        )
+        return cls(SentenceModel.from_json(Path(path).read_bytes()) if path else None)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the model, if there is one, to the folder of a checkpoint."""

@@ -155,6 +155,15 @@ def device_of(name: str = "auto") -> torch.device:
     return device
 
 
+def place(model: PreTrainedModel, device: torch.device, half: bool) -> None:
+    """Moves a model to a device, with weights of 16 bits if asked for; a CRF keeps 32."""
+    model.to(device)  # type: ignore[arg-type]
+    if half:
+        model.to(torch.bfloat16 if device.type == "cpu" else torch.float16)  # type: ignore[arg-type]
+        if hasattr(model, "crf"):
+            model.get_submodule("crf").float()
+
+
 def longest_input(model: PreTrainedModel) -> int:
     """Largest number of sub-words that a model takes, special ones included; at most 512.
 

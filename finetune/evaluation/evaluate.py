@@ -11,7 +11,7 @@ from finetune.data.registry import expand
 from finetune.data.sets import DataSets, are_several
 from finetune.evaluation.report import Report
 from finetune.evaluation.runs import Predictions, ResultStore, Run
-from finetune.options import EvaluateOptions
+from finetune.options import Device, EvaluateOptions
 from finetune.settings import ALL, FitSettings, seeds, shots_of
 from nerbert.errors import UserError
 
@@ -29,7 +29,7 @@ def evaluate(options: EvaluateOptions, settings: FitSettings) -> str:
     store = ResultStore(output / "runs", sets)
     check_missing(store.missing(runs))
     results = [
-        store.result(run, lambda run: execute_run(run, sets), f"{number} of {len(runs)}: ")
+        store.result(run, lambda run: execute_run(run, sets, options), f"{number} of {len(runs)}: ")
         for number, run in enumerate(runs, start=1)
     ]
     report = Report(results, store, options.check_contamination)
@@ -83,8 +83,10 @@ def check_missing(runs: Sequence[Run]) -> None:
         check_models(run.model for run in runs)
 
 
-def execute_run(run: Run, sets: DataSets) -> tuple[dict[str, Any], Predictions]:
+def execute_run(
+    run: Run, sets: DataSets, placing: Device | None = None
+) -> tuple[dict[str, Any], Predictions]:
     """Does a run; returns its scores and predictions."""
     from finetune.evaluation.execution import execute  # loads torch; not needed if all is done
 
-    return execute(run, sets)
+    return execute(run, sets, placing or Device())

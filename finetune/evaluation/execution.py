@@ -15,6 +15,7 @@ from finetune.evaluation import metrics
 from finetune.evaluation.runs import Predictions, Run
 from finetune.fitting import Work
 from finetune.models import bilstm
+from finetune.options import Device
 from finetune.progress import FitProgress
 from finetune.settings import FitSettings, Regime, shots_of
 from finetune.tagger import Tagger
@@ -23,15 +24,24 @@ from nerbert.text.columns import Sentence
 from pretrain.logs import quiet_libraries
 from pretrain.models import check_tagger_base
 
+_ANYWHERE = Device()
 
-def execute(run: Run, sets: DataSets) -> tuple[dict[str, Any], Predictions]:
+
+def execute(
+    run: Run, sets: DataSets, placing: Device = _ANYWHERE
+) -> tuple[dict[str, Any], Predictions]:
     """Does a run.
+
+    Args:
+        run: the run.
+        sets: data sets.
+        placing: where models compute.
 
     Returns:
         Scores, with the time and the versions of the run; predictions.
     """
     start = time.monotonic()
-    tagger, learnt = fit_run(run, sets)
+    tagger, learnt = fit_run(run, sets, placing)
     history = [
         {"step": line["step"], "dev_f1": line["eval_f1"]}
         for line in tagger.history
@@ -59,13 +69,18 @@ def check_models(names: Iterable[str]) -> None:
             check_tagger_base(name)
 
 
-def fit_run(run: Run, sets: DataSets) -> tuple[Tagger, int]:
+def fit_run(run: Run, sets: DataSets, placing: Device = _ANYWHERE) -> tuple[Tagger, int]:
     """Fine-tunes the tagger of a run; also returns its number of target train sentences."""
     quiet_libraries()
-    work = Work(callbacks=[FitProgress(f"{Path(run.model).name} on {run.data}", lines=False)])
+    if run.regime == "zero-shot" and not run.source:
+        return Tagger.load(run.model, run.settings, placing.device, placing.half), 0
+    work = Work(
+        callbacks=[FitProgress(f"{Path(run.model).name} on {run.data}", lines=False)],
+        device=placing.device,
+    )
     source = sets.sentences(run.source, "train") if run.source else []
     if run.regime == "zero-shot":
-        dev = sets.sentences(run.source, "dev", needed=False) if run.source else []
+        dev = sets.sentences(run.source, "dev", needed=False)
         return fit_in_regime(run.model, run.regime, [], dev, source, run.settings, work), 0
     train = sets.sentences(run.data, "train")
     train = draw(train, shots_of(run.shots, len(train)), run.settings.seed)
@@ -88,7 +103,7 @@ def fit_in_regime(
     In `source-target` the encoder is trained on the source first, for `source_epochs`, and then on
     the target. The second head starts with the rows of the types that both have; with
     `carry_optimizer`, one head and one optimiser are used for both. In `zero-shot` it is trained
-    only on the source; without a source, the base must be a tagger and is not trained.
+    only on the source.
 
     Args:
         base: encoder.
@@ -104,8 +119,6 @@ def fit_in_regime(
     if regime == "joint":
         both = joined(source, target, settings.source_times)
         return Tagger(base, settings).fit(both, dev, work=work)
-    if regime == "zero-shot" and not source:
-        return Tagger.load(base, settings)
     if regime == "zero-shot":
         return Tagger(base, settings).fit(source, dev, work=work)
     if settings.carry_optimizer:

@@ -46,8 +46,8 @@ SCORES: dict[str, tuple[str, Callable[[dict[str, Any]], float]]] = {
 class Rows:
     """The taggers of the rows. Each is fine-tuned once, and loaded for its missing cells."""
 
-    def __init__(self, folder: Path, keep: bool, store: ResultStore) -> None:
-        self._folder, self._keep, self._store = folder, keep, store
+    def __init__(self, folder: Path, options: MatrixOptions, store: ResultStore) -> None:
+        self._folder, self._options, self._store = folder, options, store
         self._loaded: tuple[Path, Tagger] | None = None
 
     def _path(self, run: Run) -> Path:
@@ -62,16 +62,17 @@ class Rows:
 
         path = self._path(run)
         if not path.is_dir():
-            half = path.with_name(path.name + ".tmp")
-            fit_run(run, self._store.sets)[0].save(str(half))
-            half.rename(path)
+            unfinished = path.with_name(path.name + ".tmp")
+            fit_run(run, self._store.sets, self._options)[0].save(unfinished)
+            unfinished.rename(path)
         if self._loaded is None or self._loaded[0] != path:
-            self._loaded = path, Tagger.load(str(path), run.settings)
+            device, half = self._options.device, self._options.half
+            self._loaded = path, Tagger.load(str(path), run.settings, device, half)
         return score_run(self._loaded[1], run, self._store.sets)
 
     def done(self, run: Run) -> None:
         """Removes the checkpoint of a row, unless it is to be kept."""
-        if not self._keep:
+        if not self._options.keep_models:
             shutil.rmtree(self._path(run), ignore_errors=True)
 
 
@@ -84,7 +85,7 @@ def fill_matrix(options: MatrixOptions, settings: FitSettings) -> str:
     sets = DataSets.chosen(options, several=True)
     output = Path(options.output)
     store = ResultStore(output / "cells", sets)
-    rows = Rows(output / "rows", options.keep_models, store)
+    rows = Rows(output / "rows", options, store)
     plan = planned(options, settings, store)
     check_missing(store.missing(run for row in plan for run in row))
     results = []

@@ -12,13 +12,13 @@ from sklearn.manifold import TSNE
 
 from finetune.data.sets import DataSets
 from finetune.evaluation import plots
-from finetune.options import TsneOptions
+from finetune.options import Device, TsneOptions
 from finetune.windows import WordTagger
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from pretrain.logs import quiet_libraries
-from pretrain.models import device_of, load_encoder, load_tokenizer
+from pretrain.models import device_of, load_encoder, load_tokenizer, longest_input, place
 
 _LOGGER = logging.getLogger("nerbert")
 _LEAST = 10  # smallest number of entities: t-SNE needs more points than neighbours
@@ -41,7 +41,7 @@ def draw_entities(options: TsneOptions) -> Path:
 def _panel(model: str, rows: Sequence[Sentence], options: TsneOptions) -> tuple[Any, list[str]]:
     """Coordinates of the entities in the panel of a model (entities, 2), and their types."""
     quiet_libraries()
-    states, types = representations(model, rows)
+    states, types = representations(model, rows, options)
     if len(states) < _LEAST:
         raise UserError(f"{len(states)} entities; t-SNE needs {_LEAST} or more", options.data)
     picks = np.sort(np.random.default_rng(options.seed).permutation(len(states))[: options.points])
@@ -53,7 +53,7 @@ def _panel(model: str, rows: Sequence[Sentence], options: TsneOptions) -> tuple[
     return places, [types[pick] for pick in picks]
 
 
-def representations(model: str, rows: Sequence[Sentence]) -> tuple[Any, list[str]]:
+def representations(model: str, rows: Sequence[Sentence], placing: Device) -> tuple[Any, list[str]]:
     """Last hidden states of the first sub-word of each gold entity (entities, size), and types.
 
     Source: Liu et al. 2021 (NER-BERT), figures 3 to 7.
@@ -62,9 +62,8 @@ def representations(model: str, rows: Sequence[Sentence]) -> tuple[Any, list[str
         UserError: there is no such encoder.
     """
     encoder = load_encoder(model)
-    encoder.to(device_of())  # type: ignore[arg-type]
-    limit = min(int(getattr(encoder.config, "max_position_embeddings", 512)), 128)
-    words = WordTagger(encoder, load_tokenizer(model), limit, hidden=True)
+    place(encoder, device_of(placing.device), placing.half)
+    words = WordTagger(encoder, load_tokenizer(model), longest_input(encoder), hidden=True)
     states = words.logits([row.tokens for row in rows])
     spans = [tags_to_spans(row.tags) for row in rows]
     found = [

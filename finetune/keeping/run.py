@@ -79,7 +79,7 @@ def _made(
     output = options.output
     folder = os.path.join(output, _WORK)
     events = os.path.join(output, "events") if options.tensorboard else None
-    work = Work(folder, [FitProgress()], events)
+    work = Work(folder, [FitProgress()], events, options.device)
     tagger = Tagger(options.base_model, settings).fit(rows["train"], rows["dev"], work=work)
     tagger.save(output)
     found = {

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from peft import LoraConfig, LoraModel
 from torch import nn
 
+from nerbert.errors import UserError
+
 _NAME = "default"
 _HEADS = ("classifier", "crf")
 
@@ -26,6 +28,9 @@ def lora(model: nn.Module, rank: int, alpha: int) -> Iterator[None]:
         model: tagger.
         rank: rank of the matrices; 0 changes nothing.
         alpha: scale of the matrices: their product is multiplied by alpha / rank.
+
+    Raises:
+        UserError: the model has no linear layers.
     """
     if rank == 0:
         yield
@@ -35,6 +40,8 @@ def lora(model: nn.Module, rank: int, alpha: int) -> Iterator[None]:
         for name, module in model.named_modules()
         if isinstance(module, nn.Linear) and name.partition(".")[0] not in _HEADS
     ]
+    if not linear:
+        raise UserError("--lora-rank: this model has no linear layers but its head; leave it out")
     config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=linear)
     layers = LoraModel(model, config, _NAME)
     for head in _HEADS:

@@ -34,11 +34,12 @@ class Fits:
         train: Sequence[Sentence],
         dev: Sequence[Sentence],
         output: Path,
+        device: str,
     ) -> None:
-        """Takes base model, settings that are not searched, data, and the folder of the search."""
+        """Takes base model, settings that are not searched, data, folder of the search, device."""
         self._base, self._settings = base, settings
         self._train, self._dev = train, dev
-        self._output = output
+        self._output, self._device = output, device
 
     def settings_of(self, values: Values) -> FitSettings:
         """All settings of a trial."""
@@ -61,7 +62,7 @@ class Fits:
         name = ", ".join(f"{key} {value}" for key, value in values.items())
         watching: list[TrainerCallback] = [FitProgress(name, lines=False)]
         watching += [_Pause(pause)] if pause else []
-        work = Work(str(self._folder(values)), watching)
+        work = Work(str(self._folder(values)), watching, device=self._device)
         self._tagger = Tagger(self._base, settings).fit(self._train, self._dev, work=work)
         return [line["eval_f1"] for line in self._tagger.history if "eval_f1" in line]
 

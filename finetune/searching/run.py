@@ -60,7 +60,9 @@ def search(options: SearchOptions, settings: FitSettings) -> str:
     output = Path(options.output)
     with only_run(options.output):
         check_same(options.output, RECORD, record)
-        fits = Fits(options.base_model, settings, rows["train"], rows["dev"], output)
+        fits = Fits(
+            options.base_model, settings, rows["train"], rows["dev"], output, options.device
+        )
         study = Study(output / _STUDY, space, options.seed, fits)
         if grid:
             _grid(study, fits, grid, options)
