@@ -30,12 +30,12 @@ from pretrain.models import (
     device_of,
     load_model,
     load_tagger,
-    load_tokenizer,
     longest_input,
     place,
     tag_names,
 )
 from pretrain.tagging.features import PieceFeatures
+from pretrain.tokenizer import load_tokenizer
 
 
 class Tagger:

@@ -8,93 +8,25 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from tokenizers import pre_tokenizers
 from torch import nn
 from transformers import (
     MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING,
     AutoConfig,
     AutoModel,
     AutoModelForTokenClassification,
-    AutoTokenizer,
     PreTrainedModel,
-    PreTrainedTokenizerFast,
 )
 
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
+from pretrain.tokenizer import NO_CODE, UNLOADABLE, load_tokenizer, no_model
 
 _LONGEST = 512
-_TRIED = ["Dante", "was", "born"]
-"""Words that tell whether a tokenizer parts pre-split words as it parts running text."""
-
-NO_CODE = {"trust_remote_code": False}
-"""Option of all loaders: a model with code of its own is refused, and nobody is asked."""
-
-UNLOADABLE = (
-    *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError),
-    SafetensorError,
-)
-"""What transformers raises for a folder with missing, torn or foreign files."""
-
 HeadInitMap = Callable[[str, Sequence[str]], list[str]]
 """Takes a new type and the old types; returns the old types whose weights initialise its row.
 
 Without such types the row is initialised at random.
 """
-
-
-def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
-    """Loads the fast tokenizer of a base model.
-
-    Raises:
-        UserError: there is no such model, or it has no fast tokenizer.
-    """
-    try:
-        AutoConfig.from_pretrained(base_model, **NO_CODE)  # its errors say more
-        tokenizer: Any = AutoTokenizer.from_pretrained(base_model, use_fast=True, **NO_CODE)
-        if tokenizer.is_fast and not _parts_words(tokenizer):
-            spaced: Any = AutoTokenizer.from_pretrained(
-                base_model, use_fast=True, add_prefix_space=True, **NO_CODE
-            )
-            if not _parts_words(spaced):  # the class of the tokenizer ignores the option
-                _add_prefix_space(spaced.backend_tokenizer)
-            tokenizer = spaced if _parts_words(spaced) else tokenizer
-    except UNLOADABLE as error:
-        raise _no_model(base_model, error) from error
-    if not tokenizer.is_fast or tokenizer.pad_token_id is None:
-        raise UserError(
-            "no fast tokenizer with a padding token; use an encoder such as bert-base-cased",
-            base_model,
-        )
-    fast: PreTrainedTokenizerFast = tokenizer
-    return fast
-
-
-def _parts_words(tokenizer: Any) -> bool:
-    """Whether pre-split words behind the first one become what they are in running text.
-
-    Byte-level tokenizers see a space before a word only if they add one themselves.
-    """
-    try:
-        split = tokenizer(_TRIED, is_split_into_words=True, add_special_tokens=False)
-    except (AssertionError, ValueError):  # some refuse pre-split words without the space
-        return False
-    plain = tokenizer(" ".join(_TRIED), add_special_tokens=False, return_offsets_mapping=True)
-    pairs = zip(plain["input_ids"], plain["offset_mapping"], strict=True)
-    behind = [number for number, (_, end) in pairs if end > len(_TRIED[0])]
-    words = zip(split["input_ids"], split.word_ids(), strict=True)
-    return behind == [number for number, word in words if word]
-
-
-def _add_prefix_space(backend: Any) -> None:
-    """Makes the byte-level step of a tokenizer add a space before each word."""
-    first = backend.pre_tokenizer
-    several = isinstance(first, pre_tokenizers.Sequence)
-    steps = [first[place] for place in range(len(first))] if several else [first]
-    for step in steps:
-        if isinstance(step, pre_tokenizers.ByteLevel):
-            step.add_prefix_space = True
-    backend.pre_tokenizer = pre_tokenizers.Sequence(steps) if len(steps) > 1 else steps[0]
 
 
 def load_model(
@@ -227,7 +159,7 @@ def check_tagger_base(base_model: str) -> None:
                 with safe_open(path, "pt"):
                     pass
             except SafetensorError as error:
-                raise _no_model(base_model, error) from error
+                raise no_model(base_model, error) from error
 
 
 def load_tagger(folder: str) -> PreTrainedModel:
@@ -314,22 +246,5 @@ def _loaded(kind: Any, base_model: str, **options: Any) -> PreTrainedModel:
             base_model, dtype=torch.float32, **options, **NO_CODE
         )
     except UNLOADABLE as error:
-        raise _no_model(base_model, error) from error
+        raise no_model(base_model, error) from error
     return model
-
-
-def _no_model(base_model: str, error: Exception) -> UserError:
-    if "trust_remote_code" in str(error):
-        return UserError(
-            "this model needs code of its own, which we do not run (trust_remote_code=False); "
-            "give a model of transformers itself",
-            base_model,
-        )
-    path = Path(base_model)
-    is_path = path.is_absolute() or path.exists() or len(path.parts) > 2
-    reason = "no such folder" if is_path and not path.exists() else str(error).split("\n", 1)[0]
-    return UserError(
-        f"{reason.rstrip('.')}; give a model of the hub, or a folder with config.json, weights and "
-        "tokenizer",
-        base_model,
-    )

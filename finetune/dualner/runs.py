@@ -31,7 +31,8 @@ from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
 from pretrain import tiny
 from pretrain.logs import quiet_libraries
-from pretrain.models import load_model, load_tagger, load_tokenizer
+from pretrain.models import load_model, load_tagger
+from pretrain.tokenizer import load_tokenizer
 
 RESULT = "result.json"
 _LOGGER = logging.getLogger("nerbert")

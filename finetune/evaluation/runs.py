@@ -163,6 +163,23 @@ def _vectors_fingerprint(path: str) -> tuple[int, str]:
         raise UserError(f"--vectors {path}: {error.strerror}; check the path") from None
 
 
+def made_from(base_model: str, sets: DataSets, names: Sequence[str]) -> dict[str, Any]:
+    """What a tagger is trained from: names, and digests of their contents.
+
+    Args:
+        base_model: name or folder of the model.
+        sets: data sets.
+        names: names of the sets.
+    """
+    return {
+        "base_model": base_model,
+        "model": model_fingerprint(base_model),
+        "data": {name: sets.fingerprint(name) for name in names},
+        "label_map": sets.view.text,
+        "lowercase": sets.view.lowercase,
+    }
+
+
 def model_fingerprint(model: str) -> str:
     """Digest of configuration, tokenizer and weights in a folder; for other names, the name."""
     folder = Path(model)

@@ -18,7 +18,8 @@ from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from pretrain.logs import quiet_libraries
-from pretrain.models import device_of, load_encoder, load_tokenizer, longest_input, place
+from pretrain.models import device_of, load_encoder, longest_input, place
+from pretrain.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")
 _LEAST = 10  # smallest number of entities: t-SNE needs more points than neighbours

@@ -12,7 +12,7 @@ from typing import Any
 from finetune.data.registry import expand
 from finetune.data.sets import SPLITS, DataSets, are_several
 from finetune.evaluation import metrics
-from finetune.evaluation.runs import model_fingerprint
+from finetune.evaluation.runs import made_from
 from finetune.fitting import Work
 from finetune.keeping.card import model_card
 from finetune.keeping.hub import check_token, push
@@ -51,14 +51,7 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
         split: [row for name in names for row in sets.sentences(name, split, split == "train")]
         for split in SPLITS
     }
-    record = {
-        "base_model": options.base_model,
-        "model": model_fingerprint(options.base_model),
-        "data": {name: sets.fingerprint(name) for name in names},
-        "label_map": sets.view.text,
-        "lowercase": options.lowercase,
-        "settings": asdict(settings),
-    }
+    record = {**made_from(options.base_model, sets, names), "settings": asdict(settings)}
     quiet_libraries()
     if options.push_to_hub:
         check_token(options.push_to_hub)

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from finetune.data.registry import expand
 from finetune.data.sets import DataSets, are_several
-from finetune.evaluation.runs import model_fingerprint
+from finetune.evaluation.runs import made_from
 from finetune.options import SearchOptions
 from finetune.searching.fits import Fits
 from finetune.searching.report import write_report
@@ -47,11 +47,7 @@ def search(options: SearchOptions, settings: FitSettings) -> str:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     settings = replace(settings, seed=options.seed)
     record = {
-        "base_model": options.base_model,
-        "model": model_fingerprint(options.base_model),
-        "data": {name: sets.fingerprint(name) for name in names},
-        "label_map": sets.view.text,
-        "lowercase": options.lowercase,
+        **made_from(options.base_model, sets, names),
         "method": options.method,
         "space": sorted(options.space),
         "stages": [options.partial_epochs, options.kept] if grid else [],

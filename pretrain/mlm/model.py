@@ -11,8 +11,9 @@ import torch
 from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel, TrainerCallback
 
 from nerbert.errors import BadLossError, UserError
-from pretrain.models import NO_CODE, UNLOADABLE, check_length, load_tokenizer
+from pretrain.models import check_length
 from pretrain.tagging.features import IGNORED
+from pretrain.tokenizer import NO_CODE, UNLOADABLE, load_tokenizer
 from pretrain.trainer import CardTrainer
 
 _HEADS = ("cls", "lm_head")

@@ -26,9 +26,9 @@ from pretrain.logs import LogLines, quiet_libraries
 from pretrain.mlm import blocks
 from pretrain.mlm.masking import Masker
 from pretrain.mlm.model import FiniteLoss, MlmTrainer, load_masked_lm
-from pretrain.models import load_tokenizer
 from pretrain.session import Session, processes
 from pretrain.settings import TINY, DaptSettings
+from pretrain.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")
 _KIND = {"prediction_loss_only": True, "label_names": ["labels"]}

@@ -19,13 +19,14 @@ from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
 from pretrain.checkpoints import train
 from pretrain.logs import LogLines, quiet_libraries
-from pretrain.models import load_model, load_tokenizer
+from pretrain.models import load_model
 from pretrain.session import TAGGING, Session, processes, spread
 from pretrain.settings import PretrainSettings
 from pretrain.tagging.card import model_card
 from pretrain.tagging.features import Collator, Feature, PieceFeatures, category_view, load_split
 from pretrain.tagging.pieces import PieceCounts, count_subwords
 from pretrain.tagging.scores import EntityScores, best_label
+from pretrain.tokenizer import load_tokenizer
 from pretrain.trainer import TaggingTrainer
 
 _LOGGER = logging.getLogger("nerbert")

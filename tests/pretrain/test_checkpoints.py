@@ -11,8 +11,9 @@ from nerbert.corpus import load_corpus
 from nerbert.errors import UserError
 from pretrain.checkpoints import damage, last_whole
 from pretrain.launch import main
-from pretrain.models import load_model, load_tokenizer
+from pretrain.models import load_model
 from pretrain.rows import open_parts
+from pretrain.tokenizer import load_tokenizer
 
 FLAGS = ("--recipe", "paper-debug", "--batch-size", 2, "--num-train-epochs", 9)
 FLAGS += ("--max-steps", 3, "--save-steps", 1, "--eval-steps", 1, "--save-total-limit", 3)

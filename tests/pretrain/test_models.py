@@ -5,6 +5,7 @@ from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
 
 models = lazy("pretrain.models")
+tokenizer_module = lazy("pretrain.tokenizer")
 torch = lazy("torch")
 transformers = lazy("transformers")
 
@@ -35,7 +36,7 @@ def test_head_is_fresh_and_named(tmp_path):
 def test_no_model_is_one_line(tmp_path, make):
     make(tmp_path / "model")
     with pytest.raises(UserError, match=r"model: .*; give a model of the hub") as e:
-        models.load_tokenizer(str(tmp_path / "model"))
+        tokenizer_module.load_tokenizer(str(tmp_path / "model"))
     assert "\n" not in str(e.value)
     assert e.value.about == str(tmp_path / "model")
 
@@ -74,7 +75,7 @@ def test_tokenizers_part_words_as_in_running_text(tmp_path, name):
     """No list of models says which need a space before a word: the tokenizer is tried."""
     options = {"bos_token_id": 0, "eos_token_id": 0, "cls_token_id": 0, "sep_token_id": 0}
     folder = byte_level(tmp_path, small(name, **(options if name == "modernbert" else {})))
-    tokenizer = models.load_tokenizer(folder)
+    tokenizer = tokenizer_module.load_tokenizer(folder)
     tokens = tokenizer(["Dante", "was", "born"], is_split_into_words=True).tokens()
     assert tokens == ["ĠDante", "Ġwas", "Ġborn"]
 
