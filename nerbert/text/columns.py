@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nerbert.files import open_decompressed
 
@@ -80,15 +81,24 @@ def parse_columns(content: bytes, where: str) -> Iterator[Sentence]:
 
 def _is_tag_first(lines: Sequence[Sequence[str]]) -> bool:
     """Whether the first of two columns is the tag."""
-    tags = [[_TAG.fullmatch(column) is not None for column in line] for line in lines]
-    return sum(line == [True, False] for line in tags) > sum(line[-1] for line in tags)
+    first = sum(len(line) == 2 and _is_tag(line[0]) and not _is_tag(line[1]) for line in lines)
+    return first > sum(_is_tag(line[-1]) for line in lines)
+
+
+@lru_cache(maxsize=4096)
+def _is_tag(column: str) -> bool:
+    return _TAG.fullmatch(column) is not None
 
 
 def _shared_prefix(sentences: Sequence[Sequence[str]]) -> str:
     """The language that all tokens of a file begin with, such as `en:`; empty if there is none."""
     match = _LANGUAGE.match(sentences[0][0])
     prefix = match[0] if match else ""
-    return prefix if all(word.startswith(prefix) for row in sentences for word in row) else ""
+    return (
+        prefix
+        if prefix and all(word.startswith(prefix) for row in sentences for word in row)
+        else ""
+    )
 
 
 def _sentences(lines: Iterable[tuple[str, list[str] | None]], where: str) -> Iterator[list[_Line]]:
@@ -99,7 +109,7 @@ def _sentences(lines: Iterable[tuple[str, list[str] | None]], where: str) -> Ite
             if found:
                 yield found
             found = []
-        elif len(columns) > 1 and _TAG.fullmatch(columns[-1]):
+        elif len(columns) > 1 and _is_tag(columns[-1]):
             found.append((number, columns))
         elif not _COMMENT.fullmatch(line.strip()):
             raise ValueError(

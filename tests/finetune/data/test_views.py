@@ -1,7 +1,5 @@
 import pytest
 
-from finetune.data.registry import registry
-from finetune.data.sets import DataSets
 from finetune.data.views import LabelMap, View, map_to_target_types, nearest, renamed, same_name
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
@@ -25,23 +23,6 @@ def test_unified_names_of_many_spellings():
         "politician": "politician",
     }.items():
         assert names.type(old) == new
-
-
-def test_no_set_has_two_types_that_become_one(shared):
-    sets = DataSets(str(shared / "ner"))
-    names, looked = LabelMap.load("unified"), 0
-    for known in registry().values():
-        if all(sets.exists(known, split) for split in known.files):
-            tags = {
-                tag
-                for split in known.files
-                for row in sets.sentences(known.name, split)
-                for tag in row.tags
-            }
-            types = {tag[2:] for tag in tags if tag != "O"}
-            assert len({names.type(name) for name in types}) == len(types), known.name
-            looked += 1
-    assert looked > 8
 
 
 def test_views():
