@@ -20,7 +20,7 @@ from finetune.dualner.data import DualData
 from finetune.dualner.loss import entities, gold_loss, pseudo_loss, regularisation, self_loss
 from finetune.dualner.settings import DualSettings, Method
 from finetune.evaluation import metrics
-from finetune.models.heads import head_of, packed
+from finetune.models.heads import has_words, head_of, packed
 from finetune.models.span_head import labels_of
 from finetune.windows import WordTagger
 from nerbert import files
@@ -136,7 +136,9 @@ class DualTrainer(TaggingTrainer):
             inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
             scores, _, mask = packed(teacher(**inputs).logits.float(), batch["labels"])
             labels = torch.stack(labels_of(_mask_scores(scores, mask), tags), dim=1)
-            for row, number in enumerate(numbers):
+            full = has_words(batch["labels"]).tolist()
+            kept_numbers = [number for number, has in zip(numbers, full, strict=True) if has]
+            for row, number in enumerate(kept_numbers):
                 words = int(mask[row].sum())
                 kept = (
                     scores[row, :words]
@@ -144,14 +146,15 @@ class DualTrainer(TaggingTrainer):
                     else (labels[row, :, :words].to(torch.int16))
                 )
                 found[number] = kept.cpu().clone()
-        yield from (found[number] for number in range(len(order)))
+        nothing = torch.empty(0)  # of pieces without words, which the loss leaves out
+        yield from (found.get(number, nothing) for number in range(len(order)))
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """The loss of the method, divided by the words of the optimiser step."""
-        numbers = inputs[PIECES].cpu()
         labels = inputs["labels"]
+        numbers = inputs[PIECES].cpu()[has_words(labels).cpu()]
         outputs = model(
             **{
                 name: value

@@ -113,6 +113,15 @@ class CrfHead:
         return found
 
 
+def has_words(labels: Tensor) -> Tensor:
+    """Whether a row has a first sub-word; others, such as U+200B alone, are empty sequences.
+
+    Args:
+        labels: label ids (batch, length), `IGNORED` except at first sub-words.
+    """
+    return labels.ne(IGNORED).any(1)
+
+
 def packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Moves first sub-words together; rows without one are left out.
 
@@ -123,9 +132,7 @@ def packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     Returns:
         Emissions (rows, words, tags), tags and mask (rows, words).
     """
-    first = labels.ne(IGNORED)
-    # Pieces whose labels are all ignored would be empty sequences.
-    full = first.any(1)
+    first, full = labels.ne(IGNORED), has_words(labels)
     logits, labels, first = logits[full], labels[full], first[full]
     # A stable sort keeps the order of the words; booleans cannot be sorted on all devices.
     order = (~first).to(torch.uint8).argsort(dim=1, stable=True)[:, : int(first.sum(1).max())]

@@ -10,9 +10,9 @@ from lazy import lazy
 from runs import ROOT, run
 from toy import FLAGS, QUICK, rows, write_set
 
-from finetune.data.registry import expand, registry
-from finetune.data.sets import DataSets, checksum, draw
-from finetune.data.views import LabelMap, same_name
+from finetune.data.registry import expand
+from finetune.data.sets import DataSets, draw
+from finetune.data.views import same_name
 from finetune.evaluate import COMMAND
 from finetune.settings import RECIPES, FitSettings, Regime
 from nerbert.errors import UserError
@@ -237,25 +237,6 @@ def test_predict_as_command(fitted, tmp_path):
     assert "&amp;" in out
     code, out, err = run("--model", tmp_path / "saved", cwd=ROOT, program=predict)
     assert (code, err.splitlines()) == (2, ["no text: give texts, or --input FILE"])
-
-
-def test_registry_facts_are_those_of_the_files(shared):
-    sets = DataSets(str(shared / "ner"))
-    measured = 0
-    names = LabelMap.load("unified")
-    for known in registry().values():
-        types = set()
-        for split, counts in known.counts.items():
-            path = str(sets.find(known, split))
-            found = sets.sentences(known.name, split)
-            mentions = sum(tag[0] == "B" for row in found for tag in row.tags)
-            assert [len(found), sum(len(row.tokens) for row in found), mentions] == counts, path
-            assert checksum(path) == known.sha256[split], path
-            measured += 1
-            types |= {tag[2:] for row in found for tag in row.tags if tag != "O"}
-        # No set has two types that become one.
-        assert len({names.type(name) for name in types}) == len(types), known.name
-    assert measured > 40
 
 
 def test_missing_sets_say_what_to_put_where(monkeypatch, tmp_path):

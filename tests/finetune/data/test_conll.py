@@ -6,6 +6,9 @@ import pytest
 from seqeval.scheme import IOB2, Entities
 
 from finetune.data import conll
+from finetune.data.registry import registry
+from finetune.data.sets import DataSets, checksum
+from finetune.data.views import LabelMap
 from nerbert.errors import UserError
 from nerbert.text.tags import tags_to_spans
 
@@ -81,20 +84,45 @@ def test_missing_file(tmp_path):
         conll.read(str(tmp_path / "none.txt"))
 
 
-def test_counts_of_every_set(shared):
+@pytest.fixture(scope="module")
+def measured(shared):
+    """Facts of the files that the README of the data lists: counts and types as read by us."""
     readme = (shared / "README.md").read_text(encoding="utf-8")
     rows = re.findall(
         r"`data/(ner/\S+\.xz)` \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\w+)(?: with (\d+))?", readme
     )
-    assert len(rows) > 55
-    for name, *numbers, scheme, stray in rows:
-        found = conll.read(str(shared / name))
-        measured = [len(found), sum(len(s.tokens) for s in found), n_mentions(found)]
-        assert [*measured, len(found.types)] == [int(number) for number in numbers], name
-        assert found.scheme.name == scheme, name
-        assert found.scheme.opened == int(stray or 0) or scheme == "IOB1", name
+    found = {}
+    for name, *stated in rows:
+        read = conll.read(shared / name)
+        counts = [len(read), sum(len(s.tokens) for s in read), n_mentions(read)]
+        found[str(shared / name)] = stated, counts, read.types, read.scheme
+    return found
+
+
+def test_counts_of_every_set(measured, shared):
+    assert len(measured) > 55
+    for name, (stated, counts, types, scheme) in measured.items():
+        *numbers, kind, stray = stated
+        assert [*counts, len(types)] == [int(number) for number in numbers], name
+        assert scheme.name == kind, name
+        assert scheme.opened == int(stray or 0) or kind == "IOB1", name
     found = conll.read(str(shared / "ner" / "stockmark_ja" / "ner.json.xz"))
     assert (len(found), n_mentions(found), len(found.types)) == (5343, 13185, 8)
+
+
+def test_registry_facts_are_those_of_the_files(measured, shared):
+    sets, names, looked = DataSets(shared / "ner"), LabelMap.load("unified"), 0
+    for known in registry().values():
+        types = set()
+        for split, counts in known.counts.items():
+            path = sets.find(known, split)
+            assert measured[path][1] == counts, path
+            assert checksum(path) == known.sha256[split], path
+            types |= set(measured[path][2])
+            looked += 1
+        # No set has two types that become one.
+        assert len({names.type(name) for name in types}) == len(types), known.name
+    assert looked > 40
 
 
 # Sentences and mentions as counted by Tjong Kim Sang 2002 (mentions) and in NLTK's copy (sentences).

@@ -22,7 +22,7 @@ def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     torch.manual_seed(0)
     tongues.write_world(folder)
-    (folder / "recipe.toml").write_text(RECIPE.format(epochs=20, steps=40))
+    (folder / "recipe.toml").write_text(RECIPE.format(epochs=12, steps=24))
     (folder / "short.toml").write_text(RECIPE.format(epochs=1, steps=6))
     return folder
 

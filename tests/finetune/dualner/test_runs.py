@@ -146,3 +146,15 @@ def test_sets_that_do_not_fit(world, teach, tmp_path):
     code, _, err = teach("--output", tmp_path / "out")
     assert code == 2
     assert "made with other settings or data; give another --output" in err
+
+
+@pytest.mark.parametrize("method", ["dual", "self-teaching"])
+def test_a_line_without_words_between_others(world, teach, tmp_path, method):
+    """U+200B alone has no sub-word: its piece teaches nothing, and shifts no other one."""
+    text = tmp_path / "text.txt"
+    lines = ["ada lived in ulm"] * 9 + ["\u200b"] + ["emmy lived in rom"] * 9
+    text.write_text("\n".join(lines), encoding="utf-8")
+    flags = ("--method", method, "--target-text", text)
+    code, _, err = teach(*flags, "--output", tmp_path / "out")
+    assert code == 0, err
+    assert result(tmp_path / "out", method)["unlabelled"] == 19

@@ -287,11 +287,11 @@ def test_a_reader_with_a_keyboard(server, tmp_path):
 
     async def read():
         async with session(server, tmp_path) as tab:
-            assert await tab.js("document.activeElement.id") == "text"
+            await tab.until("document.activeElement.id === 'text'")
             await tab("Input.insertText", text="Ada Byron lived in Ulm")
             await tab.key("Enter", 13, modifiers=2)
             await tab.until("document.querySelector('mark')")
-            assert await tab.js("document.activeElement.innerText") == "Result"
+            await tab.until("document.activeElement.innerText === 'Result'")
             assert [one.split("\n")[0] for one in await tab.js(SHOWN)] == [
                 "Ada Byronperson",
                 "Ulmcity",
