@@ -93,13 +93,17 @@ def _is_whole_safetensors(path: Path) -> bool:
 
 
 def train(trainer: Trainer, checkpoint: str | None) -> None:
-    """Trains from the start, or from a checkpoint; a finished run is not trained any more."""
+    """Trains from the start, or from a checkpoint.
+
+    A finished run is not trained any more, unless more steps are asked for than it has.
+    """
     if checkpoint is not None:
         state = files.read_json(os.path.join(checkpoint, _STATE))
-        if state["global_step"] >= state["max_steps"]:
+        done = state["global_step"]
+        if done >= state["max_steps"] and trainer.args.max_steps <= done:
             # The Trainer would train one more step of an epoch that a run ended in.
             accumulated = trainer.args.gradient_accumulation_steps
             per_epoch = max(1, -(-len(trainer.get_train_dataloader()) // accumulated))
             trainer.args.max_steps = -1
-            trainer.args.num_train_epochs = state["global_step"] // per_epoch
+            trainer.args.num_train_epochs = done // per_epoch
     trainer.train(resume_from_checkpoint=checkpoint)

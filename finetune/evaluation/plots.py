@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from nerbert.reports import png
 
 _MOST_TYPES, _OTHERS = 40, "(other types)"
+_MOST_TICKS = 6
 _LONGEST = 30  # largest number of characters of a name on a plot
 
 Point = tuple[float, float, float]
@@ -85,6 +86,9 @@ def by_setting(panels: Mapping[str, Sequence[Any]], scores: Sequence[float], y_l
             axes.plot(values, scores, "o", markersize=5, alpha=0.7)
             if min(values) > 0 and max(values) > 5 * min(values):
                 axes.set_xscale("log")
+            if len(set(values)) <= _MOST_TICKS:
+                axes.set_xticks(sorted(set(values)), [f"{v:g}" for v in sorted(set(values))])
+                axes.minorticks_off()
         else:
             names = sorted(set(map(str, values)))
             places = [names.index(str(value)) for value in values]

@@ -58,10 +58,11 @@ class Fits:
         """
         settings = self.settings_of(values)
         if until_drop:
-            settings = replace(settings, epochs=_MANY, patience=1)
+            settings = replace(settings, epochs=_MANY)
         name = ", ".join(f"{key} {value}" for key, value in values.items())
         watching: list[TrainerCallback] = [FitProgress(name, lines=False)]
         watching += [_Pause(pause)] if pause else []
+        watching += [_Drop()] if until_drop else []
         work = Work(str(self._folder(values)), watching, device=self._device)
         self._tagger = Tagger(self._base, settings).fit(self._train, self._dev, work=work)
         return [line["eval_f1"] for line in self._tagger.history if "eval_f1" in line]
@@ -92,3 +93,13 @@ class _Pause(TrainerCallback):
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         control.should_training_stop |= state.epoch >= self._epochs
+
+
+class _Drop(TrainerCallback):
+    """Ends a training at its first evaluation that is not better than all before."""
+
+    def on_evaluate(
+        self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any
+    ) -> None:
+        # The Trainer compares, and renews the best score, after this call.
+        control.should_training_stop |= metrics["eval_f1"] <= (state.best_metric or 0.0)

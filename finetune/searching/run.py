@@ -122,7 +122,7 @@ class Study:
             self._fits.keep(trial.params, best)
         trial.set_user_attr("stage", stage)
         trial.set_user_attr("evaluations", len(scores))
-        trial.set_user_attr("rising", scores[-1] == best)
+        trial.set_user_attr("rising", scores[-1] > max(scores[:-1], default=-1.0))
         shown = ", ".join(f"{name} {value}" for name, value in trial.params.items())
         _LOGGER.info("trial %d, stage %d: %s: dev F1 %.4f", trial.number, stage, shown, best)
         return self._study.tell(trial, best)

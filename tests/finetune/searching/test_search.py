@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from itertools import pairwise
 
 import pytest
 from lazy import lazy
@@ -19,6 +20,7 @@ from nerbert.cli import main
 from nerbert.errors import UserError
 
 optuna = lazy("optuna")
+fits = lazy("finetune.searching.fits")
 space = lazy("finetune.searching.space")
 tagger = lazy("finetune.tagger")
 
@@ -70,6 +72,23 @@ def test_two_stages(grid):
     assert "| learning_rate | " in text.split("What mattered")[1]
     assert (grid / "search.png").stat().st_size > 5000
     assert not (grid / "trials").exists()
+
+
+def test_the_best_goes_on_until_it_drops(base, tmp_path):
+    """A finished training whose last evaluation was its best one is continued, not repeated."""
+    settings = FitSettings(batch_size=8, epochs=4, eval_steps=8)
+    made = fits.Fits(base, settings, rows(40), rows(12, 40), tmp_path, "cpu")
+    values = {"learning_rate": 1.5e-4}
+    first = made.fit(values, pause=2)
+    second = made.fit(values)
+    third = made.fit(values, until_drop=True)
+    assert third[: len(second)] == second
+    assert second[: len(first)] == first
+    assert second[-1] > max(second[:-1])
+    assert len(third) > len(second) + 1
+    rising = third[len(second) - 1 :]
+    assert all(late > early for early, late in pairwise(rising[:-1]))
+    assert rising[-1] <= rising[-2]
 
 
 def test_again_does_nothing_and_other_settings_are_refused(grid, base, toy_set, capsys):
