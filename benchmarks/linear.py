@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from nerbert.text.punkt import Parameters
+from nerbert.text.sentences import SentenceModel
 from nerbert.text.tokens import word_spans
-from pipeline.sentences.model import SentenceModel
-from pipeline.sentences.punkt import Parameters
 from pipeline.wikitext.render import render
 
 SIZES = (20_000, 40_000, 80_000, 160_000, 320_000)

@@ -17,10 +17,10 @@ from finetune.evaluation.metrics import strict_scores
 from finetune.fitting import Work, features, trained
 from finetune.models import bilstm
 from finetune.models.heads import CrfHead, Floats, LinearHead, head_of, load_head
-from finetune.onnx import NAMES, exported
+from finetune.models.onnx import NAMES, exported
+from finetune.models.windows import WordTagger
 from finetune.settings import FitSettings
 from finetune.texts import Splitter
-from finetune.windows import WordTagger
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
@@ -86,12 +86,7 @@ class Tagger:
         Raises:
             UserError: the data cannot be read, or the encoder cannot be loaded.
         """
-        sets = DataSets(view=_view(keep_types, data, before))
-        train = sets.sentences(data, "train")
-        held = sets.sentences(data if dev is None else dev, "dev", needed=dev is not None)
-        # Sorted by length, so that batches of the dev set need less padding.
-        held = sorted(held, key=lambda row: len(row.tokens))
-        first = sets.sentences(before, "train") if before is not None else []
+        first, train, held = _read(data, dev, before, keep_types)
         types = sorted({t[2:] for s in (*first, *train, *held) for t in s.tags if t != "O"})
         labels = LabelSet(tuple(types))
         settings = self.settings
@@ -283,7 +278,14 @@ class Tagger:
         return tagger
 
 
-def _view(keep_types: bool, *data: Data | None) -> View:
-    """The view of data for training: types of several sets have unified names."""
-    several = not keep_types and any(are_named_sets(one) for one in data if one is not None)
-    return View(UNIFIED) if several else View()
+def _read(
+    data: Data, dev: Data | None, before: Data | None, keep_types: bool
+) -> tuple[list[Sentence], list[Sentence], list[Sentence]]:
+    """The sentences of `Tagger.fit`: those to train on before, train and dev sentences."""
+    several = any(are_named_sets(one) for one in (data, before) if one is not None)
+    sets = DataSets(view=View(UNIFIED) if several and not keep_types else View())
+    first = sets.sentences(before, "train") if before is not None else []
+    train = sets.sentences(data, "train")
+    held = sets.sentences(data if dev is None else dev, "dev", needed=dev is not None)
+    # Sorted by length, so that batches of the dev set need less padding.
+    return first, train, sorted(held, key=lambda row: len(row.tokens))

@@ -9,12 +9,14 @@ from pathlib import Path
 from transformers.utils.hub import cached_file
 
 from nerbert.corpus import SENTENCES
+from nerbert.text.sentences import SentenceModel
 from nerbert.text.tokens import Span, tokenize
-from nerbert.text.words import word_spans
-from pipeline.sentences.model import SentenceModel
+from nerbert.text.words import ENGLISH_ABBREVIATIONS, word_spans
+
+_USUAL = {word.casefold() for word in ENGLISH_ABBREVIATIONS}
+"""Abbreviations that are known if a checkpoint has no model."""
 
 _INNER_STOP = re.compile(r"[.?!]\s")
-_USUAL = "en"  # language whose abbreviations are known if a checkpoint has no model
 
 
 class Splitter:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nerbert import files
@@ -205,6 +207,20 @@ def check_same(output: str, record: str, content: dict[str, Any]) -> None:
             "or remove it"
         )
     files.write_json(path, content)
+
+
+@contextmanager
+def made_whole(folder: Path) -> Iterator[Path]:
+    """A new folder that replaces `folder`, which is a run's own, when the block ends.
+
+    If the block fails, or the process dies in it, the old folder stays.
+    """
+    half = folder.with_name(folder.name + ".tmp")
+    shutil.rmtree(half, ignore_errors=True)
+    half.mkdir(parents=True)
+    yield half
+    shutil.rmtree(folder, ignore_errors=True)
+    half.rename(folder)
 
 
 @contextmanager

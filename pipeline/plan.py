@@ -18,6 +18,7 @@ from nerbert.errors import UserError
 from nerbert.folders import Folder, check_made
 from nerbert.identity import Identities
 from nerbert.text.columns import check_columns
+from nerbert.text.sentences import TRAINED, SentenceModel
 from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
 from ontology.infobox import InfoboxMapping
@@ -26,7 +27,7 @@ from ontology.scripts import EXTRAS, converter
 from ontology.sql_tables import check_table
 from pipeline.dump.names import find_dumps
 from pipeline.dump.units import InputFile, Unit, cut, inspect
-from pipeline.sentences.model import SentenceModel
+from pipeline.sentences.model import pretrained
 from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
@@ -86,7 +87,7 @@ class Plan:
     @property
     def sentence_model(self) -> str:
         """Source of the sentence model: "dump", or "nltk:" and the name of NLTK's model."""
-        return self.pretrained.source if self.pretrained else "dump"
+        return self.pretrained.source if self.pretrained else TRAINED
 
 
 def make_plan(settings: CorpusSettings) -> Plan:
@@ -123,10 +124,9 @@ def make_plan(settings: CorpusSettings) -> Plan:
         categories = CategorySet.load(settings.categories)
     except (ValueError, OSError) as error:
         raise UserError(f"--categories: {error}") from None
-    pretrained = None
-    if settings.sentence_model == "nltk":
-        pretrained = SentenceModel.pretrained(inputs[0].site.language)
-    converts_titles = _converts_titles(inputs[0].site.language)
+    language = inputs[0].site.language
+    model = pretrained(language) if settings.sentence_model == "nltk" else None
+    converts_titles = _converts_titles(language)
     folders = _folders(settings, settings.output, inputs, identities, converts_titles)
     _check_output(settings.output, folders[0])
     return Plan(
@@ -137,7 +137,7 @@ def make_plan(settings: CorpusSettings) -> Plan:
         tree,
         mapping,
         categories,
-        pretrained,
+        model,
         *folders,
         identities,
         converts_titles,

@@ -86,16 +86,19 @@ def _label_names(name: str) -> dict[int, str] | None:
     if not name.startswith(PREFIX):
         return json_rows.beside(Path(name) / "dataset")
     # The hub's client loads many modules; most sets are plain files.
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
     path = name.removeprefix(PREFIX).partition(":")[0]
-    for file in (f"{folder}{label}" for label in json_rows.LABEL_FILES for folder in _FOLDERS):
-        try:
-            return json_rows.numbered(Path(hf_hub_download(path, file, repo_type="dataset")))
-        except (HfHubHTTPError, OSError):  # this file is not there; the next may be
-            continue
-    return None
+    wanted = [folder + label for label in json_rows.LABEL_FILES for folder in _FOLDERS]
+    try:
+        there = set(HfApi().list_repo_files(path, repo_type="dataset"))
+        file = next((one for one in wanted if one in there), None)
+        if file is None:
+            return None
+        return json_rows.numbered(Path(HfApi().hf_hub_download(path, file, repo_type="dataset")))
+    except (HfHubHTTPError, OSError, ValueError) as error:
+        raise UserError(_reason(name, error), name) from error
 
 
 def _load(name: str, revision: str | None) -> Any:

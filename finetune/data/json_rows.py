@@ -49,7 +49,7 @@ def read(path: str) -> Iterator[Row]:
             if any(isinstance(tag, int) for tag in row[tags]):
                 names = names or beside(Path(path).parent)
             yield list(row[words]), named(row[tags], names)
-        except (KeyError, TypeError, ValueError, LookupError) as error:
+        except (LookupError, TypeError, ValueError) as error:
             told = str(error) if isinstance(error, ValueError) else repr(error)
             raise ValueError(f"{place}: {told}") from error
 

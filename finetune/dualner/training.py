@@ -22,7 +22,7 @@ from finetune.dualner.settings import DualSettings, Method
 from finetune.evaluation import metrics
 from finetune.models.heads import has_words, head_of, packed
 from finetune.models.span_head import labels_of
-from finetune.windows import WordTagger
+from finetune.models.windows import WordTagger
 from nerbert import files
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import Scores

@@ -24,6 +24,7 @@ from finetune.options import MatrixOptions
 from finetune.settings import FitSettings, seeds
 from nerbert import files
 from nerbert.errors import UserError
+from nerbert.folders import made_whole
 
 if TYPE_CHECKING:
     from finetune.tagger import Tagger
@@ -62,9 +63,9 @@ class Rows:
 
         path = self._path(run)
         if not path.is_dir():
-            unfinished = path.with_name(path.name + ".tmp")
-            fit_run(run, self._store.sets, self._options)[0].save(unfinished)
-            unfinished.rename(path)
+            tagger, _ = fit_run(run, self._store.sets, self._options)
+            with made_whole(path) as folder:
+                tagger.save(folder)
         if self._loaded is None or self._loaded[0] != path:
             device, half = self._options.device, self._options.half
             self._loaded = path, Tagger.load(str(path), run.settings, device, half)

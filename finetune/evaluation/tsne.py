@@ -12,8 +12,8 @@ from sklearn.manifold import TSNE
 
 from finetune.data.sets import DataSets
 from finetune.evaluation import plots
+from finetune.models.windows import WordTagger
 from finetune.options import Device, TsneOptions
-from finetune.windows import WordTagger
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans

@@ -11,6 +11,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from finetune.entities import Entity, Prediction, entities_of
+from nerbert import files
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from nerbert.text.tokens import Span
@@ -115,8 +116,13 @@ def write_label_studio(rows: Rows, path: Path) -> int:
     labels = "".join(f"\n    <Label value={quoteattr(name)}/>" for name in sorted(types))
     view = f'<View>\n  <Labels name="label" toName="text">{labels}\n  </Labels>\n'
     view += '  <Text name="text" value="$text"/>\n</View>\n'
-    path.with_suffix(".xml").write_text(view, encoding="utf-8")
+    files.write_bytes(str(interface(path)), view.encode())
     return count
+
+
+def interface(path: Path) -> Path:
+    """Where the labelling interface of a file of tasks is."""
+    return path.with_suffix(".xml")
 
 
 def _region(entity: Entity, number: int) -> dict[str, Any]:
@@ -147,7 +153,7 @@ def write_spacy(rows: Rows, path: Path) -> int:
             for start, end, name in tags_to_spans(row.tags)
         ]
         found.add(doc)
-    found.to_disk(path)
+    files.write_bytes(str(path), found.to_bytes())
     return len(found)
 
 
@@ -191,9 +197,9 @@ def _json(value: Any) -> str:
 
 def _write_lines(lines: Iterable[str], path: Path) -> int:
     count = 0
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with files.atomic_write(str(path)) as file:
         for line in lines:
-            file.write(line + "\n")
+            file.write(f"{line}\n".encode())
             count += 1
     return count
 
@@ -201,10 +207,10 @@ def _write_lines(lines: Iterable[str], path: Path) -> int:
 def _write_list(rows: Iterable[Any], path: Path) -> int:
     """Writes a JSON list, a row at a time."""
     count = 0
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write("[")
+    with files.atomic_write(str(path)) as file:
+        file.write(b"[")
         for row in rows:
-            file.write((",\n" if count else "\n") + _json(row))
+            file.write((",\n" if count else "\n").encode() + _json(row).encode())
             count += 1
-        file.write("\n]\n")
+        file.write(b"\n]\n")
     return count

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from finetune.onnx import FOLDER, NAMES, RECORD, weights_of
+from finetune.models.onnx import FOLDER, NAMES, RECORD, weights_of
 from finetune.tagger import Tagger
 from nerbert import files
 from nerbert.errors import RunError, UserError
+from nerbert.folders import made_whole
 
 TOLERANCE = 1e-4
 """Largest difference of a probability from torch's; files of 8 bits are only reported."""
@@ -66,23 +65,23 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
 
     Args:
         folder: the checkpoint.
-        kinds: names of `finetune.onnx.NAMES`.
+        kinds: names of `finetune.models.onnx.NAMES`.
 
     Returns:
         Kind -> difference from torch.
 
     Raises:
-        UserError: the folder is no tagger, or torch cannot export its architecture.
+        UserError: the folder is no tagger, it has an `onnx` folder that we did not make, or torch
+            cannot export its architecture.
         RunError: the file says something else than torch.
     """
     if not Path(folder, "model.safetensors").is_file():
         raise UserError("give the folder of a tagger (model.safetensors in it)", folder)
-    tagger = Tagger.load(folder, device="cpu", backend="torch")
     output = Path(folder, FOLDER)
-    half = Path(folder, f"{FOLDER}.tmp")
-    shutil.rmtree(half, ignore_errors=True)
-    half.mkdir()
-    with _quiet():
+    if output.is_dir() and not (output / RECORD).is_file():
+        raise UserError(f"{output}: no export of ours made it; move it away first")
+    tagger = Tagger.load(folder, device="cpu", backend="torch")
+    with made_whole(output) as half, _quiet():
         try:
             _write(tagger.model, half / NAMES["onnx"])
         except Exception as error:  # torch's exporter has many
@@ -90,9 +89,7 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
             raise UserError(f"torch cannot export this architecture: {reason}", folder) from error
         if "int8" in kinds:
             _quantize(half)
-    files.write_json(str(half / RECORD), {"weights": weights_of(folder)})
-    shutil.rmtree(output, ignore_errors=True)
-    os.rename(half, output)
+        files.write_json(str(half / RECORD), {"weights": weights_of(folder)})
     found = {kind: difference(tagger, folder, kind) for kind in kinds}
     whole = found.get("onnx")
     if whole is not None and (whole.other_tags or whole.largest > TOLERANCE):

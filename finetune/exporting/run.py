@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from finetune.data.sets import DataSets
-from finetune.exporting.formats import WRITERS, Labelled
+from finetune.exporting.formats import WRITERS, Labelled, interface
 from finetune.options import ExportOptions
 from finetune.serving.lines import read_texts
 from nerbert.corpus import Corpus
@@ -28,15 +27,11 @@ def export(options: ExportOptions) -> str:
         raise UserError(f"--format {options.format}: give --data SET, or --model with --input FILE")
     if options.output is None:
         raise UserError("--output is missing: file to write")
-    if os.path.exists(options.output):
-        raise UserError("there is such a file; choose another name", options.output)
     path = Path(options.output)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(path.name + ".tmp")
-    count = WRITERS[options.format](_rows(options), half)
-    if (view := half.with_suffix(".xml")).is_file() and options.format == "label-studio":
-        view.rename(path.with_suffix(".xml"))
-    half.rename(path)
+    made = [path, interface(path)] if options.format == "label-studio" else [path]
+    if there := [one for one in made if one.exists()]:
+        raise UserError(f"{there[0]} is there already; choose another name", options.output)
+    count = WRITERS[options.format](_rows(options), path)
     return f"{path}: {count:,} texts"
 
 
@@ -70,7 +65,7 @@ def _onnx(options: ExportOptions) -> str:
         raise UserError(f"--format {options.format}: name the --model")
     # These load torch, which takes seconds.
     from finetune.exporting.onnx_file import export_onnx
-    from finetune.onnx import FOLDER, NAMES
+    from finetune.models.onnx import FOLDER, NAMES
     from pretrain.logs import quiet_libraries
 
     quiet_libraries()

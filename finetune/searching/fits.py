@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from finetune.searching.space import Values
 from finetune.settings import FitSettings
 from finetune.tagger import Tagger
 from nerbert import files
+from nerbert.folders import made_whole
 from nerbert.text.columns import Sentence
 
 _MARK = "trial.json"
@@ -69,12 +69,9 @@ class Fits:
 
     def keep(self, values: Values, f1: float) -> None:
         """Saves the last tagger as the best one, in `model`."""
-        half, folder = self._output / "model.tmp", self._output / "model"
-        shutil.rmtree(half, ignore_errors=True)
-        self._tagger.save(half)
-        files.write_json(str(half / _MARK), {"settings": values, "dev_f1": f1})
-        shutil.rmtree(folder, ignore_errors=True)
-        os.rename(half, folder)
+        with made_whole(self._output / "model") as folder:
+            self._tagger.save(folder)
+            files.write_json(str(folder / _MARK), {"settings": values, "dev_f1": f1})
 
     def forget(self, values: Values) -> None:
         """Removes the checkpoint of a fine-tuning that will not go on."""

@@ -6,7 +6,7 @@ import re
 
 from nerbert.text.tokens import Span, tokenize
 
-_ABBREVIATIONS = frozenset(
+ENGLISH_ABBREVIATIONS = frozenset(
     "Adm al approx Ave Blvd Bros Capt cf Co Col Corp Dr ed Esq etc fig Gen Gov Hon Inc Jr Lt Ltd "
     "Maj Messrs Mr Mrs Ms Mt no No op pp Prof Rep Rev Sen Sgt Sr St vol vs Vol "
     "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec".split()
@@ -24,7 +24,9 @@ def word_spans(text: str) -> list[Span]:
     NLTK separates a full stop from its word only at the end of the text. In a corpus each sentence
     is tokenised alone, so a full stop that seems to end a sentence is separated here, too.
     """
-    edges = [match.end(1) for match in _STOP.finditer(text) if match[1] not in _ABBREVIATIONS]
+    edges = [
+        match.end(1) for match in _STOP.finditer(text) if match[1] not in ENGLISH_ABBREVIATIONS
+    ]
     return tokenize(text, edges)
 
 

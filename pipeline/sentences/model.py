@@ -1,184 +1,47 @@
-"""Sentence boundaries by a Punkt model: NLTK's pre-trained one, or one trained on the dump."""
+"""The Punkt model of a wiki: trained on its dump, or NLTK's pre-trained one."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-
-import numpy as np
+from collections.abc import Iterable
 
 from nerbert.errors import UserError
+from nerbert.text.punkt import Parameters
+from nerbert.text.sentences import SentenceModel
 from pipeline.dump.site import language
-from pipeline.sentences.punkt import Parameters, Span, Splitter
-from pipeline.sentences.punkt_training import train
-from pipeline.wikitext.render import Anchor
-
-_PUNKT_END = re.compile(r"[.?!]")
-_FULL_STOP = re.compile(r"[「『（(【《〈]|[」』）)】》〉]|[。！？｡]+|[।॥۔؟։።။]+(?=\s)")
-"""Marks that end a sentence and that Punkt does not know, and brackets in which they do not."""
-_OTHER_STOP = re.compile(r"[。！？｡।॥۔؟։።]")
 
 
-@dataclass(frozen=True)
-class SentenceModel:
-    """A Punkt model.
+def trained(texts: Iterable[str], code: str) -> SentenceModel:
+    """A model that is trained on texts in the language with this code, such as "en"."""
+    return SentenceModel.train(texts, language(code).abbreviations.split())
 
-    Attributes:
-        source: "dump", or "nltk:" and the name of NLTK's model.
-        parameters: parameters of the model.
+
+def pretrained(code: str) -> SentenceModel:
+    """NLTK's model of a language.
+
+    Raises:
+        UserError: NLTK has no model of this language, or its data is not installed.
     """
+    # These take a second, and most runs train their own model.
+    from nltk.data import find
+    from nltk.tokenize.punkt import load_punkt_params
 
-    source: str
-    parameters: Parameters = field(default_factory=Parameters)
-
-    @classmethod
-    def train(cls, texts: Iterable[str], code: str = "") -> SentenceModel:
-        """Trains a model on texts without annotation. Source: Kiss and Strunk 2006.
-
-        Args:
-            texts: the texts.
-            code: code of their language; its usual abbreviations are added to those that are found.
-        """
-        # The empty line after each text separates its last paragraph from the next text.
-        lines = (line for text in texts for line in (*text.split("\n"), ""))
-        found = train(lines)
-        usual = language(code).abbreviations.split()
-        return cls("dump", replace(found, abbreviations=found.abbreviations.union(usual)))
-
-    @classmethod
-    def pretrained(cls, code: str) -> SentenceModel:
-        """NLTK's model of a language.
-
-        Raises:
-            UserError: NLTK has no model of this language, or its data is not installed.
-        """
-        # These take a second, and most runs train their own model.
-        from nltk.data import find
-        from nltk.tokenize.punkt import load_punkt_params
-
-        name = language(code).punkt
-        if name is None:
-            raise UserError(
-                f"NLTK has no pre-trained Punkt model for language {code!r}; "
-                "use --sentence-model dump"
-            )
-        try:
-            folder = find(f"tokenizers/punkt_tab/{name}/")
-        except LookupError:
-            raise UserError(
-                f"NLTK data tokenizers/punkt_tab/{name} not found; set NLTK_DATA to a folder that "
-                "holds it (python -m nltk.downloader punkt_tab), or use --sentence-model dump"
-            ) from None
-        known = load_punkt_params(folder)
-        parameters = Parameters(
-            frozenset(known.abbrev_types),
-            frozenset(tuple(pair) for pair in known.collocations),
-            frozenset(known.sent_starters),
-            dict(known.ortho_context),
+    name = language(code).punkt
+    if name is None:
+        raise UserError(
+            f"NLTK has no pre-trained Punkt model for language {code!r}; use --sentence-model dump"
         )
-        return cls(f"nltk:{name}", parameters)
-
-    def to_json(self) -> str:
-        """The model as JSON; everything is sorted."""
-        known = self.parameters
-        fields = {
-            "source": self.source,
-            "abbreviations": sorted(known.abbreviations),
-            "collocations": sorted(known.collocations),
-            "starters": sorted(known.starters),
-            "contexts": {word: bits for word, bits in sorted(known.contexts.items()) if bits},
-        }
-        return json.dumps(fields, ensure_ascii=False, indent=0) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> SentenceModel:
-        """Reads the JSON of a model."""
-        fields = json.loads(text)
-        parameters = Parameters(
-            frozenset(fields["abbreviations"]),
-            frozenset((first, second) for first, second in fields["collocations"]),
-            frozenset(fields["starters"]),
-            fields["contexts"],
-        )
-        return cls(fields["source"], parameters)
-
-    @cached_property
-    def _splitter(self) -> Splitter:
-        return Splitter(self.parameters)
-
-    def split_line(self, line: str) -> list[Span]:
-        """Spans of the sentences of one paragraph, in characters."""
-        spans: list[Span] = []
-        for start, end in _split_full_stops(line):
-            # A mark at the very end splits nothing, so most short lines need no Punkt.
-            if _PUNKT_END.search(line, start, end - 1) is None:
-                spans.append((start, end))
-            else:
-                found = self._splitter.spans(line[start:end])
-                spans.extend((start + first, start + last) for first, last in found)
-        return spans
-
-    def split(self, text: str, anchors: Sequence[Anchor] = ()) -> list[Span]:
-        """Spans of the sentences of a text. No sentence crosses a line or ends inside an anchor."""
-        # Punkt reads whole texts, which is faster than line by line.
-        if text.isascii() or not _OTHER_STOP.search(text):
-            return _joined_over_anchors(self._splitter.spans(text), anchors)
-        spans: list[Span] = []
-        position = 0
-        for line in text.split("\n"):
-            spans += [(position + start, position + end) for start, end in self.split_line(line)]
-            position += len(line) + 1
-        return _joined_over_anchors(spans, anchors)
-
-
-def _split_full_stops(line: str) -> list[Span]:
-    """Splits a line at full stops of other scripts, except in brackets; the pieces are stripped."""
-    if line.isascii() or not _OTHER_STOP.search(line):
-        return [(0, len(line))] if line else []
-    cuts, depth = _cuts(line, brackets=True)
-    if depth:  # brackets are not balanced, so they are ignored
-        cuts, _ = _cuts(line, brackets=False)
-    spans = []
-    for start, end in zip([0, *cuts], [*cuts, len(line)], strict=True):
-        piece = line[start:end]
-        start += len(piece) - len(piece.lstrip())
-        if piece.strip():
-            spans.append((start, start + len(piece.strip())))
-    return spans
-
-
-def _cuts(line: str, brackets: bool) -> tuple[list[int], int]:
-    cuts: list[int] = []
-    depth = 0
-    for match in _FULL_STOP.finditer(line):
-        if match[0] in "「『（(【《〈":
-            depth += brackets
-        elif match[0] in "」』）)】》〉":
-            depth = max(0, depth - 1)
-        elif depth == 0:
-            cuts.append(match.end())
-    return cuts, depth
-
-
-def _joined_over_anchors(spans: list[Span], anchors: Sequence[Anchor]) -> list[Span]:
-    """Joins the spans that an anchor crosses."""
-    if not spans or not anchors:
-        return spans
-    ends = np.array([end for _, end in spans])
-    anchor_starts, anchor_ends = np.array([anchor[:2] for anchor in anchors]).T
-    # The ends of sentences that lie inside an anchor: from `first` to `beyond`.
-    first = np.searchsorted(ends, anchor_starts, "right")
-    beyond = np.searchsorted(ends, anchor_ends, "left")
-    crossed = {
-        end for i in np.flatnonzero(first < beyond).tolist() for end in range(first[i], beyond[i])
-    }
-    joined: list[Span] = []
-    for index, (start, end) in enumerate(spans):
-        if index - 1 in crossed and joined:
-            joined[-1] = (joined[-1][0], end)
-        else:
-            joined.append((start, end))
-    return joined if crossed else spans
+    try:
+        folder = find(f"tokenizers/punkt_tab/{name}/")
+    except LookupError:
+        raise UserError(
+            f"NLTK data tokenizers/punkt_tab/{name} not found; set NLTK_DATA to a folder that "
+            "holds it (python -m nltk.downloader punkt_tab), or use --sentence-model dump"
+        ) from None
+    known = load_punkt_params(folder)
+    parameters = Parameters(
+        frozenset(known.abbrev_types),
+        frozenset(tuple(pair) for pair in known.collocations),
+        frozenset(known.sent_starters),
+        dict(known.ortho_context),
+    )
+    return SentenceModel(f"nltk:{name}", parameters)

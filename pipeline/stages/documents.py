@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from nerbert.text.punkt import Span
+from nerbert.text.sentences import SentenceModel
 from ontology.titles import normal_title
 from pipeline.dump.pages import WIKITEXT, Page
 from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
 from pipeline.dump.units import Unit, read_unit
-from pipeline.sentences.model import SentenceModel
-from pipeline.sentences.punkt import Span
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, is_demonym, is_name
 from pipeline.wikitext.render import Rendered, render
 

@@ -16,11 +16,12 @@ from nerbert import files, parts
 from nerbert.corpus import SENTENCES
 from nerbert.digests import digest64
 from nerbert.parts import Report
+from nerbert.text.sentences import SentenceModel
 from pipeline.dump.pages import BadPage, Page, failed_page
 from pipeline.dump.units import Damage, Unit, read_unit
 from pipeline.plan import Plan
 from pipeline.sentences.common_words import CommonWords
-from pipeline.sentences.model import SentenceModel
+from pipeline.sentences.model import trained
 from pipeline.stages.documents import SCHEMA, Row, articles, document, kept_as, to_batch
 from pipeline.stages.documents_report import DocumentsReport, count_content, lost_pages, total
 from pipeline.stages.duplicates import DropDuplicates, duplicates
@@ -257,7 +258,7 @@ def extract_stage(plan: Plan) -> Stage:
             return
         with _no_cycle_search():
             texts = sampled_texts(plan.units, plan.settings.seed)
-            model = plan.pretrained or SentenceModel.train(texts, plan.language)
+            model = plan.pretrained or trained(texts, plan.language)
             common = CommonWords.train(texts)
         files.write_bytes(model_path(plan), model.to_json().encode())
         files.write_bytes(words_path(plan), common.to_json().encode())

@@ -11,8 +11,8 @@ from finetune.data import conll
 from finetune.texts import Splitter
 from nerbert.cli import main
 from nerbert.corpus import SENTENCES
+from nerbert.text.sentences import SentenceModel
 from nerbert.text.words import word_spans
-from pipeline.sentences.model import SentenceModel
 
 tagger = lazy("finetune.tagger")
 

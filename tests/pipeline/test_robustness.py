@@ -15,10 +15,10 @@ import pytest
 from runs import DEMO, assert_same_bytes, run, start
 
 from nerbert import parts
+from nerbert.text.sentences import SentenceModel
 from pipeline.dump import units
 from pipeline.dump.pages import Page
 from pipeline.dump.units import Damage
-from pipeline.sentences.model import SentenceModel
 from pipeline.stages import extract
 from pipeline.stages.documents_report import total
 

@@ -7,12 +7,12 @@ import pytest
 from lazy import lazy
 from runs import check_example, examples, run
 
+from nerbert.text.punkt import Splitter
 from nerbert.text.tokens import _aligned, word_spans
 from pipeline.dump import units
 from pipeline.dump.names import find_dumps
 from pipeline.dump.pages import Page
-from pipeline.sentences.model import SentenceModel
-from pipeline.sentences.punkt import Splitter
+from pipeline.sentences.model import trained
 from pipeline.stages.documents import kept_as
 from pipeline.stages.extract import sampled_texts
 from pipeline.wikitext.render import render
@@ -80,7 +80,7 @@ def test_every_sentence_and_word_of_every_slice_as_nltk(shared):
     sentences = 0
     for path in find_dumps([str(shared / "dumps")]):
         cut = units.cut([units.inspect(path)])
-        model = SentenceModel.train(sampled_texts(cut, seed=0), cut[0].site.language)
+        model = trained(sampled_texts(cut, seed=0), cut[0].site.language)
         parameters = punkt.PunktParameters()
         parameters.abbrev_types = set(model.parameters.abbreviations)
         parameters.collocations = set(model.parameters.collocations)

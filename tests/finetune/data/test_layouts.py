@@ -1,7 +1,6 @@
 """Sets as they are published: names of files, columns, and tags that are numbers."""
 
 import json
-from pathlib import Path
 
 import pytest
 from lazy import lazy
@@ -146,29 +145,36 @@ def test_numbers_whose_names_lie_beside(tmp_path):
     assert rows == [Sentence(["New", "York"], ["B-LOC", "I-LOC"])]
 
 
-def test_scripts_on_the_hub(monkeypatch):
+def test_scripts_on_the_hub(monkeypatch, tmp_path):
     def load(*_, revision=None):
         if revision is None:
             raise RuntimeError("Dataset scripts are no longer supported, but found conll2003.py")
         return {"train": datasets.Dataset.from_dict({"tokens": [["Ulm"]], "tags": [[1]]})}
 
-    def download(name, file, repo_type):
-        if file != "dataset/label.json":
-            raise OSError(file)
-        return str(Path(labels, "label.json"))
-
+    files = "huggingface_hub.HfApi.list_repo_files"
+    monkeypatch.setattr(files, lambda *_, repo_type: ["README.md", "dataset/label.json"])
+    monkeypatch.setattr(
+        "huggingface_hub.HfApi.hf_hub_download",
+        lambda _, name, file, repo_type: str(tmp_path / file),
+    )
     monkeypatch.setattr("datasets.load_dataset", load)
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
     with pytest.raises(
         UserError, match=r"hf:tner/conll2003: this set is a Python script, .*parquet"
     ):
         DataSets().sentences("hf:tner/conll2003", "train")
-    import tempfile
+    write(tmp_path, {"dataset/label.json": json.dumps(LABELS)})
+    sets = DataSets(revision="refs/convert/parquet")
+    assert sets.sentences("hf:tner/conll2003", "train") == [Sentence(["Ulm"], ["B-LOC"])]
+    monkeypatch.setattr(files, lambda *_, repo_type: ["README.md"])
+    with pytest.raises(UserError, match="has numbers without names; save it as ClassLabel, or put"):
+        sets.sentences("hf:tner/conll2003", "train")
 
-    with tempfile.TemporaryDirectory() as labels:
-        Path(labels, "label.json").write_text(json.dumps(LABELS))
-        sets = DataSets(revision="refs/convert/parquet")
-        assert sets.sentences("hf:tner/conll2003", "train") == [Sentence(["Ulm"], ["B-LOC"])]
+    def fails(*_, repo_type):
+        raise OSError("no route")
+
+    monkeypatch.setattr(files, fails)
+    with pytest.raises(UserError, match=r"^hf:tner/conll2003: no route; is the name right, and"):
+        sets.sentences("hf:tner/conll2003", "train")
 
 
 def test_languages_that_a_source_has():

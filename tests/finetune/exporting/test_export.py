@@ -18,7 +18,7 @@ from nerbert.cli import main
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 
-onnx = lazy("finetune.onnx")
+onnx = lazy("finetune.models.onnx")
 onnx_file = lazy("finetune.exporting.onnx_file")
 tagger = lazy("finetune.tagger")
 torch = lazy("torch")
@@ -180,6 +180,31 @@ def test_a_corpus(demo, tmp_path, capsys):
     assert len(conll.read(output)) > 5
 
 
+def test_files_of_yours_are_left_alone(saved, toy_set, tmp_path, capsys):
+    (tmp_path / "x.xml").write_text("mine")
+    flags = ["export", "--format", "label-studio", "--data", str(toy_set)]
+    assert main([*flags, "--output", str(tmp_path / "x.json")]) == 2
+    assert f"{tmp_path / 'x.xml'} is there already" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["x.xml"]
+    folder = shutil.copytree(saved, tmp_path / "tagger")
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "model.onnx").write_text("mine")
+    assert main(["export", "--format", "onnx", "--model", str(folder)]) == 2
+    assert "no export of ours made it; move it away first" in capsys.readouterr().err
+    assert (folder / "onnx" / "model.onnx").read_text() == "mine"
+
+
+def test_a_file_appears_whole_or_not_at_all(labelled, tmp_path):
+    def broken():
+        yield labelled[0]
+        raise RuntimeError
+
+    for writer in formats.WRITERS.values():
+        with pytest.raises(RuntimeError):
+            writer(broken(), tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture(scope="module")
 def exported(fitted, tmp_path_factory):
     pytest.importorskip("onnxruntime")
@@ -227,7 +252,7 @@ def test_predict_uses_the_file(exported, capsys, monkeypatch):
     used = []
     before = onnx.OnnxModel.__call__
     monkeypatch.setattr(
-        "finetune.onnx.OnnxModel.__call__",
+        "finetune.models.onnx.OnnxModel.__call__",
         lambda self, *a, **k: used.append(1) or before(self, *a, **k),
     )
     assert main(["predict", "--model", str(exported), "--device", "cpu", TEXT]) == 0

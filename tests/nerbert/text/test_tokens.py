@@ -168,9 +168,9 @@ def test_nasty_texts_as_nltk():
 
 
 def test_real_sentences_as_nltk(shared):
+    from nerbert.text.sentences import SentenceModel
     from pipeline.dump import units
     from pipeline.dump.pages import Page
-    from pipeline.sentences.model import SentenceModel
     from pipeline.wikitext.render import render
 
     source = units.inspect(str(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2"))

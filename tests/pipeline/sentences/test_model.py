@@ -4,12 +4,13 @@ import pytest
 from lazy import lazy
 
 from nerbert.errors import UserError
+from nerbert.text.punkt import Parameters
+from nerbert.text.sentences import SentenceModel, _split_full_stops
 from pipeline.dump import units
 from pipeline.dump.names import find_dumps
 from pipeline.dump.pages import Page
 from pipeline.dump.site import ENGLISH
-from pipeline.sentences.model import SentenceModel, _split_full_stops
-from pipeline.sentences.punkt import Parameters
+from pipeline.sentences.model import pretrained, trained
 from pipeline.stages.extract import sampled_texts
 from pipeline.wikitext.render import Anchor, render
 
@@ -131,14 +132,14 @@ def test_json_round_trip():
 def test_pretrained_needs_data_and_a_known_language(monkeypatch):
     monkeypatch.setattr("nltk.data.path", [])
     with pytest.raises(UserError, match="NLTK_DATA"):
-        SentenceModel.pretrained("en")
+        pretrained("en")
     with pytest.raises(UserError, match="no pre-trained Punkt model for language 'ja'"):
-        SentenceModel.pretrained("ja")
+        pretrained("ja")
 
 
 def test_pretrained_decides_as_nltk_on_real_pages(shared, monkeypatch):
     monkeypatch.setattr("nltk.data.path", [str(shared / "nltk")])
-    model, reference = SentenceModel.pretrained("en"), punkt.PunktTokenizer("english")
+    model, reference = pretrained("en"), punkt.PunktTokenizer("english")
     source = units.inspect(str(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2"))
     lines = 0
     for unit in units.cut([source]):
@@ -160,7 +161,7 @@ def test_trained_model_decides_as_nltk_on_a_slice(shared, pattern):
     (path,) = find_dumps([str(shared / "dumps" / pattern)])
     source = units.inspect(path)
     cut = units.cut([source])
-    model = SentenceModel.train(sampled_texts(cut, seed=0), cut[0].site.language)
+    model = trained(sampled_texts(cut, seed=0), cut[0].site.language)
     reference = nltk_tokenizer(model)
     lines = 0
     for page in (page for unit in cut for page in units.read_unit(unit)):
@@ -185,7 +186,7 @@ def test_model_does_not_depend_on_the_container(shared, tmp_path):
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
         cut = units.cut([units.inspect(str(tmp_path / name))])
-        models.append(SentenceModel.train(sampled_texts(cut, seed=0), "en"))
+        models.append(trained(sampled_texts(cut, seed=0), "en"))
     assert models[0] == models[1]
     assert len(models[0].parameters.contexts) > 1000
 
@@ -201,4 +202,4 @@ def test_model_does_not_depend_on_the_container(shared, tmp_path):
 )
 def test_usual_abbreviations_of_a_language(code, text, sentences):
     texts = ["The cat sat. He ran. Then he left the house. It did. Smith saw Louis there."] * 20
-    assert len(SentenceModel.train(texts, code).split(text)) == sentences
+    assert len(trained(texts, code).split(text)) == sentences

@@ -1,8 +1,8 @@
 import pytest
 
+from nerbert.text.sentences import SentenceModel
 from pipeline.dump.pages import Page
 from pipeline.dump.site import ENGLISH
-from pipeline.sentences.model import SentenceModel
 from pipeline.stages.documents import document, holes_by_sentence, kept_as, markup_by_sentence
 
 MODEL = SentenceModel("test")

@@ -73,7 +73,7 @@ class WordTagger:
             max_subwords: largest number of sub-words of a window, including special ones.
             batch_size: number of windows of a batch.
             hidden: whether `logits` returns last hidden states (words, hidden size) instead.
-            forward: computes instead of the model; see `finetune.onnx.OnnxModel`.
+            forward: computes instead of the model; see `finetune.models.onnx.OnnxModel`.
         """
         self._model = model
         self._tokenizer = tokenizer

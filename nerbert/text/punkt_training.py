@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pipeline.sentences.punkt import (
+from nerbert.text.punkt import (
     BEGIN_LOWER,
     BEGIN_UPPER,
     INITIAL,

@@ -7,7 +7,7 @@ import pytest
 from lazy import lazy
 
 torch = lazy("torch")
-windows_module = lazy("finetune.windows")
+windows_module = lazy("finetune.models.windows")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,155 @@
+"""Sentence boundaries by a Punkt model, also where marks of other scripts end a sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from nerbert.text.punkt import Parameters, Span, Splitter
+from nerbert.text.punkt_training import train
+
+TRAINED = "dump"
+"""Source of a model that is trained on the texts themselves."""
+
+
+Anchored = tuple[int, int, str]
+"""Start and end of a link's text, and its target."""
+
+_PUNKT_END = re.compile(r"[.?!]")
+_FULL_STOP = re.compile(r"[「『（(【《〈]|[」』）)】》〉]|[。！？｡]+|[।॥۔؟։።။]+(?=\s)")
+"""Marks that end a sentence and that Punkt does not know, and brackets in which they do not."""
+_OTHER_STOP = re.compile(r"[。！？｡।॥۔؟։።]")
+
+
+@dataclass(frozen=True)
+class SentenceModel:
+    """A Punkt model.
+
+    Attributes:
+        source: "dump", or "nltk:" and the name of NLTK's model.
+        parameters: parameters of the model.
+    """
+
+    source: str
+    parameters: Parameters = field(default_factory=Parameters)
+
+    @classmethod
+    def train(cls, texts: Iterable[str], abbreviations: Iterable[str] = ()) -> SentenceModel:
+        """Trains a model on texts without annotation. Source: Kiss and Strunk 2006.
+
+        Args:
+            texts: the texts.
+            abbreviations: usual abbreviations of their language, in lower case and without their
+                last full stop; they are added to those that are found.
+        """
+        # The empty line after each text separates its last paragraph from the next text.
+        lines = (line for text in texts for line in (*text.split("\n"), ""))
+        found = train(lines)
+        return cls(TRAINED, replace(found, abbreviations=found.abbreviations.union(abbreviations)))
+
+    def to_json(self) -> str:
+        """The model as JSON; everything is sorted."""
+        known = self.parameters
+        fields = {
+            "source": self.source,
+            "abbreviations": sorted(known.abbreviations),
+            "collocations": sorted(known.collocations),
+            "starters": sorted(known.starters),
+            "contexts": {word: bits for word, bits in sorted(known.contexts.items()) if bits},
+        }
+        return json.dumps(fields, ensure_ascii=False, indent=0) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> SentenceModel:
+        """Reads the JSON of a model."""
+        fields = json.loads(text)
+        parameters = Parameters(
+            frozenset(fields["abbreviations"]),
+            frozenset((first, second) for first, second in fields["collocations"]),
+            frozenset(fields["starters"]),
+            fields["contexts"],
+        )
+        return cls(fields["source"], parameters)
+
+    @cached_property
+    def _splitter(self) -> Splitter:
+        return Splitter(self.parameters)
+
+    def split_line(self, line: str) -> list[Span]:
+        """Spans of the sentences of one paragraph, in characters."""
+        spans: list[Span] = []
+        for start, end in _split_full_stops(line):
+            # A mark at the very end splits nothing, so most short lines need no Punkt.
+            if _PUNKT_END.search(line, start, end - 1) is None:
+                spans.append((start, end))
+            else:
+                found = self._splitter.spans(line[start:end])
+                spans.extend((start + first, start + last) for first, last in found)
+        return spans
+
+    def split(self, text: str, anchors: Sequence[Anchored] = ()) -> list[Span]:
+        """Spans of the sentences of a text. No sentence crosses a line or ends inside an anchor."""
+        # Punkt reads whole texts, which is faster than line by line.
+        if text.isascii() or not _OTHER_STOP.search(text):
+            return _joined_over_anchors(self._splitter.spans(text), anchors)
+        spans: list[Span] = []
+        position = 0
+        for line in text.split("\n"):
+            spans += [(position + start, position + end) for start, end in self.split_line(line)]
+            position += len(line) + 1
+        return _joined_over_anchors(spans, anchors)
+
+
+def _split_full_stops(line: str) -> list[Span]:
+    """Splits a line at full stops of other scripts, except in brackets; the pieces are stripped."""
+    if line.isascii() or not _OTHER_STOP.search(line):
+        return [(0, len(line))] if line else []
+    cuts, depth = _cuts(line, brackets=True)
+    if depth:  # brackets are not balanced, so they are ignored
+        cuts, _ = _cuts(line, brackets=False)
+    spans = []
+    for start, end in zip([0, *cuts], [*cuts, len(line)], strict=True):
+        piece = line[start:end]
+        start += len(piece) - len(piece.lstrip())
+        if piece.strip():
+            spans.append((start, start + len(piece.strip())))
+    return spans
+
+
+def _cuts(line: str, brackets: bool) -> tuple[list[int], int]:
+    cuts: list[int] = []
+    depth = 0
+    for match in _FULL_STOP.finditer(line):
+        if match[0] in "「『（(【《〈":
+            depth += brackets
+        elif match[0] in "」』）)】》〉":
+            depth = max(0, depth - 1)
+        elif depth == 0:
+            cuts.append(match.end())
+    return cuts, depth
+
+
+def _joined_over_anchors(spans: list[Span], anchors: Sequence[Anchored]) -> list[Span]:
+    """Joins the spans that an anchor crosses."""
+    if not spans or not anchors:
+        return spans
+    ends = np.array([end for _, end in spans])
+    anchor_starts, anchor_ends = np.array([anchor[:2] for anchor in anchors]).T
+    # The ends of sentences that lie inside an anchor: from `first` to `beyond`.
+    first = np.searchsorted(ends, anchor_starts, "right")
+    beyond = np.searchsorted(ends, anchor_ends, "left")
+    crossed = {
+        end for i in np.flatnonzero(first < beyond).tolist() for end in range(first[i], beyond[i])
+    }
+    joined: list[Span] = []
+    for index, (start, end) in enumerate(spans):
+        if index - 1 in crossed and joined:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined if crossed else spans
