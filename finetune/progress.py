@@ -16,14 +16,15 @@ _LOGGER = logging.getLogger("nerbert")
 class FitProgress(TrainerCallback):
     """A bar on a terminal or in a notebook, a log line for each evaluation otherwise."""
 
-    def __init__(self, name: str = "train", lines: bool = True) -> None:
+    def __init__(self, name: str = "", lines: bool = True) -> None:
         """Describes the progress.
 
         Args:
-            name: name of the bar.
+            name: name of the bar and of the lines.
             lines: whether there are log lines if there is no terminal.
         """
         self._name, self._lines = name, lines
+        self._before = f"{name}: " if name else ""
         self._shown = "ipykernel" in sys.modules or sys.stderr.isatty()
         self._bar: Any = None
         self._start, self._first = 0.0, 0
@@ -33,10 +34,16 @@ class FitProgress(TrainerCallback):
         self._start, self._first = time.monotonic(), state.global_step
         self._best = float("nan") if state.best_metric is None else state.best_metric
         if state.global_step:
-            _LOGGER.info("continues after step %d of %d", state.global_step, state.max_steps)
+            _LOGGER.info(
+                "%scontinues after step %d of %d",
+                *(self._before, state.global_step, state.max_steps),
+            )
         if self._shown:
             self._bar = tqdm(
-                total=state.max_steps, initial=state.global_step, desc=self._name, leave=self._lines
+                total=state.max_steps,
+                initial=state.global_step,
+                desc=self._name or "train",
+                leave=self._lines,
             )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -60,8 +67,8 @@ class FitProgress(TrainerCallback):
         seconds = (time.monotonic() - self._start) / max(done, 1)
         left = seconds * (state.max_steps - state.global_step)
         _LOGGER.info(
-            "step %s of at most %s: %s, at most %.0f s left",
-            *(f"{state.global_step:,}", f"{state.max_steps:,}", told, left),
+            "%sstep %s of at most %s: %s, at most %.0f s left",
+            *(self._before, f"{state.global_step:,}", f"{state.max_steps:,}", told, left),
         )
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

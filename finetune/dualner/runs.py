@@ -15,6 +15,7 @@ from typing import Any
 from datasets import Dataset
 from transformers import PreTrainedModel, set_seed
 
+from finetune.data.registry import expand
 from finetune.data.sets import DataSets
 from finetune.dualner import data as dual_data
 from finetune.dualner.data import DualData, Names
@@ -136,7 +137,10 @@ class Experiment:
             best = Best.of(model, first["dev"]["mean_f1"])
         else:
             model, tokenizer = self._fresh(data, seed, spans="span" in method.gold)
-        best, history = run_stage(folder, model, tokenizer, method, data, settings, seed, best)
+        title = f"{name}, {share:.0%} of the labels, seed {seed}"
+        best, history = run_stage(
+            folder, model, tokenizer, method, data, settings, seed, best, title
+        )
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         scores = scores_by_language(model, tokenizer, data.test, settings.max_subwords)
@@ -176,7 +180,7 @@ def run_all(options: DualOptions, settings: DualSettings) -> str:
     """
     experiment = Experiment(
         Path(options.output),
-        Names(options.source, options.targets, options.target_text),
+        Names(options.source, _targets(options), options.target_text),
         settings,
         DataSets.chosen(options, several=True),
     )
@@ -187,6 +191,12 @@ def run_all(options: DualOptions, settings: DualSettings) -> str:
         for method in options.methods
     ]
     return write_report(results, Path(options.output))
+
+
+def _targets(options: DualOptions) -> tuple[str, ...]:
+    """The targets; a pattern may match the source, which is none of them."""
+    found = expand(options.targets)
+    return tuple(n for n in found if n != options.source or n in options.targets)
 
 
 def _without_target(data: DualData) -> DualData:

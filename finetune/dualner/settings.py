@@ -46,7 +46,10 @@ class DualSettings:
     )
     learning_rate: float = option(2e-5, "highest learning rate", gt=0, group=_TRAINING)
     warmup_steps: int = option(
-        300, "steps in which the learning rate rises, at most a tenth of all", ge=0, group=_TRAINING
+        300,
+        "steps in which the learning rate rises; a tenth of all steps if it is more than a third",
+        ge=0,
+        group=_TRAINING,
     )
     eval_steps: int = option(
         250, "steps between evaluations on the dev sets of all languages", ge=1, group=_TRAINING
@@ -81,7 +84,8 @@ class DualOptions(DataOptions):
 
     source: Text = option(help="labelled set", metavar="SET")
     targets: Texts = option(
-        help="sets of other languages; only the words of their train splits are used", metavar="SET"
+        help="sets of other languages (also patterns); only words of their train splits are used",
+        metavar="SET",
     )
     target_text: Texts = option(
         (),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,13 @@ from finetune.dualner.data import DualData
 from finetune.dualner.settings import DualSettings, Method
 from finetune.dualner.training import Best, DualTrainer
 from finetune.fitting import COMMON_ARGUMENTS, features
+from finetune.progress import FitProgress
 from nerbert.text.columns import Sentence
 from pretrain.checkpoints import last_whole, train
 from pretrain.tagging.features import Collator, PieceFeatures
+
+_LOGGER = logging.getLogger("nerbert")
+_LEAST_TIMES = 3  # a training has at least so many times the steps of its warm-up
 
 
 def pieces_of(
@@ -36,6 +41,7 @@ def run_stage(
     settings: DualSettings,
     seed: int,
     best: Best | None,
+    name: str = "",
 ) -> tuple[Best, list[dict[str, Any]]]:
     """Trains a stage, or continues where it stopped.
 
@@ -48,6 +54,7 @@ def run_stage(
         settings: settings of the training.
         seed: seed of dropout and order.
         best: weights and score of the model in the second stage; None in the first stage.
+        name: name of the training, for its progress.
 
     Returns:
         The best weights, and the Trainer's log.
@@ -70,11 +77,24 @@ def run_stage(
         batch_size=settings.second_batch_size if second else settings.batch_size,
         processing_class=tokenizer,
         data_collator=Collator(int(tokenizer.pad_token_id or 0)),
+        callbacks=[FitProgress(name)],
     )
     train(trainer, str(last) if last else None)
     history = _evaluations(trainer)
     model.load_state_dict(trainer.best.state)
     return trainer.best, history
+
+
+def _warmup(settings: DualSettings, steps: int) -> int:
+    """Steps of the warm-up: a tenth of a training that is too short for those of the settings."""
+    if settings.warmup_steps * _LEAST_TIMES <= steps:
+        return settings.warmup_steps
+    shorter = steps // 10
+    _LOGGER.info(
+        "warm-up of %d steps, a tenth of %d, because %d are more than a third",
+        *(shorter, steps, settings.warmup_steps),
+    )
+    return shorter
 
 
 def _evaluations(trainer: DualTrainer) -> list[dict[str, Any]]:
@@ -98,7 +118,7 @@ def _arguments(
         learning_rate=settings.learning_rate,
         max_steps=steps,
         weight_decay=0.0,
-        warmup_steps=min(settings.warmup_steps, steps // 10),
+        warmup_steps=_warmup(settings, steps),
         lr_scheduler_type="linear",
         per_device_train_batch_size=device,
         eval_strategy="steps",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -21,7 +22,7 @@ from finetune.dualner.loss import entities, gold_loss, pseudo_loss, regularisati
 from finetune.dualner.settings import DualSettings, Method
 from finetune.evaluation import metrics
 from finetune.models.heads import has_words, head_of, packed
-from finetune.models.span_head import labels_of
+from finetune.models.span_head import labels_of, scores_of, with_hidden
 from finetune.models.windows import WordTagger
 from nerbert import files
 from nerbert.text.columns import Sentence
@@ -105,6 +106,7 @@ class DualTrainer(TaggingTrainer):
         super().__init__(model=model, **kwargs)
         self.best, self._method, self._data, self._settings = best, method, data, settings
         self._pseudo: list[Tensor] = []
+        self._width = scores_of(model)
         rows = torch.from_numpy(self.train_dataset.rows.astype(np.int64))
         numbers = [0] * len(data.labelled) + [number for number, _ in data.unlabelled]
         self._languages = torch.tensor(numbers)[rows]
@@ -155,14 +157,11 @@ class DualTrainer(TaggingTrainer):
         """The loss of the method, divided by the words of the optimiser step."""
         labels = inputs["labels"]
         numbers = inputs[PIECES].cpu()[has_words(labels).cpu()]
-        outputs = model(
-            **{
-                name: value
-                for name, value in inputs.items()
-                if name not in (PIECES, UNLINKED, "labels")
-            }
-        )
-        scores, tags, mask = packed(outputs.logits.float(), labels)
+        given = {k: v for k, v in inputs.items() if k not in (PIECES, UNLINKED, "labels")}
+        with with_hidden(model) if self._weight else nullcontext():
+            outputs = model(**given)
+        found, tags, mask = packed(outputs.logits.float(), labels)
+        scores, hidden = found[..., : self._width], found[..., self._width :]
         # Unlabelled pieces have labels too, all O, to mark their first sub-words.
         gold = mask & self._labelled[numbers].to(mask.device).unsqueeze(1)
         total = gold_loss(scores, tags.where(gold, 0), gold, self._method.gold)
@@ -171,12 +170,11 @@ class DualTrainer(TaggingTrainer):
         items = mask.sum() if num_items_in_batch is None else num_items_in_batch
         loss = total / torch.as_tensor(items, device=total.device).clamp(min=1)
         if self._weight:
-            hidden, _, _ = packed(_last_hidden(model), labels)
-            found = entities(scores, hidden.float(), mask, self._languages[numbers].to(mask.device))
+            languages = self._languages[numbers].to(mask.device)
             # The Trainer adds up the batches of a step, and this term is a mean.
-            loss = loss + self._weight * regularisation(*found) / (
-                self.args.gradient_accumulation_steps
-            )
+            loss = loss + self._weight * regularisation(
+                *entities(scores, hidden, mask, languages)
+            ) / (self.args.gradient_accumulation_steps)
         return (loss, outputs) if return_outputs else loss
 
     def _pseudo_label_loss(self, scores: Tensor, mask: Tensor, numbers: Tensor) -> Tensor:
@@ -221,13 +219,6 @@ class DualTrainer(TaggingTrainer):
 def _mask_scores(scores: Tensor, mask: Tensor) -> Tensor:
     """The scores, set to 0 at padding, so that the first class of each head wins there."""
     return scores * mask.unsqueeze(-1)
-
-
-def _last_hidden(model: Any) -> Tensor:
-    """The last hidden states before the heads."""
-    hidden = getattr(model, "module", model).classifier.last_hidden
-    assert hidden is not None
-    return hidden  # type: ignore[no-any-return]
 
 
 def scores_by_language(

@@ -5,6 +5,8 @@ Source: Zeng et al. 2022 (DualNER), section 2.1.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -43,12 +45,26 @@ class ThreeHeads(nn.Linear):
         for layer in (self, self.start, self.end):
             nn.init.normal_(layer.weight, std=std)
             nn.init.zeros_(layer.bias)
-        self.last_hidden: Tensor | None = None
+        self.hidden_too = False
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """Scores (..., tags + 2 * (1 + types)). Hidden states are kept for the regularisation."""
-        self.last_hidden = hidden
-        return torch.cat([super().forward(hidden), self.start(hidden), self.end(hidden)], dim=-1)
+        """Scores (..., tags + 2 * (1 + types)), followed by the hidden states in `with_hidden`."""
+        scores = [super().forward(hidden), self.start(hidden), self.end(hidden)]
+        return torch.cat([*scores, hidden] if self.hidden_too else scores, dim=-1)
+
+
+@contextmanager
+def with_hidden(model: Any) -> Iterator[None]:
+    """In the block the scores of a model with three heads are followed by its hidden states.
+
+    They are a part of the output because the replicas of DataParallel give nothing else back.
+    """
+    heads = getattr(model, "module", model).classifier
+    heads.hidden_too = True
+    try:
+        yield
+    finally:
+        heads.hidden_too = False
 
 
 def scores_of(model: PreTrainedModel) -> int:
