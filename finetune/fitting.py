@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ from datasets import Dataset
 from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
 
 from finetune.models.lora import lora
+from finetune.models.sequence import StateHead
 from finetune.settings import FitSettings
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 from pretrain.checkpoints import last_whole
 from pretrain.checkpoints import train as train_from
-from pretrain.tagging.features import UNLINKED, Collator, PieceFeatures
+from pretrain.tagging.features import PIECES, UNLINKED, Collator, PieceFeatures
 from pretrain.tagging.pieces import count_subwords
 from pretrain.tagging.scores import EntityScores
 from pretrain.trainer import TaggingTrainer
@@ -66,6 +68,7 @@ def trained(
     splits: Mapping[str, PieceFeatures],
     optimizer: Any = None,
     work: Work = _ALONE,
+    kinds: Sequence[int] = (),
 ) -> TaggingTrainer:
     """Trains a model; with a dev split, the best weights are loaded at the end, if asked for.
 
@@ -77,15 +80,16 @@ def trained(
         splits: "train", and "dev" if there are dev sentences.
         optimizer: optimiser to continue with; a new one if None.
         work: how the training is watched and continued.
+        kinds: domain of each train sentence, for heads over states.
 
     Returns:
         The Trainer, with its logs and the model.
     """
     chooses = "dev" in splits and settings.keep == "best"
-    stopping = [EarlyStoppingCallback(settings.patience)] if chooses else []
+    stopping = [Stopping(settings.patience, first=settings.stop_after)] if chooses else []
     with _folder(work) as folder:
         tokenizer = splits["train"].tokenizer
-        trainer = TaggingTrainer(
+        trainer = (DomainTrainer if isinstance(head, StateHead) else TaggingTrainer)(
             model=model,
             args=_arguments(settings, folder, splits, work),
             batch_size=settings.batch_size,
@@ -94,17 +98,63 @@ def trained(
             train_dataset=splits["train"],
             eval_dataset=splits.get("dev"),
             processing_class=tokenizer,
-            data_collator=Collator(int(tokenizer.pad_token_id or 0)),
-            compute_metrics=EntityScores(labels.tags),
+            data_collator=Collator(
+                int(tokenizer.pad_token_id or 0), attend=settings.attend_padding
+            ),
+            compute_metrics=EntityScores(labels.tags, joined=settings.scoring == "crossner"),
             preprocess_logits_for_metrics=head.best,
             optimizers=(optimizer, None),
             callbacks=[*stopping, *work.callbacks],
+            **({"kinds": kinds} if isinstance(head, StateHead) else {}),
         )
         # The checkpoints are not needed afterwards: the Trainer loads the best weights at the end.
         checkpoint = last_whole(Path(folder)) if work.folder else None
         with lora(model, settings.lora_rank, settings.lora_alpha):
             train_from(trainer, str(checkpoint) if checkpoint else None)
     return trainer
+
+
+class Stopping(EarlyStoppingCallback):
+    """Ends a training without a better dev F1, but not in its first steps."""
+
+    def __init__(
+        self, early_stopping_patience: int, early_stopping_threshold: float = 0.0, first: int = 0
+    ) -> None:
+        """Takes the arguments of transformers' callback, and a number of first steps."""
+        super().__init__(early_stopping_patience, early_stopping_threshold)
+        self._first = first
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        found: dict[str, Any] = super().state()
+        return {**found, "args": {**found["args"], "first": self._first}}
+
+    def on_evaluate(  # type: ignore[override]
+        self, args: Any, state: Any, control: Any, metrics: Any, **facts: Any
+    ) -> None:
+        super().on_evaluate(args, state, control, metrics, **facts)  # type: ignore[no-untyped-call]
+        if state.global_step < self._first:
+            self.early_stopping_patience_counter = 0
+            control.should_training_stop = False
+
+
+class DomainTrainer(TaggingTrainer):
+    """A Trainer that tells the loss the domains of the sentences."""
+
+    train_dataset: PieceFeatures
+
+    def __init__(self, kinds: Sequence[int], **kwargs: Any) -> None:
+        """Takes the domain of each train sentence, and the arguments of `TaggingTrainer`."""
+        super().__init__(**kwargs)
+        rows = torch.from_numpy(self.train_dataset.rows)
+        self._kinds = torch.tensor(list(kinds))[rows]
+        self._loss: Any = self.compute_loss_func
+
+    def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Loss of a batch; dev sentences are of the target."""
+        kinds = self._kinds[inputs[PIECES].cpu()] if model.training else None
+        self.compute_loss_func = partial(self._loss, kinds=kinds)
+        return super().compute_loss(model, inputs, *args, **kwargs)
 
 
 @contextmanager
@@ -151,7 +201,7 @@ def _arguments(
         per_device_train_batch_size=max(1, settings.batch_size // settings.accumulation),
         gradient_accumulation_steps=settings.accumulation,
         max_grad_norm=settings.max_grad_norm,
-        per_device_eval_batch_size=64,
+        per_device_eval_batch_size=settings.batch_size if settings.attend_padding else 64,
         eval_strategy="steps" if has_dev else "no",
         eval_steps=between,
         save_strategy="steps" if has_dev or continues else "no",

@@ -69,8 +69,8 @@ class SearchOptions(DataOptions, Device):
 
 
 MODELS = (
-    "encoders or pre-trained taggers: names on the hub, or folders; or bilstm, with --recipe "
-    "bilstm-crf"
+    "encoders or pre-trained taggers: names on the hub, or folders; or without pre-training "
+    "bilstm, with --recipe bilstm-crf, and words, with --recipe coach or cdlm"
 )
 
 

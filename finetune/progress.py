@@ -58,7 +58,8 @@ class FitProgress(TrainerCallback):
     ) -> None:
         self._f1 = (metrics or {}).get("eval_f1", self._f1)
         self._best = max(self._f1, self._best) if self._best == self._best else self._f1
-        told = f"loss {self._loss:.4f}, dev F1 {self._f1:.4f}, best {self._best:.4f}"
+        loss = f"loss {self._loss:.4f}, " if self._loss == self._loss else ""  # none is logged yet
+        told = f"{loss}dev F1 {self._f1:.4f}, best {self._best:.4f}"
         if self._bar is not None:
             self._bar.set_postfix_str(told)
         if self._bar is not None or not self._lines:

@@ -20,6 +20,7 @@ RECIPES = Recipes("finetune", "nerbert")
 
 _FIT = "fine-tuning"
 _READING = "reading data sets"
+_WORDS = "models without pre-training: bilstm, words"
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -30,8 +31,11 @@ class FitSettings:
     rate 5e-5, batch 16; the paper does not state the number of epochs.
     """
 
-    head: Literal["linear", "crf"] = option(
-        "linear", "linear layer, or a conditional random field above it", group=_FIT
+    head: Literal["linear", "crf", "coach", "cdlm", "multicell"] = option(
+        "linear",
+        "linear layer, or a conditional random field above it; coach and cdlm on `words`; "
+        "multicell on `words` or an encoder",
+        group=_FIT,
     )
     learning_rate: float = option(5e-5, "highest learning rate", gt=0, group=_FIT)
     batch_size: int = option(16, "pieces per optimiser step", ge=1, group=_FIT)
@@ -100,13 +104,64 @@ class FitSettings:
     accumulation: int = option(
         1, "batches of an optimiser step, for little memory", ge=1, group=_FIT
     )
-    max_grad_norm: float = option(1.0, "norm that gradients are clipped to", gt=0, group=_FIT)
+    max_grad_norm: float = option(
+        1.0, "norm that gradients are clipped to; 0 for no clipping", ge=0, group=_FIT
+    )
+    stop_after: int = option(
+        0, "steps before which --patience does not count (default: 0)", ge=0, group=_FIT
+    )
+    head_dropout: float | None = option(
+        None, "dropout before the linear head (default: that of the model)", ge=0, lt=1, group=_FIT
+    )
+    attend_padding: bool = option(
+        False, "let words attend to padding, as the released code of CrossNER", group=_FIT
+    )
+    scoring: Literal["strict", "crossner"] = option(
+        "strict",
+        "what chooses the weights, and is reported first: seqeval's strict F1; or conlleval's over "
+        "all sentences as one, as the released code of CrossNER",
+        group=_FIT,
+    )
+    first_shots: bool = option(
+        False, "take the first sentences for --shots instead of drawing them", group=_FIT
+    )
     fp16: bool = option(False, "compute in float16, on GPUs", group=_FIT)
     bf16: bool = option(
         False, "compute in bfloat16, which is faster on processors that support it", group=_FIT
     )
-    vectors: Text = option(
-        "", "word vectors for bilstm: lines `word number number ...`", metavar="FILE", group=_FIT
+    vectors: Texts = option(
+        (),
+        "vectors of words, and of n-grams (`3gram-abc`): files of lines `word number number ...`",
+        metavar="FILE",
+        group=_WORDS,
+    )
+    spelling: Literal["lstm", "ngrams", "none"] = option(
+        "lstm",
+        "vector of a word's spelling: by an LSTM over its characters, or the mean of its n-grams",
+        group=_WORDS,
+    )
+    word_size: int = option(
+        100, "size of words' vectors, unless they are given", ge=1, group=_WORDS
+    )
+    word_layers: int = option(1, "layers of the BiLSTM of bilstm and coach", ge=1, group=_WORDS)
+    word_hidden: int = option(
+        200, "size of a word's states, of both directions of LSTMs", ge=2, group=_WORDS
+    )
+    word_dropout: float = option(
+        0.5, "share of numbers that are dropped between layers", ge=0, lt=1, group=_WORDS
+    )
+    template_weight: float = option(
+        0.0, "coach: weight of wrong templates; 0 for none (default: 0)", ge=0, group=_WORDS
+    )
+    template_steps: int = option(
+        200, "coach: steps before the states of texts follow the templates", ge=0, group=_WORDS
+    )
+    lm_text: Texts = option(
+        (),
+        "cdlm: texts of the target domain: a file with one sentence per line, or the output of "
+        "nerbert domain (default: the train sentences)",
+        metavar="PATH",
+        group=_WORDS,
     )
     seed: int = option(555, "seed of head, dropout and order", flag=False)
 

@@ -8,17 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, set_seed
 
 from finetune.data.sets import Data, DataSets, are_named_sets
 from finetune.data.views import UNIFIED, LabelMap, View, nearest
+from finetune.domains import types_by_domain, with_text
 from finetune.entities import Entity, Prediction, entities_of
 from finetune.evaluation.metrics import strict_scores
 from finetune.fitting import Work, features, trained
 from finetune.models import bilstm
-from finetune.models.heads import CrfHead, Floats, LinearHead, head_of, load_head
-from finetune.models.onnx import NAMES, exported
-from finetune.models.windows import WordTagger
+from finetune.models.heads import Floats, add_head, head_of, load_head
+from finetune.models.names import NAMES
+from finetune.models.onnx import NAMES as BACKENDS
+from finetune.models.onnx import exported
+from finetune.models.sequence import SOURCE, TARGET
+from finetune.models.windows import BATCH, WordTagger
 from finetune.settings import FitSettings
 from finetune.texts import Splitter
 from nerbert.errors import UserError
@@ -70,6 +75,7 @@ class Tagger:
         before: Data | None = None,
         work: Work | None = None,
         keep_types: bool = False,
+        kinds: Sequence[int] | None = None,
     ) -> Tagger:
         """Fine-tunes the encoder and a new head; keeps the weights with the best dev F1.
 
@@ -77,36 +83,42 @@ class Tagger:
             data: train sentences: name of a set, a file, a folder, sentences, or a list of these.
             dev: dev sentences, likewise; if None, the dev split of `data`. Without dev sentences,
                 the last weights are kept.
-            before: sentences to train on before, for `source_epochs`. Head and state of the
-                optimiser are kept, as in CrossNER's released code.
+            before: sentences of the source to train on before, for `source_epochs`. The head is
+                kept; with `carry_optimizer` also the optimiser, as in CrossNER's released code.
             work: how the training is watched and continued.
             keep_types: whether types keep their names also if `data` are several sets; else
                 `LOC`, `Location` and `location` become one type.
+            kinds: domain of each train sentence, of `finetune.models.sequence`; None if all are of
+                the target.
 
         Raises:
             UserError: the data cannot be read, or the encoder cannot be loaded.
         """
         first, train, held = _read(data, dev, before, keep_types)
-        types = sorted({t[2:] for s in (*first, *train, *held) for t in s.tags if t != "O"})
-        labels = LabelSet(tuple(types))
+        if not self.settings.attend_padding:
+            held.sort(key=lambda row: len(row.tokens))  # batches need less padding
         settings = self.settings
+        train, kinds = with_text(train, list(kinds or [TARGET] * len(train)), settings)
+        first, before_kinds = with_text(first, [SOURCE] * len(first), settings)
+        domains = types_by_domain([*first, *train, *held], [*before_kinds, *kinds])
+        labels = LabelSet(tuple(sorted({name for types in domains for name in types})))
         set_seed(settings.seed)
         tokenizer, model = self._fresh([*first, *train], labels)
-        head = CrfHead.add(model) if settings.head == "crf" else LinearHead()
+        head = add_head(model, settings, tokenizer, domains)
         limit = settings.max_subwords or longest_input(model)
 
-        def pieces(rows: Sequence[Sentence], name: str) -> PieceFeatures:
-            return features(rows, labels, tokenizer, limit, name)
+        def pieces(rows: Sequence[Sentence], name: str) -> dict[str, PieceFeatures]:
+            found = features(rows, labels, tokenizer, limit, name) if rows else None
+            return {name: found} if found is not None else {}
 
         optimizer: Any = None
         if first:
             source = replace(settings, epochs=settings.source_epochs, least_steps=0)
-            done = trained(model, head, labels, source, {"train": pieces(first, "source")})
-            optimizer = done.optimizer.optimizer  # type: ignore[union-attr]  # accelerate's wrapper
-        splits = {
-            name: pieces(rows, name) for name, rows in (("train", train), ("dev", held)) if rows
-        }
-        trainer = trained(model, head, labels, settings, splits, optimizer, work or Work())
+            done = trained(model, head, labels, source, pieces(first, "train"), kinds=before_kinds)
+            if settings.carry_optimizer:
+                optimizer = done.optimizer.optimizer  # type: ignore[union-attr]  # of accelerate
+        splits = {**pieces(train, "train"), **pieces(held, "dev")}
+        trainer = trained(model, head, labels, settings, splits, optimizer, work or Work(), kinds)
         self.history = list(trainer.state.log_history)
         self._set(trainer.model, tokenizer)
         return self
@@ -116,18 +128,30 @@ class Tagger:
     ) -> tuple[PreTrainedTokenizerFast, PreTrainedModel]:
         """Loads the tokenizer, and the model with a new head."""
         settings = self.settings
-        if self.base == bilstm.NAME:
-            return bilstm.build(train, labels, settings.vectors)
+        if self.base in NAMES:
+            return bilstm.build(self.base, train, labels, settings)
         model = load_model(self.base, labels, settings.max_subwords, self._head_init_map)
+        if settings.head_dropout is not None:
+            for name in ("dropout", "classifier_dropout"):  # as the architectures call it
+                if isinstance(found := getattr(model, name, None), nn.Dropout):
+                    found.p = settings.head_dropout
         return load_tokenizer(self.base), model
 
     def _set(self, model: Any, tokenizer: Any, forward: Any = None) -> None:
         self._tags = tag_names(model)
-        if self.base != bilstm.NAME:
+        if self.base not in NAMES:
             self.splitter = Splitter.beside(self.base)
         self._model, self._tokenizer = model, tokenizer
         limit = self.settings.max_subwords or longest_input(model)
-        self._words = WordTagger(model, tokenizer, limit, forward=forward)
+        attend = self.settings.attend_padding
+        self._words = WordTagger(
+            model,
+            tokenizer,
+            limit,
+            self.settings.batch_size if attend else BATCH,
+            forward=forward,
+            attend=attend,
+        )
         self._head = head_of(model)
 
     @property
@@ -272,7 +296,7 @@ class Tagger:
         forward = None
         if backend != "torch" and not half and where.type == "cpu":
             forward = exported(folder, backend)
-        elif backend in NAMES:
+        elif backend in BACKENDS:
             raise UserError(f"--backend {backend}: computes on the CPU, and without --half")
         tagger._set(model, tokenizer, forward)
         return tagger
@@ -287,5 +311,4 @@ def _read(
     first = sets.sentences(before, "train") if before is not None else []
     train = sets.sentences(data, "train")
     held = sets.sentences(data if dev is None else dev, "dev", needed=dev is not None)
-    # Sorted by length, so that batches of the dev set need less padding.
-    return first, train, sorted(held, key=lambda row: len(row.tokens))
+    return first, train, list(held)

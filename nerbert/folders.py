@@ -6,6 +6,7 @@ size of each file. Only files that it lists, or whose names stages give, are eve
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import shutil
@@ -200,6 +201,7 @@ def check_same(output: str, record: str, content: dict[str, Any]) -> None:
     """
     check_made(output, record, set(content))
     path = files.join(output, record)
+    content = json.loads(json.dumps(content))  # a file has lists for tuples
     found = files.read_json_or_none(path) or content
     if changed := [key for key in content if found[key] != content[key]]:
         raise UserError(

@@ -4,6 +4,8 @@ r"""Runs the experiments of CrossNER: domain-adaptive pre-training, then fine-tu
     nerbert crossner --base-model bert-base-cased --corpus music-corpus --domain music \
         --masking token span --level domain entity task integrated --output out
 
+    nerbert crossner --base-model bert-base-cased --domain music --systems all --output out
+
 --dapt takes checkpoints of nerbert dapt; --corpus makes such checkpoints in the output folder. All
 results are kept there. If the command is stopped, run it again: it does the missing runs.
 `python -m finetune.crossner` is the same command.
@@ -17,8 +19,9 @@ from collections.abc import Sequence
 from finetune.crossner.settings import RECIPES, CrossnerOptions
 from finetune.settings import FitSettings
 from nerbert.command import Command
+from nerbert.options import Given, options_of
 
-COMMAND = Command(__doc__, CrossnerOptions, FitSettings, recipes=RECIPES)
+COMMAND = Command(__doc__, CrossnerOptions, FitSettings, recipes=RECIPES, tells_given=True)
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
@@ -26,10 +29,12 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     return COMMAND.main(_work, argv, prog)
 
 
-def _work(options: CrossnerOptions, settings: FitSettings) -> None:
+def _work(options: CrossnerOptions, settings: FitSettings, given: dict[str, Given]) -> None:
     from finetune.crossner.grid import fill_grid  # loads numpy and matplotlib
 
-    print(fill_grid(options, settings))
+    names = {entry.name for entry in options_of(FitSettings)}
+    flags = {k: v for k, v in given.items() if k in names and v.where.startswith("--")}
+    print(fill_grid(options, settings, flags))
 
 
 if __name__ == "__main__":

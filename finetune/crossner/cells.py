@@ -22,6 +22,7 @@ class Encoder:
         masking: masking of this pre-training.
         level: level of the domain corpus.
         fraction: share of the domain corpus.
+        system: row of a baseline system on this model; empty for the plain fine-tuning.
     """
 
     model: str
@@ -29,12 +30,16 @@ class Encoder:
     masking: str = ""
     level: str = ""
     fraction: float = 1.0
+    system: str = ""
 
     @property
     def name(self) -> str:
         """Its name in the published tables, such as "none" or "span integrated"."""
         share = "" if self.fraction == 1 else f" {self.fraction:g}"
-        return f"{self.masking} {self.level}{share}" if self.domain else "none"
+        adapted = f"{self.masking} {self.level}{share}" if self.domain else ""
+        if self.system:
+            return f"{self.system}, {adapted}" if adapted else self.system
+        return adapted or "none"
 
     @classmethod
     def of(cls, folder: str) -> Encoder:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from finetune.crossner.cells import Cell, Encoder
 from finetune.crossner.report import GridReport
-from finetune.crossner.settings import DAPT_RECIPES, CrossnerOptions
+from finetune.crossner.settings import DAPT_RECIPES, CrossnerOptions, GridRegime
+from finetune.crossner.systems import SYSTEMS
 from finetune.data.sets import DataSets
 from finetune.evaluation.evaluate import check_missing, execute_run
 from finetune.evaluation.runs import ResultStore, Run
@@ -19,16 +20,24 @@ from nerbert.options import Given, build
 from pretrain.settings import RECORD, DaptSettings
 
 
-def fill_grid(options: CrossnerOptions, settings: FitSettings) -> str:
+def fill_grid(
+    options: CrossnerOptions, settings: FitSettings, flags: Mapping[str, Given] | None = None
+) -> str:
     """Does the missing runs and writes the report; returns the paper's table 2.
+
+    Args:
+        options: options of the command.
+        settings: settings of the fine-tuning of encoders.
+        flags: settings that the user gave as flags, which also hold for the systems.
 
     Raises:
         UserError: a value is out of range, or a checkpoint, a corpus or data is missing.
     """
     sets = DataSets.chosen(options)
     # Data and options are checked before pre-training, which takes hours.
-    planned(options, settings, [Encoder(options.base_model)], sets)
-    plan = planned(options, settings, encoders(options, settings), sets)
+    chosen = {name: SYSTEMS[name].settings(flags or {}) for name in options.chosen_systems}
+    planned(options, settings, [Encoder(options.base_model)], sets, chosen)
+    plan = planned(options, settings, encoders(options, settings), sets, chosen)
     output = Path(options.output)
     store = ResultStore(output / "runs", sets)
     check_missing(store.missing(cell.run for cell in plan))
@@ -98,9 +107,20 @@ def _adapted(settings: DaptSettings, bf16: bool) -> Encoder:
 
 
 def planned(
-    options: CrossnerOptions, settings: FitSettings, found: Sequence[Encoder], sets: DataSets
+    options: CrossnerOptions,
+    settings: FitSettings,
+    found: Sequence[Encoder],
+    sets: DataSets,
+    systems: Mapping[str, FitSettings],
 ) -> list[Cell]:
     """All runs, in order. Their data is read once, so that errors are found before the first run.
+
+    Args:
+        options: options of the command.
+        settings: settings of the fine-tuning of encoders.
+        found: the encoders.
+        sets: data sets.
+        systems: baseline systems, with their settings.
 
     Raises:
         UserError: a value is out of range, or data is missing.
@@ -112,23 +132,43 @@ def planned(
             sets.raw_sentences(f"crossner/{domain}", split)
     if set(options.regime) != {"target"}:
         sets.raw_sentences(options.source, "train")
+    rows = [(encoder, settings) for encoder in found]
+    for name, own in systems.items():
+        system = SYSTEMS[name]
+        bases = [one for one in found if one.domain] if system.adapted else [Encoder(system.base)]
+        rows += [
+            (replace(base, model=base.model or options.base_model, system=system.row), own)
+            for base in bases
+        ]
     return [
-        Cell(
-            encoder,
-            domain,
-            Run(
-                encoder.model,
-                f"crossner/{domain}",
-                replace(settings, seed=seed),
-                regime,
-                () if regime == "target" else (options.source,),
-                shots,
-            ),
-        )
+        _cell(options, encoder, domain, regime, shots, replace(own, seed=seed))
         for regime in options.regime
-        for encoder in found
+        for encoder, own in rows
         for domain in options.domain
         for shots in options.shots
         for seed in seeds(options.seeds)
         if encoder.domain in (None, domain)
     ]
+
+
+def _cell(
+    options: CrossnerOptions,
+    encoder: Encoder,
+    domain: str,
+    regime: GridRegime,
+    shots: str,
+    settings: FitSettings,
+) -> Cell:
+    """One run; the language models of cdlm read the corpora of the domain."""
+    if settings.head == "cdlm" and not settings.lm_text:
+        texts = tuple(path for path in options.corpus if _domain_of(path) == domain)
+        settings = replace(settings, lm_text=texts)
+    source = () if regime == "target" else (options.source,)
+    run = Run(encoder.model, f"crossner/{domain}", settings, regime, source, shots)
+    return Cell(encoder, domain, run)
+
+
+def _domain_of(corpus: str) -> str:
+    """Domain of a domain corpus; empty if it is none."""
+    report = files.read_json_or_none(str(Path(corpus) / "report.json")) or {}
+    return str(report.get("domain", {}).get("name", ""))

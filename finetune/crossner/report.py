@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from finetune.crossner.cells import Cell
+from finetune.crossner.cells import Cell, Encoder
 from finetune.crossner.settings import DOMAINS
 from finetune.evaluation import plots
 from finetune.evaluation.published import published
+from finetune.evaluation.runs import SCORING, main_f1
 from finetune.evaluation.tables import cent, markdown, spread
 from finetune.settings import ALL
 from nerbert import files
+
+LEFT = """\
+Rows with - were not run: domain-adapted encoders come by --dapt or --corpus, baseline systems by \
+--systems; BiLSTM-CRF and Coach had GloVe's vectors, which --vectors takes."""
 
 Result = dict[str, Any]
 Pair = tuple[Cell, Result]
@@ -76,7 +82,9 @@ class GridReport:
         self._domains = [name for name in DOMAINS if any(c.domain == name for c in plan)]
         self._shots = list(dict.fromkeys(cell.run.shots for cell in plan))
         self._full = ALL if ALL in self._shots else self._shots[-1]
-        self._names = list(dict.fromkeys(cell.encoder.name for cell in plan))
+        self._rows = _row_names(plan)
+        names = dict.fromkeys(self._rows[cell.encoder] for cell in plan)
+        self._names = sorted(names, key=_place)
 
     def _of(self, regime: str, name: str, domain: str, shots: str | None = None) -> list[Result]:
         """Results of all seeds."""
@@ -84,22 +92,28 @@ class GridReport:
         return [
             row
             for cell, row in self._pairs
-            if (cell.run.regime, cell.encoder.name, cell.domain, cell.run.shots) == wanted
+            if (cell.run.regime, self._rows[cell.encoder], cell.domain, cell.run.shots) == wanted
         ]
 
     def table_2(self) -> str:
         """F1 by regime, pre-training and domain, with the published scores in brackets."""
-        lines = ["F1 (seqeval strict, IOB2) in per cent; published scores in brackets.", ""]
+        scores = {cell.run.settings.scoring for cell, _ in self._pairs}
+        titles = " or ".join(SCORING[name] for name in SCORING if name in scores)
+        lines = [f"{titles}, in per cent; published scores in brackets.", ""]
+        left = False
         for regime in self._regimes:
             rows = [[regime, *self._domains, *(["average"] if len(self._domains) > 1 else [])]]
-            rows += [self._row_2(regime, name) for name in self._names]
+            stated = published()["crossner"].get(regime, {})
+            names = sorted({*self._names, *stated}, key=_place)
+            rows += [self._row_2(regime, name) for name in names]
+            left = left or any(name not in self._names for name in stated)
             lines += [*markdown(rows), ""]
-        return "\n".join(lines)
+        return "\n".join([*lines, *([LEFT, ""] if left else [])])
 
     def _row_2(self, regime: str, name: str) -> list[str]:
         cells, ours, theirs = [], [], []
         for domain in self._domains:
-            found = [row["strict"]["f1"] for row in self._of(regime, name, domain)]
+            found = [main_f1(row) for row in self._of(regime, name, domain)]
             stated = published_f1(regime, name, domain)
             cells.append(_beside(spread(found), stated))
             ours += [mean(found)] if found else []
@@ -107,7 +121,7 @@ class GridReport:
         if len(self._domains) == 1:
             return [name, *cells]
         whole = len(ours) == len(self._domains)
-        average = _beside(cent(mean(ours)), mean(theirs) if theirs else None) if whole else "-"
+        average = _beside(cent(mean(ours)) if whole else "-", mean(theirs) if theirs else None)
         return [name, *cells, average]
 
     def table_4(self, domain: str) -> list[str]:
@@ -158,7 +172,7 @@ class GridReport:
         cells = [
             {
                 "domain": cell.domain,
-                "pre-training": cell.encoder.name,
+                "pre-training": self._rows[cell.encoder],
                 "fraction": cell.encoder.fraction,
                 **row,
             }
@@ -214,7 +228,7 @@ class GridReport:
         """Figure 3: F1 by number of train sentences; None if there are fewer than two numbers."""
         rows = {id(cell): row["train_sentences"] for cell, row in self._pairs}
         return self._curves(
-            domain, "train sentences", lambda cell: (cell.encoder.name, rows[id(cell)])
+            domain, "train sentences", lambda cell: (self._rows[cell.encoder], rows[id(cell)])
         )
 
     def _curves(
@@ -224,7 +238,7 @@ class GridReport:
         for cell, row in self._pairs:
             if cell.domain == domain and (found := place(cell)) is not None:
                 line = points.setdefault(f"{cell.run.regime}, {found[0]}", {})
-                line.setdefault(found[1], []).append(100 * row["strict"]["f1"])
+                line.setdefault(found[1], []).append(100 * main_f1(row))
         if len({x for line in points.values() for x in line}) < 2:
             return None
         lines = {
@@ -234,8 +248,28 @@ class GridReport:
             ]
             for name, line in points.items()
         }
-        return plots.curves(lines, domain, label, "F1 (seqeval strict), %")
+        return plots.curves(lines, domain, label, "F1, %")
 
 
 def _beside(ours: str, stated: float | None) -> str:
-    return ours if stated is None or ours == "-" else f"{ours} ({stated:.2f})"
+    return ours if stated is None else f"{ours} ({stated:.2f})"
+
+
+def _row_names(plan: Sequence[Cell]) -> dict[Encoder, str]:
+    """Encoder -> its row: its name, with that of its folder if a domain has two of that name."""
+    found = dict.fromkeys(cell.encoder for cell in plan)
+    counts = Counter((encoder.name, encoder.domain) for encoder in found)
+    shared = {name for (name, _), count in counts.items() if count > 1}
+    return {
+        encoder: f"{encoder.name} ({Path(encoder.model).name})"
+        if encoder.name in shared
+        else encoder.name
+        for encoder in found
+    }
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Place of a row in the paper's table; others follow the published row they begin with."""
+    known = list(published()["crossner"]["joint"])
+    fitting = [place for place, row in enumerate(known) if name.startswith(row)]
+    return max(fitting, default=len(known)), name

@@ -6,11 +6,13 @@ from typing import Literal, get_args
 
 from pydantic.dataclasses import dataclass
 
+from finetune.crossner.systems import SYSTEMS, SystemName
 from finetune.settings import ALL, SEEDS, SHOTS, DataRoot
+from finetune.settings import RECIPES as FIT_RECIPES
 from nerbert.levels import LEVELS, Level
 from nerbert.options import CHECKED, Numbers, Recipes, Text, Texts, option
 
-RECIPES = Recipes("finetune", "crossner-paper")
+RECIPES = Recipes(FIT_RECIPES.package, "crossner-paper")
 """Recipes of the fine-tuning."""
 
 DAPT_RECIPES = Recipes("pretrain.mlm", flag="--dapt-recipe")
@@ -35,6 +37,12 @@ class CrossnerOptions(DataRoot):
     domain: tuple[DomainName, ...] = option(help=f"domains: {', '.join(DOMAINS)}", metavar="NAME")
     dapt: Texts = option(
         (), "checkpoints of nerbert dapt; they record domain, masking and level", metavar="DIR"
+    )
+    systems: tuple[SystemName, ...] = option(
+        (),
+        f"baseline systems: {', '.join(SYSTEMS)}, or all; the last is multicell on the encoders of "
+        "--dapt and --corpus. Each has its own recipe, which flags override",
+        metavar="NAME",
     )
     regime: tuple[GridRegime, ...] = option(
         get_args(GridRegime), f"{', '.join(get_args(GridRegime))} (default: all)", metavar="NAME"
@@ -72,3 +80,8 @@ class CrossnerOptions(DataRoot):
         "start the language-model head from random weights if the base model has none",
         group=_DAPT,
     )
+
+    @property
+    def chosen_systems(self) -> list[str]:
+        """Names of the systems, in the order of the table."""
+        return [name for name in SYSTEMS if name in self.systems or "all" in self.systems]

@@ -28,6 +28,11 @@ class NamedSet:
         also: other usual names of each split's file.
         beside: other files that the set needs.
         parts: what may stand for the star of a pattern; empty if anything may.
+        like: name of the set whose files it has; empty if it has its own.
+        carved: number of dev sentences that are drawn from the train split; 0 for none.
+        types: new name of a type -> its names in the files; other mentions are dropped. Empty if
+            all types are kept.
+        note: what differs from the paper that uses the set.
     """
 
     name: str
@@ -41,13 +46,39 @@ class NamedSet:
     also: dict[str, list[str]] = field(default_factory=dict)
     beside: list[str] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
+    like: str = ""
+    carved: int = 0
+    types: dict[str, list[str]] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Its splits."""
+        return (*self.files, *(["dev"] if self.carved else []))
+
+
+GROUPS = {
+    "nerbert11": (
+        *(f"crossner/{name}" for name in ("politics", "science", "music", "literature", "ai")),
+        *("twitter2017", "btc", "nerbert/bionlp13cg", "nerbert/bionlp13pc"),
+        *("nerbert/finance", "nerbert/defense"),
+    )
+}
+"""Name of a group -> its sets. Source: Liu et al. 2021 (NER-BERT), table 2."""
 
 
 @cache
 def _entries() -> dict[str, NamedSet]:
     """All entries of `sets.toml`, including patterns such as `wikiann/*`."""
     text = (files("finetune.data") / "sets.toml").read_text(encoding="utf-8")
-    return {name: NamedSet(name=name, **entry) for name, entry in tomllib.loads(text).items()}
+    found: dict[str, NamedSet] = {}
+    for name, entry in tomllib.loads(text).items():
+        if "like" in entry:
+            own = replace(found[entry["like"]], counts={}, sha256={})
+            found[name] = replace(own, name=name, **entry)
+        else:
+            found[name] = NamedSet(name=name, **entry)
+    return found
 
 
 def registry() -> dict[str, NamedSet]:
@@ -57,7 +88,7 @@ def registry() -> dict[str, NamedSet]:
 
 def known_names() -> str:
     """The names and patterns, for messages."""
-    return ", ".join(sorted(_entries()))
+    return ", ".join(sorted([*_entries(), *GROUPS]))
 
 
 def known_set(name: str) -> NamedSet | None:
@@ -84,14 +115,16 @@ def known_set(name: str) -> NamedSet | None:
 
 
 def expand(names: Sequence[str]) -> list[str]:
-    """Replaces patterns such as `crossner/*` by the names of matching sets; keeps other names.
+    """Replaces groups, and patterns such as `crossner/*`, by names of sets; keeps other names.
 
     Raises:
         UserError: a pattern matches no set.
     """
     found: list[str] = []
     for name in names:
-        fitting = [known for known in sorted(registry()) if fnmatchcase(known, name)]
+        fitting = [*GROUPS.get(name, ())] or [
+            known for known in sorted(registry()) if fnmatchcase(known, name)
+        ]
         if not fitting and set(name) & set("*?["):
             raise UserError(f"no set has such a name; use {known_names()}", name)
         found += fitting or [name]

@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 
 from finetune.data import conll, hub
-from finetune.data.registry import NamedSet, known_names, known_set
-from finetune.data.views import View
+from finetune.data.registry import NamedSet, known_names, known_set, registry
+from finetune.data.views import View, renamed
 from finetune.settings import DataOptions, DataRoot
 from nerbert.errors import UserError
 from nerbert.fetch.sources import source
@@ -34,6 +34,7 @@ _NAMES = {
 }
 _ENDINGS = ("", ".xz", ".gz", ".bz2")
 _ZIP = ".zip:"
+_CARVING = 0  # seed of the draw of dev sentences from a train split
 
 
 class DataSets:
@@ -123,11 +124,23 @@ class DataSets:
         raise UserError(f"not a file, a folder, or one of the sets {known_names()}", name)
 
     def _of_set(self, known: NamedSet, split: str, needed: bool) -> list[Sentence]:
-        if split not in known.files:
+        if split not in known.splits:
             if needed:
                 raise UserError(f"this set has no {split} split", known.name)
             return []
-        return self._read(self.find(known, split))
+        carved = known.carved if split != "test" else 0
+        rows = self._read(self.find(known, "train" if carved else split))
+        if carved:
+            dev = draw(rows, carved, _CARVING)
+            kept = {id(row) for row in dev}
+            rows = dev if split == "dev" else [row for row in rows if id(row) not in kept]
+        if known.types:
+            new = {old: name for name, olds in known.types.items() for old in olds}
+            rows = [
+                Sentence(row.tokens, renamed(row.tags, lambda old: new.get(old, "O")))
+                for row in rows
+            ]
+        return rows
 
     def _read(self, path: str) -> list[Sentence]:
         """Reads the sentences of a file."""
@@ -155,12 +168,36 @@ class DataSets:
         if (found := self._found(known, split)) is not None:
             return found
         path = self.root / known.files[split]
-        ask = source("sets")["ask"].get(known.name)
-        remedy = ask or f"get it with: nerbert fetch sets {known.name} --output {self.root}"
+        owner = known.like or known.name
+        ask = source("sets")["ask"].get(owner)
+        remedy = ask or f"get it with: nerbert fetch sets {owner} --output {self.root}"
         raise UserError(
             f"{path} is missing; {remedy}, or name another folder with --data-root or NERBERT_DATA",
             known.name,
         )
+
+    def identity(self, name: str) -> str:
+        """Name of the known set that a name stands for, also if it is a folder with its test file.
+
+        Published scores belong to it. Of an unknown set, it is the name itself.
+        """
+        if known_set(name) is not None or not Path(name).is_dir():
+            return name
+        file = split_file(Path(name), self._names["test"])
+        digest = checksum(str(file)) if file else ""
+        found = (entry.name for entry in registry().values() if not entry.like)
+        known = (known for known in found if registry()[known].sha256.get("test") == digest)
+        return next(known, name)
+
+    def lacks(self, name: str) -> str:
+        """Why a named set cannot be read; empty if all its files are there."""
+        known = known_set(name)
+        try:
+            for split in known.files if known else ():
+                self.find(known, split)  # type: ignore[arg-type]
+        except UserError as error:
+            return str(error)
+        return ""
 
     def fingerprint(self, name: str) -> dict[str, str]:
         """Split -> SHA-256 of its sentences, which changes if the set changes."""

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from finetune.data.plain import drawn_sentences
 from finetune.data.sets import DataSets, draw
 from finetune.dualner.settings import DualSettings
-from nerbert import parts
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
-from nerbert.text.words import words_of
-
-_DRAWN_FROM = 100_000
-"""Number of sentences at the start of a text from which sentences are drawn."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +112,10 @@ def _target_text(names: Names, size: int, sets: DataSets) -> Iterator[tuple[int,
     paths = names.paths()
     for number, target in enumerate(names.targets, start=1):
         if target in paths:
-            found = [Sentence(words, []) for words in islice(_text(paths[target]), _DRAWN_FROM)]
+            found = drawn_sentences(paths[target], "--target-text", size, 1)
         else:
-            found = sets.sentences(target, "train")
-        yield from ((number, row.tokens) for row in _some(found, size, 1))
+            found = _some(sets.sentences(target, "train"), size, 1)
+        yield from ((number, row.tokens) for row in found)
 
 
 def _check_types(data: DualData) -> None:
@@ -153,25 +148,3 @@ def fingerprint(names: Names, sets: DataSets) -> list[object]:
 def _some(rows: list[Sentence], size: int, seed: int) -> list[Sentence]:
     """Draws `size` of the sentences; 0 for all."""
     return draw(rows, size or len(rows), seed)
-
-
-def _text(path: str) -> Iterator[list[str]]:
-    """Reads the words of each sentence of a text file (one per line) or a folder of documents."""
-    folder = Path(path)
-    inner = folder / "documents"
-    found = sorted((inner if inner.is_dir() else folder).glob("part-*.parquet"))
-    if folder.is_file():
-        with folder.open(encoding="utf-8") as file:
-            lines = (line.strip() for line in file)
-            yield from (words_of(line) for line in lines if line)
-    elif not found:
-        raise UserError(
-            f"--target-text {path}: neither a text file nor a folder of documents; give a file "
-            "with one sentence per line, or the output of nerbert corpus"
-        )
-    for part in found:
-        columns = ["text", "sentence_starts", "sentence_ends"]
-        for batch in parts.read_batches(str(part), columns, rows=256):
-            for row in batch.to_pylist():
-                spans = zip(row["sentence_starts"] or (), row["sentence_ends"] or (), strict=True)
-                yield from (words_of(row["text"][start:end]) for start, end in spans)

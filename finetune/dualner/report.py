@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -19,14 +19,17 @@ _MAIN = ("sequence", "span", "multitask", "dual")
 _ABLATIONS = ("multitask", "dual", "no-regularisation", "self-teaching", "no-target")
 
 
-def write_report(results: Sequence[Result], output: Path) -> str:
+def write_report(
+    results: Sequence[Result], output: Path, identity: Callable[[str], str] = str
+) -> str:
     """Writes `report.json`, `report.md` and the curve over shares; returns the tables.
 
     Args:
         results: results of `Experiment.result`.
         output: output folder.
+        identity: name of the known set that a name stands for, for the published scores.
     """
-    text = "\n".join([*_by_language(results), *_ablations(results), *_shares(results)])
+    text = "\n".join([*_by_language(results, identity), *_ablations(results), *_shares(results)])
     (output / "report.md").write_text(text, encoding="utf-8")
     files.write_json(str(output / "report.json"), {"results": list(results)})
     if len({row["share"] for row in results}) > 1:
@@ -42,7 +45,7 @@ def _largest(results: Sequence[Result]) -> float:
     return max(float(row["share"]) for row in results)
 
 
-def _by_language(results: Sequence[Result]) -> list[str]:
+def _by_language(results: Sequence[Result], identity: Callable[[str], str]) -> list[str]:
     """Table 1: methods by language."""
     languages, share = results[0]["languages"], _largest(results)
     rows = [["method", *languages, "mean"]]
@@ -50,19 +53,27 @@ def _by_language(results: Sequence[Result]) -> list[str]:
         if found := _of(results, method, share):
             cells = [spread([row["test"][name]["f1"] for row in found]) for name in languages]
             rows.append([method, *cells, spread([row["mean_f1"] for row in found])])
-    codes = [name.rpartition("/")[2] for name in languages]
-    for method, scores in published()["dualner"]["xlm-roberta-base"].items():
-        known = dict(zip(published()["dualner"]["languages"], scores, strict=True))
-        if all(code in known for code in codes):
-            cells = [f"{known[code]:.1f}" for code in codes]
-            average = mean(known[code] for code in codes)
-            rows.append([f"published, XLM-R base: {method}", *cells, f"{average:.1f}"])
+    rows += _published([identity(name) for name in languages])
     return [
         "F1 (seqeval strict, IOB2) in per cent, by language; the first one is the source.",
         "",
         *markdown(rows),
         "",
     ]
+
+
+def _published(languages: Sequence[str]) -> list[list[str]]:
+    """Rows of the paper's table 1, if all sets are WikiAnn's of its languages."""
+    table, rows = published()["dualner"], []
+    names = [f"wikiann/{code}" for code in table["languages"]]
+    for encoder, title in (("xlm-roberta-base", "XLM-R base"), ("infoxlm-large", "InfoXLM large")):
+        for method, scores in table[encoder].items():
+            known = dict(zip(names, scores, strict=True))
+            if all(name in known for name in languages):
+                cells = [f"{known[name]:.1f}" for name in languages]
+                average = mean(known[name] for name in languages)
+                rows.append([f"published, {title}: {method}", *cells, f"{average:.1f}"])
+    return rows
 
 
 def _ablations(results: Sequence[Result]) -> list[str]:

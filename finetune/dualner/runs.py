@@ -178,19 +178,16 @@ def run_all(options: DualOptions, settings: DualSettings) -> str:
     Raises:
         UserError: data is missing or unsuitable, or the output folder has another experiment.
     """
-    experiment = Experiment(
-        Path(options.output),
-        Names(options.source, _targets(options), options.target_text),
-        settings,
-        DataSets.chosen(options, several=True),
-    )
+    sets = DataSets.chosen(options, several=True)
+    names = Names(options.source, _targets(options), options.target_text)
+    experiment = Experiment(Path(options.output), names, settings, sets)
     results = [
         experiment.result(method, share, seed)
         for share in options.source_share
         for seed in seeds(options.seeds)
         for method in options.methods
     ]
-    return write_report(results, Path(options.output))
+    return write_report(results, Path(options.output), sets.identity)
 
 
 def _targets(options: DualOptions) -> tuple[str, ...]:

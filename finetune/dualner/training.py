@@ -21,7 +21,8 @@ from finetune.dualner.data import DualData
 from finetune.dualner.loss import entities, gold_loss, pseudo_loss, regularisation, self_loss
 from finetune.dualner.settings import DualSettings, Method
 from finetune.evaluation import metrics
-from finetune.models.heads import has_words, head_of, packed
+from finetune.models.heads import head_of
+from finetune.models.sequence import has_words, packed
 from finetune.models.span_head import labels_of, scores_of, with_hidden
 from finetune.models.windows import WordTagger
 from nerbert import files

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finetune.data.registry import expand
+from finetune.data.registry import GROUPS, expand
 from finetune.data.sets import DataSets, are_several
 from finetune.evaluation.report import Report
 from finetune.evaluation.runs import Predictions, ResultStore, Run
@@ -24,7 +24,12 @@ def evaluate(options: EvaluateOptions, settings: FitSettings) -> str:
     """
     several = options.regime != "target" or are_several(options.data)
     sets = DataSets.chosen(options, several)
-    runs = planned(options, settings, sets)
+    data = expand(options.data)
+    grouped = {name for group in options.data for name in GROUPS.get(group, ())}
+    missing = {name: why for name in data if name in grouped and (why := sets.lacks(name))}
+    if data and set(missing) == set(data):
+        raise UserError(next(iter(missing.values())), data[0])
+    runs = planned([name for name in data if name not in missing], options, settings, sets)
     output = Path(options.output)
     store = ResultStore(output / "runs", sets)
     check_missing(store.missing(runs))
@@ -32,18 +37,26 @@ def evaluate(options: EvaluateOptions, settings: FitSettings) -> str:
         store.result(run, lambda run: execute_run(run, sets, options), f"{number} of {len(runs)}: ")
         for number, run in enumerate(runs, start=1)
     ]
-    report = Report(results, store, options.check_contamination)
+    report = Report(results, store, options.check_contamination, missing)
     report.write(output)
     return report.table()
 
 
-def planned(options: EvaluateOptions, settings: FitSettings, sets: DataSets) -> list[Run]:
+def planned(
+    data: Sequence[str], options: EvaluateOptions, settings: FitSettings, sets: DataSets
+) -> list[Run]:
     """All runs, in order. Their data is read once, so that errors are found before the first run.
+
+    Args:
+        data: target sets.
+        options: options of the command.
+        settings: settings of the fine-tuning.
+        sets: data sets.
 
     Raises:
         UserError: options contradict each other, or data is missing.
     """
-    data, source = expand(options.data), tuple(expand(options.source))
+    source = tuple(expand(options.source))
     if options.regime in ("source-target", "joint") and not source:
         raise UserError(f"--regime {options.regime}: name the --source")
     if options.regime == "target":

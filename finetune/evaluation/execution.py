@@ -14,7 +14,9 @@ from finetune.data.views import LabelMap, map_to_target_types, renamed, same_nam
 from finetune.evaluation import metrics
 from finetune.evaluation.runs import Predictions, Run
 from finetune.fitting import Work
-from finetune.models import bilstm
+from finetune.models import words_heads
+from finetune.models.names import NAMES
+from finetune.models.sequence import SOURCE, TARGET
 from finetune.options import Device
 from finetune.progress import FitProgress
 from finetune.settings import FitSettings, Regime, shots_of
@@ -41,7 +43,7 @@ def execute(
         Scores, with the time and the versions of the run; predictions.
     """
     start = time.monotonic()
-    tagger, learnt = fit_run(run, sets, placing)
+    tagger, learnt, held = fit_run(run, sets, placing)
     history = [
         {"step": line["step"], "dev_f1": line["eval_f1"]}
         for line in tagger.history
@@ -52,6 +54,7 @@ def execute(
     return {
         **scores,
         "train_sentences": learnt,
+        "dev_sentences": held,
         "history": history,
         "seconds": seconds,
     }, predictions
@@ -65,15 +68,22 @@ def check_models(names: Iterable[str]) -> None:
     """
     quiet_libraries()
     for name in dict.fromkeys(names):
-        if name != bilstm.NAME:
+        if name not in NAMES:
             check_tagger_base(name)
 
 
-def fit_run(run: Run, sets: DataSets, placing: Device = _ANYWHERE) -> tuple[Tagger, int]:
-    """Fine-tunes the tagger of a run; also returns its number of target train sentences."""
+def fit_run(
+    run: Run, sets: DataSets, placing: Device = _ANYWHERE
+) -> tuple[Tagger, int, int | None]:
+    """Fine-tunes the tagger of a run.
+
+    Returns:
+        The tagger, its number of target train sentences, and of dev sentences; None if nothing was
+        trained.
+    """
     quiet_libraries()
     if run.regime == "zero-shot" and not run.source:
-        return Tagger.load(run.model, run.settings, placing.device, placing.half), 0
+        return Tagger.load(run.model, run.settings, placing.device, placing.half), 0, None
     work = Work(
         callbacks=[FitProgress(f"{Path(run.model).name} on {run.data}", lines=False)],
         device=placing.device,
@@ -81,12 +91,15 @@ def fit_run(run: Run, sets: DataSets, placing: Device = _ANYWHERE) -> tuple[Tagg
     source = sets.sentences(run.source, "train") if run.source else []
     if run.regime == "zero-shot":
         dev = sets.sentences(run.source, "dev", needed=False)
-        return fit_in_regime(run.model, run.regime, [], dev, source, run.settings, work), 0
+        tagger = fit_in_regime(run.model, run.regime, [], dev, source, run.settings, work)
+        return tagger, 0, len(dev)
     train = sets.sentences(run.data, "train")
-    train = draw(train, shots_of(run.shots, len(train)), run.settings.seed)
+    count = shots_of(run.shots, len(train))
+    first = run.settings.first_shots
+    train = train[:count] if first else draw(train, count, run.settings.seed)
     dev = sets.sentences(run.data, "dev", needed=False)
     tagger = fit_in_regime(run.model, run.regime, train, dev, source, run.settings, work)
-    return tagger, len(train)
+    return tagger, len(train), len(dev)
 
 
 def fit_in_regime(
@@ -101,9 +114,9 @@ def fit_in_regime(
     """Fine-tunes a tagger in one of the regimes.
 
     In `source-target` the encoder is trained on the source first, for `source_epochs`, and then on
-    the target. The second head starts with the rows of the types that both have; with
-    `carry_optimizer`, one head and one optimiser are used for both. In `zero-shot` it is trained
-    only on the source.
+    the target. The second head starts with the rows of the types that both have. With
+    `carry_optimizer` one head and one optimiser are used for both; models without pre-training,
+    and heads over states, always keep their head. In `zero-shot` it is trained only on the source.
 
     Args:
         base: encoder.
@@ -118,10 +131,11 @@ def fit_in_regime(
         return Tagger(base, settings).fit(target, dev, work=work)
     if regime == "joint":
         both = joined(source, target, settings.source_times)
-        return Tagger(base, settings).fit(both, dev, work=work)
+        kinds = [SOURCE] * len(source) + [TARGET] * (len(both) - len(source))
+        return Tagger(base, settings).fit(both, dev, work=work, kinds=kinds)
     if regime == "zero-shot":
         return Tagger(base, settings).fit(source, dev, work=work)
-    if settings.carry_optimizer:
+    if settings.carry_optimizer or base in NAMES or settings.head in words_heads.KINDS:
         return Tagger(base, settings).fit(target, dev, before=source, work=work)
     with tempfile.TemporaryDirectory() as folder:
         first = replace(settings, epochs=settings.source_epochs, least_steps=0)
@@ -177,7 +191,7 @@ def predict_run(
 def all_scores(
     gold: metrics.TagLists, found: metrics.TagLists, raw: metrics.TagLists, known: Collection[str]
 ) -> dict[str, Any]:
-    """All scores of a test set; `strict` is the main one.
+    """All scores of a test set; the setting `scoring` names the main one.
 
     Args:
         gold: tags.
@@ -188,6 +202,7 @@ def all_scores(
     return {
         "strict": metrics.strict_scores(gold, found).to_json(),
         "interval_95": metrics.bootstrap_interval(gold, found),
+        "crossner": metrics.crossner_scores(gold, found).to_json(),
         "conlleval": metrics.conlleval_scores(gold, found).to_json(),
         "macro_f1": metrics.macro_f1(gold, found),
         "span_f1": metrics.span_f1(gold, raw),

@@ -63,7 +63,7 @@ class Rows:
 
         path = self._path(run)
         if not path.is_dir():
-            tagger, _ = fit_run(run, self._store.sets, self._options)
+            tagger, *_ = fit_run(run, self._store.sets, self._options)
             with made_whole(path) as folder:
                 tagger.save(folder)
         if self._loaded is None or self._loaded[0] != path:
@@ -94,7 +94,7 @@ def fill_matrix(options: MatrixOptions, settings: FitSettings) -> str:
         where = f"row {number} of {len(plan)}: {row[0].source[0]} -> "
         results += [store.result(run, rows.score, where) for run in row]
         rows.done(row[0])
-    return written(results, output)
+    return written(results, output, sets.identity)
 
 
 def planned(options: MatrixOptions, settings: FitSettings, store: ResultStore) -> list[list[Run]]:
@@ -123,8 +123,16 @@ def planned(options: MatrixOptions, settings: FitSettings, store: ResultStore) -
     ]
 
 
-def written(results: Sequence[dict[str, Any]], output: Path) -> str:
-    """Writes `matrix.json`, `matrix.md` and heat maps; returns the tables of strict F1."""
+def written(
+    results: Sequence[dict[str, Any]], output: Path, identity: Callable[[str], str] = str
+) -> str:
+    """Writes `matrix.json`, `matrix.md` and heat maps; returns the tables of strict F1.
+
+    Args:
+        results: results of all cells.
+        output: output folder.
+        identity: name of the known set that a name stands for, for the published scores.
+    """
     train = list(dict.fromkeys(row["source"][0] for row in results))
     test = list(dict.fromkeys(row["data"] for row in results))
     texts = []
@@ -144,7 +152,9 @@ def written(results: Sequence[dict[str, Any]], output: Path) -> str:
         {"train": train, "test": test, "per_cent": matrices, "cells": list(results)},
     )
     lowercase = bool(results[0]["view"]["lowercase"])
-    stated = [_published(name, train, test, lowercase) for name in SCORES]
+    rows = ["+".join(map(identity, name.split("+"))) for name in train]
+    columns = [identity(name) for name in test]
+    stated = [_published(name, rows, columns, lowercase) for name in SCORES]
     whole = [*texts, *filter(None, stated)]
     (output / "matrix.md").write_text("\n\n".join(whole) + "\n", encoding="utf-8")
     return "\n\n".join([*texts[:: len(SCORES)], *stated[:1]]).rstrip() + "\n"

@@ -58,6 +58,15 @@ def conlleval_scores(gold: TagLists, predicted: TagLists) -> Scores:
     return strict_scores([to_iob2(tags) for tags in gold], [to_iob2(tags) for tags in predicted])
 
 
+def crossner_scores(gold: TagLists, predicted: TagLists) -> Scores:
+    """Scores as the released code of CrossNER computes them: conlleval over all texts as one.
+
+    A mention may go on from the last word of a sentence to the first of the next one.
+    """
+    ones, others = ([tag for tags in side for tag in tags] for side in (gold, predicted))
+    return strict_scores([to_iob2(ones)], [to_iob2(others)])
+
+
 def per_type(gold: TagLists, predicted: TagLists) -> dict[str, Scores]:
     """Strict scores of each type in the gold or predicted tags, by name."""
     _checked(gold, predicted)

@@ -21,10 +21,19 @@ Point = tuple[float, float, float]
 """x, y, and the deviation of y."""
 
 
-def curves(lines: Mapping[str, Sequence[Point]], title: str, x_label: str, y_label: str) -> bytes:
+def curves(
+    lines: Mapping[str, Sequence[Point]], title: str, x_label: str, y_label: str, gain: bool = False
+) -> bytes:
     """Plots lines with bands of the deviation; x has a logarithmic scale.
 
     Source: Liu et al. 2021 (NER-BERT), figure 2.
+
+    Args:
+        lines: name -> points.
+        title: title of the plot.
+        x_label: label of the x axis.
+        y_label: label of the y axis.
+        gain: whether the gain of each line over the first one is plotted, on an axis to the right.
     """
     figure = Figure(figsize=(6, 4), dpi=110, layout="constrained")
     axes = figure.add_subplot()
@@ -40,8 +49,22 @@ def curves(lines: Mapping[str, Sequence[Point]], title: str, x_label: str, y_lab
     axes.minorticks_off()
     axes.set(title=title, xlabel=x_label, ylabel=y_label)
     axes.spines[["top", "right"]].set_visible(False)
+    if gain:
+        _gains(axes, list(lines.values()))
     axes.legend(frameon=False)
     return png(figure)
+
+
+def _gains(axes: Any, lines: Sequence[Sequence[Point]]) -> None:
+    """Plots the gains over the first line as dashed lines."""
+    right = axes.twinx()
+    base = {x: y for x, y, _ in lines[0]}
+    for number, points in enumerate(lines[1:], start=1):
+        places = [(x, y - base[x]) for x, y, _ in points if x in base]
+        right.plot(*zip(*places, strict=True), "--", color=f"C{number}", linewidth=1, alpha=0.7)
+    right.axhline(0, color="grey", linewidth=0.5)
+    right.set_ylabel("gain (dashed), points")
+    right.spines[["top"]].set_visible(False)
 
 
 def heat_map(

@@ -52,3 +52,26 @@ def tner_row(
     known = dict(zip(columns, values, strict=False))
     average = values[len(columns)] if len(values) > len(columns) else None
     return [*(known.get(name) for name in test), average if set(test) == set(columns) else None]
+
+
+def nerbert_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | None]]:
+    """Rows of NER-BERT's table 2: a score for each set, and the average; None without one.
+
+    Args:
+        regime: "target" or "source-target".
+        sets: names of the sets.
+    """
+    table = published()["nerbert"]
+    known = {
+        name: dict(zip([*table["sets"], "average"], values, strict=True))
+        for name, values in table.get(regime, {}).items()
+    }
+    whole = set(sets) == set(table["sets"])
+    return {
+        name: [
+            *(values.get(one) or None for one in sets),
+            (values["average"] or None) if whole else None,
+        ]
+        for name, values in known.items()
+        if any(values.get(one) for one in sets)
+    }

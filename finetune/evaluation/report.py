@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 from finetune.data.registry import known_set
 from finetune.data.views import NONE
 from finetune.evaluation import contamination, metrics, plots
-from finetune.evaluation.published import tner_in_domain, tner_models
-from finetune.evaluation.runs import ResultStore
+from finetune.evaluation.published import nerbert_rows, tner_in_domain, tner_models
+from finetune.evaluation.runs import SCORING, ResultStore, main_f1
 from finetune.evaluation.tables import cent, markdown, spread
 from finetune.settings import ALL
 from nerbert import files
@@ -26,7 +26,11 @@ class Report:
     """The report of `nerbert evaluate`."""
 
     def __init__(
-        self, results: Sequence[Result], store: ResultStore, corpus: str | None = None
+        self,
+        results: Sequence[Result],
+        store: ResultStore,
+        corpus: str | None = None,
+        missing: Mapping[str, str] | None = None,
     ) -> None:
         """Takes the results of one regime.
 
@@ -34,12 +38,13 @@ class Report:
             results: results of `ResultStore.result`, at least one.
             store: the store, which has the predictions.
             corpus: training corpus in which test sentences are searched; None for none.
+            missing: sets of a group that could not be run -> why.
 
         Raises:
             UserError: there is no such corpus.
         """
         self._results = list(results)
-        self._store = store
+        self._store, self._missing = store, dict(missing or {})
         self._sets = _values(results, "data")
         self._models = _values(results, "model")
         self._shots = _values(results, "shots")
@@ -70,12 +75,14 @@ class Report:
         """Tables of F1 by model and set, or by model and shots; and of contamination."""
         lines = [self._title(), ""]
         if len(self._shots) == 1:
+            average = ["average"] if len(self._sets) > 1 else []
             rows = [
                 [model, *(_f1(self._of(model=model, data=name)) for name in self._sets)]
+                + [cent(self._average(model)) for _ in average]
                 for model in self._models
             ]
-            rows += self._published()
-            lines += [*markdown([["model", *self._sets], *rows]), ""]
+            rows += self._published(average)
+            lines += [*markdown([["model", *self._sets, *average], *rows]), ""]
         else:
             for name in self._sets:
                 rows = [
@@ -89,26 +96,49 @@ class Report:
                     for model in self._models
                 ]
                 lines += [*markdown([[f"{name}, train sentences", *self._shots], *rows]), ""]
+        lines += [f"{name}: not run: {reason}" for name, reason in self._missing.items()]
+        lines += [f"{name}: {note}" for name in self._sets if (note := self._note(name))]
         if self._hits is not None:
-            lines += self._contamination()
+            lines += ["", *self._contamination()]
         return "\n".join(lines).rstrip("\n") + "\n"
 
-    def _published(self) -> list[list[str]]:
-        """Rows of T-NER's table 2, if it has one of the sets."""
-        if self._results[0]["setting"] != "target" or self._shots != [ALL]:
+    def _average(self, model: str) -> float:
+        """Mean over the sets of a model's mean F1."""
+        found = (self._of(model=model, data=name) for name in self._sets)
+        means: list[float] = [mean(map(main_f1, rows)) for rows in found]
+        return mean(means)
+
+    def _published(self, average: list[str]) -> list[list[str]]:
+        """Rows of NER-BERT's and T-NER's table 2, if they have one of the sets."""
+        regime = self._results[0]["setting"]
+        if self._shots != [ALL]:
             return []
-        rows = []
-        for model in tner_models():
-            values = [tner_in_domain(model, name) for name in self._sets]
-            if any(value is not None for value in values):
-                shown = ("-" if value is None else f"{value:.1f}" for value in values)
-                rows.append([f"{model}, published (T-NER, table 2)", *shown])
-        return rows
+        names = [self._store.sets.identity(name) for name in self._sets]
+        tables: dict[str, list[float | None]] = {
+            f"{model}, published (NER-BERT, table 2)": values
+            for model, values in nerbert_rows(regime, names).items()
+        }
+        for model in tner_models() if regime == "target" else ():
+            found = [tner_in_domain(model, name) for name in names]
+            tables[f"{model}, published (T-NER, table 2)"] = [*found, None]
+        return [
+            [title, *("-" if value is None else f"{value:.2f}" for value in row)]
+            for title, values in tables.items()
+            if any(row := values[: len(names) + len(average)])
+        ]
+
+    def _note(self, name: str) -> str:
+        """What differs from the paper, and whether the last weights were kept."""
+        known = known_set(name)
+        parts = [known.note] if known is not None and known.note else []
+        if all(row.get("dev_sentences") == 0 for row in self._of(data=name)):
+            parts.append("no dev sentences, so the weights of the last step are kept")
+        return "; ".join(parts)
 
     def _title(self) -> str:
         first = self._results[0]
         view, seeds = first["view"], len({row["settings"]["seed"] for row in self._results})
-        parts = ["F1 (seqeval strict, IOB2) in per cent"]
+        parts = [f"{SCORING[first['settings']['scoring']]} in per cent"]
         parts += [f"mean and deviation of {seeds} seeds"] if seeds > 1 else []
         parts += [f"regime `{first['setting']}`"]
         parts += [f"source {' + '.join(first['source'])}"] if first["source"] else []
@@ -242,11 +272,14 @@ class Report:
             points = []
             for shots in self._shots:
                 found = self._of(model=model, data=name, shots=shots)
-                scores = [100 * row["strict"]["f1"] for row in found]
+                scores = [100 * main_f1(row) for row in found]
                 deviation = stdev(scores) if len(scores) > 1 else 0.0
                 points.append((found[0]["train_sentences"], mean(scores), deviation))
             lines[model] = sorted(points)
-        return plots.curves(lines, name, "train sentences", "F1 (seqeval strict), %")
+        scoring = SCORING[self._results[0]["settings"]["scoring"]].partition(" (")[0]
+        return plots.curves(
+            lines, name, "train sentences", f"{scoring}, %", gain=len(self._models) > 1
+        )
 
 
 def file_name(name: str) -> str:
@@ -259,7 +292,7 @@ def _values(results: Sequence[Result], key: str) -> list[str]:
 
 
 def _f1(results: Sequence[Result]) -> str:
-    return spread([row["strict"]["f1"] for row in results])
+    return spread([main_f1(row) for row in results])
 
 
 def _summed(tables: Sequence[dict[str, dict[str, int]]]) -> dict[str, Counter[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -92,7 +92,7 @@ class ResultStore:
         # Contents are read once per command, because that takes long for large models.
         self.set_fingerprint = cache(sets.fingerprint)
         self._model_fingerprint = cache(model_fingerprint)
-        self._vectors_fingerprint = cache(_vectors_fingerprint)
+        self._file_fingerprint = cache(_file_fingerprint)
 
     def key(self, run: Run) -> str:
         """Digest of everything that decides the result of a run."""
@@ -104,8 +104,9 @@ class ResultStore:
                 *(self.set_fingerprint(name) for name in (run.data, *run.source)),
             ],
         }
-        if run.settings.vectors:
-            content["vectors"] = self._vectors_fingerprint(run.settings.vectors)
+        for flag in ("vectors", "lm_text"):
+            if paths := getattr(run.settings, flag):
+                content[flag] = [self._file_fingerprint(path, flag) for path in paths]
         return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
 
     def result(self, run: Run, make: Make, where: str = "") -> dict[str, Any]:
@@ -131,7 +132,7 @@ class ResultStore:
                 run.data,
                 run.shots,
                 run.settings.seed,
-                scores["strict"]["f1"],
+                main_f1({**run.to_json(), **scores}),
                 scores["seconds"],
             )
             kept = files.read_json(str(path))
@@ -151,16 +152,32 @@ class ResultStore:
         return Predictions.read(self._folder / f"{key}.conll")
 
 
-def _vectors_fingerprint(path: str) -> tuple[int, str]:
-    """Identity of a file of word vectors.
+SCORING = {
+    "strict": "F1 (seqeval strict, IOB2)",
+    "crossner": "F1 (conlleval over all sentences as one, as the released code of CrossNER)",
+}
+"""Value of the setting `scoring` -> title of the score."""
+
+
+def main_f1(result: Mapping[str, Any]) -> float:
+    """F1 that a result reports first; see the setting `scoring`."""
+    f1: float = result[result["settings"]["scoring"]]["f1"]
+    return f1
+
+
+def _file_fingerprint(path: str, flag: str) -> list[tuple[int, str]]:
+    """Identity of a file, or of the parts in a folder.
 
     Raises:
         UserError: there is no such file.
     """
+    found = sorted(Path(path).rglob("part-*.parquet")) if Path(path).is_dir() else [Path(path)]
     try:
-        return Identities().of(path)
+        return [Identities().of(str(file)) for file in found]
     except OSError as error:
-        raise UserError(f"--vectors {path}: {error.strerror}; check the path") from None
+        raise UserError(
+            f"--{flag.replace('_', '-')} {path}: {error.strerror}; check the path"
+        ) from None
 
 
 def made_from(base_model: str, sets: DataSets, names: Sequence[str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,15 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
-from finetune.models import span_head
+from finetune.models import span_head, words_heads
 from finetune.models.crf import CRF
+from finetune.models.sequence import MODULE, StateHead, packed, tag_crf
+from finetune.settings import FitSettings
 from pretrain.models import tag_names
 from pretrain.tagging.features import IGNORED
 from pretrain.tagging.scores import best_label
 from pretrain.trainer import token_loss
 
-_FORBIDDEN = -1e4  # not -inf, whose gradient is NaN
 _PREFIX = "crf."
 
 Floats = npt.NDArray[np.float32]
@@ -62,15 +64,7 @@ class CrfHead:
     def add(cls, model: PreTrainedModel) -> CrfHead:
         """Adds a CRF to a model; it forbids an I- tag without a B- or I- of its type before it."""
         names = tag_names(model)
-        crf = CRF(len(names))
-        with torch.no_grad():
-            for place, name in enumerate(names):
-                if name.startswith("I-"):
-                    crf.start_transitions[place] = _FORBIDDEN
-                    allowed = [names.index(f"B-{name[2:]}"), place]
-                    stray = [row for row in range(len(names)) if row not in allowed]
-                    crf.transitions[stray, place] = _FORBIDDEN
-        model.add_module("crf", crf)
+        model.add_module("crf", tag_crf(names))
         model.config.tag_head = "crf"
         return cls(model)
 
@@ -113,43 +107,40 @@ class CrfHead:
         return found
 
 
-def has_words(labels: Tensor) -> Tensor:
-    """Whether a row has a first sub-word; others, such as U+200B alone, are empty sequences.
-
-    Args:
-        labels: label ids (batch, length), `IGNORED` except at first sub-words.
-    """
-    return labels.ne(IGNORED).any(1)
+Head = LinearHead | CrfHead | span_head.SpanHead | StateHead
 
 
-def packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Moves first sub-words together; rows without one are left out.
-
-    Args:
-        logits: scores (batch, length, tags).
-        labels: label ids (batch, length), `IGNORED` except at first sub-words.
-
-    Returns:
-        Emissions (rows, words, tags), tags and mask (rows, words).
-    """
-    first, full = labels.ne(IGNORED), has_words(labels)
-    logits, labels, first = logits[full], labels[full], first[full]
-    # A stable sort keeps the order of the words; booleans cannot be sorted on all devices.
-    order = (~first).to(torch.uint8).argsort(dim=1, stable=True)[:, : int(first.sum(1).max())]
-    mask = first.gather(1, order)
-    emissions = logits.gather(1, order.unsqueeze(2).expand(-1, -1, logits.shape[2]))
-    return emissions, labels.gather(1, order), mask
-
-
-def head_of(model: PreTrainedModel) -> LinearHead | CrfHead | span_head.SpanHead:
+def head_of(model: PreTrainedModel) -> Head:
     """The decoder for the head of a model."""
+    if hasattr(model, MODULE):
+        return StateHead(model)
     if span_head.has_three_heads(model):
         return span_head.SpanHead(model)
     return CrfHead(model) if hasattr(model, "crf") else LinearHead()
 
 
+def add_head(
+    model: PreTrainedModel, settings: FitSettings, tokenizer: Any, domains: Sequence[Sequence[str]]
+) -> Head:
+    """Adds the head of the settings to a model that is to be fine-tuned.
+
+    Args:
+        model: model with a new linear layer.
+        settings: settings of the fine-tuning.
+        tokenizer: tokenizer of the model.
+        domains: types of the target and of the source.
+
+    Raises:
+        UserError: the head does not fit the model.
+    """
+    if settings.head in words_heads.KINDS:
+        words_heads.add(model, settings, tokenizer, domains)
+        return StateHead(model)
+    return CrfHead.add(model) if settings.head == "crf" else LinearHead()
+
+
 def load_head(model: PreTrainedModel, folder: str) -> None:
-    """Loads the CRF, or the span heads, of a checkpoint, which transformers does not load."""
+    """Loads the head of a checkpoint that transformers does not load."""
     kind = getattr(model.config, "tag_head", "linear")
     if kind == "crf":
         CrfHead.add(model)
@@ -157,6 +148,9 @@ def load_head(model: PreTrainedModel, folder: str) -> None:
     elif kind == span_head.NAME:
         span_head.add_heads(model)
         module, prefix = model.get_submodule("classifier"), "classifier."
+    elif kind in words_heads.KINDS:
+        words_heads.restore(model)
+        module, prefix = model.get_submodule(MODULE), f"{MODULE}."
     else:
         return
     file = cached_file(folder, "model.safetensors")

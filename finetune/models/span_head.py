@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from finetune.models.sequence import MODULE
 from finetune.models.spans import pair_spans, starts_and_ends, tag_ids
 from pretrain.models import tag_names
 
@@ -68,7 +69,9 @@ def with_hidden(model: Any) -> Iterator[None]:
 
 
 def scores_of(model: PreTrainedModel) -> int:
-    """Number of scores of each word."""
+    """Number of scores of each word; with a head over states, the size of the states."""
+    if hasattr(model, MODULE):
+        return int(model.config.hidden_size)
     tags = len(tag_names(model))
     return tags + 2 * ((tags - 1) // 2 + 1) if has_three_heads(model) else tags
 

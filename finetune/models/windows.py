@@ -12,11 +12,15 @@ import torch
 from tokenizers import Encoding
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from finetune.models.sequence import MODULE
 from finetune.models.span_head import scores_of
 from pretrain.tagging.pieces import first_subwords
 
 OVERLAP = 32
 """Number of sub-words that neighbouring windows share."""
+
+BATCH = 32
+"""Number of windows of a batch."""
 
 _SURE = 100.0
 
@@ -61,9 +65,10 @@ class WordTagger:
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerFast,
         max_subwords: int,
-        batch_size: int = 32,
+        batch_size: int = BATCH,
         hidden: bool = False,
         forward: Any = None,
+        attend: bool = False,
     ) -> None:
         """Takes a model and its tokenizer.
 
@@ -74,13 +79,15 @@ class WordTagger:
             batch_size: number of windows of a batch.
             hidden: whether `logits` returns last hidden states (words, hidden size) instead.
             forward: computes instead of the model; see `finetune.models.onnx.OnnxModel`.
+            attend: whether words attend to the padding of batches in the given order, as in the
+                released code of CrossNER.
         """
         self._model = model
         self._tokenizer = tokenizer
         self._special = tokenizer.num_special_tokens_to_add()
         self._limit = max_subwords - self._special
         self._batch_size = batch_size
-        self._hidden = hidden
+        self._hidden, self._attend = hidden, attend
         self._forward = forward or model
 
     def logits(self, texts: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float32]]:
@@ -88,15 +95,18 @@ class WordTagger:
 
         With span heads, the scores of starts and ends follow those of the tags. A word in two
         windows has the scores of the window in which it has more context. A word without sub-words
-        has the first tag, O.
+        has the first tag, O; with a head over states, its state is NaN.
         """
         size = self._model.config.hidden_size if self._hidden else scores_of(self._model)
         results = [np.full((len(words), size), -_SURE, np.float32) for words in texts]
         context = [np.full(len(words), -1) for words in texts]
         for rows in results:
             rows[:, 0] = _SURE
+            if hasattr(self._model, MODULE):
+                rows[:] = np.nan
         # Longest first: batches need less padding, and too little memory shows at once.
-        found = sorted(self._windows(texts), key=lambda pair: -len(pair[1].ids))
+        found = list(self._windows(texts))
+        found.sort(key=lambda pair: pair[0].text if self._attend else -len(pair[1].ids))
         for start in range(0, len(found), self._batch_size):
             batch = found[start : start + self._batch_size]
             values = self._run([encoding for _, encoding in batch])
@@ -152,7 +162,7 @@ class WordTagger:
         """The words of each window that have sub-words, and the scores of their tags."""
         shape = len(batch), max(len(encoding.ids) for encoding in batch)
         ids = np.full(shape, self._tokenizer.pad_token_id or 0)
-        mask = np.zeros(shape, dtype=np.int64)
+        mask = np.full(shape, int(self._attend))
         for row, encoding in enumerate(batch):
             ids[row, : len(encoding.ids)] = encoding.ids
             mask[row, : len(encoding.ids)] = 1

@@ -188,9 +188,12 @@ class PieceFeatures(TorchDataset[Feature]):
 class Collator:
     """Makes a batch, padded to its longest piece."""
 
-    def __init__(self, pad_id: int, multiple_of: int = 1) -> None:
-        self._pad_id = pad_id
-        self._multiple_of = multiple_of
+    def __init__(self, pad_id: int, multiple_of: int = 1, attend: bool = False) -> None:
+        """Takes the id of padding, what lengths are a multiple of, and whether padding is attended.
+
+        Only the released code of CrossNER lets words attend to padding.
+        """
+        self._pad_id, self._multiple_of, self._attend = pad_id, multiple_of, attend
 
     def __call__(self, features: Sequence[Feature]) -> dict[str, torch.Tensor]:
         """Makes a batch: ids, mask, labels, unlinked (batch, length); piece numbers (batch,)."""
@@ -198,7 +201,7 @@ class Collator:
         shape = (len(features), -(-longest // self._multiple_of) * self._multiple_of)
         input_ids = np.full(shape, self._pad_id)
         labels = np.full(shape, IGNORED)
-        mask = np.zeros(shape, np.int64)
+        mask = np.full(shape, int(self._attend))
         unlinked = np.zeros(
             shape, np.int64
         )  # padding between devices would change the type of bool

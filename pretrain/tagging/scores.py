@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from nerbert.text.tags import Scores, tags_to_spans
+from nerbert.text.tags import Scores, tags_to_spans, to_iob2
 from pretrain.tagging.features import IGNORED
 
 
@@ -19,12 +19,22 @@ class EntityScores:
     It is the Trainer's `compute_metrics`, with `batch_eval_metrics`.
     """
 
-    def __init__(self, tags: Sequence[str]) -> None:
+    def __init__(self, tags: Sequence[str], joined: bool = False) -> None:
+        """Takes the tags by label id.
+
+        Args:
+            tags: the tags.
+            joined: whether all texts are scored as one by conlleval's rules, as the released code
+                of CrossNER does.
+        """
         self._tags = np.array(tags, dtype=object)
+        self._joined = joined
         self._reset()
 
     def _reset(self) -> None:
         self._gold = self._predicted = self._right = self._unlinked = 0
+        self._gold_tags: list[str] = []
+        self._predicted_tags: list[str] = []
 
     def __call__(self, evaluation: Any, compute_result: bool = True) -> dict[str, float]:
         """Adds a batch. After the last one, returns the scores of all batches, and resets itself.
@@ -51,6 +61,10 @@ class EntityScores:
         unlinked: npt.NDArray[np.bool_],
     ) -> None:
         words = labels != IGNORED
+        if self._joined:
+            self._gold_tags += self._tags[labels[words]].tolist()
+            self._predicted_tags += self._tags[predictions[words]].tolist()
+            return
         gold = set(tags_to_spans(self._tags[labels[words]]))
         predicted = set(tags_to_spans(self._tags[predictions[words]]))
         self._gold += len(gold)
@@ -59,7 +73,15 @@ class EntityScores:
         names = unlinked[words] == 1
         self._unlinked += sum(names[start:end].any() for start, end, _ in predicted - gold)
 
+    def _count_joined(self) -> None:
+        gold = set(tags_to_spans(to_iob2(self._gold_tags)))
+        predicted = set(tags_to_spans(to_iob2(self._predicted_tags)))
+        self._gold, self._predicted = len(gold), len(predicted)
+        self._right = len(gold & predicted)
+
     def _scores(self) -> dict[str, float]:
+        if self._joined:
+            self._count_joined()
         scores = Scores(self._gold, self._predicted, self._right)
         fair = Scores(self._gold, self._predicted - self._unlinked, self._right)
         return {

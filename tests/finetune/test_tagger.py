@@ -154,13 +154,14 @@ def fit_settings(*flags):
 
 @pytest.mark.parametrize("name", RECIPES.names)
 def test_recipes(name):
-    lengths = {"bilstm-crf": 4096, "nerbert": None}
+    words = ("bilstm-crf", "lample", "coach", "cdlm")
+    lengths = {"crossner-code": 512, "nerbert": None, **dict.fromkeys(words, 4096)}
     assert fit_settings("--recipe", name).max_subwords == lengths.get(name, 128)
     assert fit_settings("--recipe", name, "--epochs", "3").epochs == 3
 
 
 def test_bad_recipes_and_settings(tmp_path):
-    with pytest.raises(UserError, match="--recipe paper: no such recipe; use bilstm-crf, crossner"):
+    with pytest.raises(UserError, match="--recipe paper: no such recipe; use bilstm-crf, cdlm"):
         fit_settings("--recipe", "paper")
     with pytest.raises(UserError, match="--epochs 0: give 1 or more"):
         fit_settings("--epochs", "0")

@@ -11,9 +11,18 @@ from toy import FLAGS, QUICK, rows, write_set
 
 from finetune.crossner import grid as grid_module
 from finetune.crossner.__main__ import COMMAND, main
-from finetune.crossner.cells import Encoder
-from finetune.crossner.report import person_share, published, published_f1, published_type
+from finetune.crossner.cells import Cell, Encoder
+from finetune.crossner.report import (
+    GridReport,
+    person_share,
+    published,
+    published_f1,
+    published_type,
+)
+from finetune.crossner.systems import SYSTEMS
+from finetune.evaluation.runs import Run
 from nerbert.errors import UserError
+from nerbert.options import Given
 
 execution = lazy("finetune.evaluation.execution")
 torch = lazy("torch")
@@ -191,8 +200,69 @@ def fit_settings(*flags):
 def test_recipes():
     code = fit_settings("--recipe", "crossner-code")
     assert (code.source_epochs, code.source_times, code.patience, code.epochs) == (2, 50, 8, 300)
-    assert code.carry_optimizer
-    assert fit_settings("--recipe", "crossner-paper").source_times == 0
+    assert (code.carry_optimizer, code.attend_padding, code.first_shots) == (True, True, True)
+    assert (code.max_grad_norm, code.head_dropout, code.scoring) == (0, 0, "crossner")
+    paper = fit_settings("--recipe", "crossner-paper")
+    assert paper.source_times == 0
+    for few in (code, paper):  # ten sentences are one step an epoch
+        assert (few.least_steps, few.eval_steps, few.stop_after) == (500, 7, 200)
+
+
+def test_settings_of_systems_are_those_of_their_recipes_and_flags():
+    given = {"epochs": Given(3, "--epochs"), "spelling": Given("lstm", "--spelling")}
+    found = {name: system.settings(given) for name, system in SYSTEMS.items()}
+    assert {settings.epochs for settings in found.values()} == {3}
+    assert [settings.head for settings in found.values()] == [
+        *("crf", "crf", "coach", "coach", "cdlm", "multicell", "multicell")
+    ]
+    assert found["bilstm-crf-word"].spelling == "none"
+    assert found["bilstm-crf"].source_times == 10
+    rows = [system.row for system in SYSTEMS.values()]
+    assert set(rows) <= set(published()["crossner"]["joint"])
+
+
+def test_all_rows_of_table_2(world, grid, tmp_path):
+    flags = ("--regime", "joint", "--epochs", 1, "--word-size", 8, "--word-hidden", 8)
+    code, out, err = grid("--systems", "bilstm-crf", "coach-word", "cdlm", "multicell", *flags)
+    assert code == 0, err
+    rows = [line.split("|")[1].strip() for line in out.splitlines() if line.startswith("| ")]
+    assert rows == ["joint", *published()["crossner"]["joint"]]
+    ours = {line.split("|")[1].strip() for line in out.splitlines() if line.startswith("| ")}
+    ours -= {line.split("|")[1].strip() for line in out.splitlines() if "| - (" in line}
+    assert {"none", "BiLSTM-CRF (word + char)", "Coach (word)", "CDLM", "multi-cell LSTM"} <= ours
+    assert "Coach (word + char)" not in ours
+    assert "Rows with - were not run" in out
+    cells = json.loads((tmp_path / "out" / "report.json").read_text())["cells"]
+    heads = {cell["pre-training"]: cell["settings"]["head"] for cell in cells}
+    assert heads["CDLM"] == "cdlm"
+    assert heads["none"] == "linear"
+
+
+def test_two_checkpoints_of_one_kind_are_two_rows():
+    cells = [
+        Cell(encoder, "music", Run(encoder.model, "crossner/music", QUICK))
+        for encoder in (
+            Encoder("base"),
+            Encoder("out/one", "music", "span", "integrated"),
+            Encoder("out/two", "music", "span", "integrated"),
+            Encoder("out/one", "music", "span", "integrated", system="multi-cell LSTM"),
+        )
+    ]
+    results = [
+        {
+            "settings": {"scoring": "strict"},
+            "strict": {"f1": f1},
+            "train_sentences": 9,
+            "confusion": {},
+            "per_type": {},
+        }
+        for f1 in (0.5, 0.6, 0.8, 0.4)
+    ]
+    table = GridReport(cells, results).table_2()
+    assert "| span integrated (one) | 60.00 |" in table
+    assert "| span integrated (two) | 80.00 |" in table
+    assert "| multi-cell LSTM, span integrated | 40.00 |" in table
+    assert "| span integrated | - (73.39) |" in table
 
 
 def test_head_and_optimiser_are_carried_from_source_to_target(base, monkeypatch):
@@ -202,7 +272,7 @@ def test_head_and_optimiser_are_carried_from_source_to_target(base, monkeypatch)
     calls = []
     trained = module.trained
 
-    def watched(model, head, labels, given, splits, optimizer=None, work=None):
+    def watched(model, head, labels, given, splits, optimizer=None, work=None, kinds=()):
         start = model.classifier.weight.detach().clone()
         steps = optimizer and {float(state["step"]) for state in optimizer.state.values()}
         done = trained(model, head, labels, given, splits, optimizer)
