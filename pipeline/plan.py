@@ -37,6 +37,12 @@ VERSIONS = {"extract": 7, "resolve": 9, "examples": 10, "corpus": 5}
 MANIFEST = "manifest.json"
 """File that records inputs, settings and versions of an output folder."""
 
+WORDS = "words.json"
+"""File in `documents/` with the most frequent words of the dump."""
+
+DICTIONARY = "dictionary.arrow"
+"""File in `examples/` with the dictionary of the dump's links."""
+
 _LOGGER = logging.getLogger("nerbert")
 _SMALL = 512 << 10
 """Bytes of a file that is read to its end before a run begins."""

@@ -12,6 +12,8 @@ from nerbert.parts import Report
 
 Counts = dict[str, int]
 
+_COUNTERS = ("pages", "by_depth", "sentences", "levels", "types", "coverage")
+
 
 @dataclass(frozen=True)
 class DomainReport(Report):
@@ -24,6 +26,7 @@ class DomainReport(Report):
         sentences: number of sentences that were taken, and dropped by reason.
         levels: number of sentences and tokens of each level that is a column.
         types: number of mentions of each type.
+        coverage: number of hyperlinks, of those with a class, and of names without link.
         contamination: (page:sentence, kind, number of the file, sentence of the file) of each hit.
     """
 
@@ -33,6 +36,7 @@ class DomainReport(Report):
     sentences: Counts
     levels: Counts
     types: Counts
+    coverage: Counts
     contamination: Sequence[Sequence[Any]]
 
 
@@ -45,6 +49,7 @@ class DomainCounts:
     sentences: Counter[str] = field(default_factory=Counter)
     levels: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
+    coverage: Counter[str] = field(default_factory=Counter)
     contamination: list[tuple[Any, ...]] = field(default_factory=list)
 
     def report(self, source: str) -> DomainReport:
@@ -53,16 +58,15 @@ class DomainCounts:
         Args:
             source: name of the part.
         """
-        counters = (self.pages, self.by_depth, self.sentences, self.levels, self.types)
-        pages, by_depth, sentences, levels, types = (dict(sorted(c.items())) for c in counters)
-        return DomainReport(source, pages, by_depth, sentences, levels, types, self.contamination)
+        counters = {name: dict(sorted(getattr(self, name).items())) for name in _COUNTERS}
+        return DomainReport(source=source, **counters, contamination=self.contamination)
 
     @classmethod
     def sum(cls, reports: Sequence[DomainReport]) -> DomainReport:
         """Sums of the counts of all parts."""
         total = cls()
         for report in reports:
-            for name in ("pages", "by_depth", "sentences", "levels", "types"):
+            for name in _COUNTERS:
                 getattr(total, name).update(getattr(report, name))
             total.contamination.extend(map(tuple, report.contamination))
         return total.report("")

@@ -13,9 +13,9 @@ from nerbert.text.columns import check_columns
 from ontology.classes import ClassTree
 from pipeline.domain.definition import Domain
 from pipeline.domain.settings import DomainSettings
-from pipeline.plan import MANIFEST, checked
+from pipeline.plan import DICTIONARY, MANIFEST, WORDS, checked
 
-VERSION = 2
+VERSION = 3
 """Raised if a change of the code changes the rows."""
 
 RECORD = "domain.json"
@@ -54,6 +54,16 @@ class DomainPlan:
         return files.join(self.settings.output, "wiki_categories.parquet")
 
     @property
+    def words(self) -> str:
+        """Path of the most frequent words of the dump."""
+        return files.join(self.settings.documents, "documents", WORDS)
+
+    @property
+    def dictionary(self) -> str | None:
+        """Path of the dictionary of the dump's links; None if no corpus was made with one."""
+        return _dictionary(self.settings)
+
+    @property
     def record(self) -> dict[str, Any]:
         """The settings that decide the corpus, as written to `RECORD`."""
         return _record(self.settings, self.domain)
@@ -84,6 +94,7 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
         "documents": "",
         "output": "",
         "exclude": [Identities().of(path) for path in settings.exclude],
+        "dictionary": Identities().of(found) if (found := _dictionary(settings)) else None,
     }
     return DomainPlan(
         settings=settings,
@@ -98,11 +109,17 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
     )
 
 
+def _dictionary(settings: DomainSettings) -> str | None:
+    path = files.join(settings.documents, "examples", DICTIONARY)
+    return path if settings.mentions == "all" and files.exists(path) else None
+
+
 def _record(settings: DomainSettings, domain: Domain) -> dict[str, Any]:
     return {
         "documents": settings.documents,
         "output": settings.output,
         "domain": asdict(domain),
+        "mentions": settings.mentions,
         "entity_mentions": settings.entity_mentions,
         "task_mentions": settings.task_mentions,
         "exclude": settings.exclude,

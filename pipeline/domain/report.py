@@ -13,6 +13,19 @@ PAPER = {"entity": "0.36-0.52", "task": "0.04-0.13", "integrated": "0.44-0.76"}
 """Shares of the domain's tokens, smallest to largest of five domains. Source: CrossNER, table 3."""
 
 
+TABLE_1 = {
+    "politics": (2_760_000, 9_070_000, 176_560_000),
+    "science": (1_720_000, 5_320_000, 98_500_000),
+    "music": (3_490_000, 9_820_000, 194_620_000),
+    "literature": (2_690_000, 9_170_000, 177_330_000),
+    "ai": (97_040, 287_620, 5_200_000),
+}
+"""Paragraphs, sentences and tokens of the paper's corpora. Source: CrossNER, table 1."""
+
+_PAPER_ANNOTATED = 63.64
+"""Per cent of the entities with hyperlinks that are pre-annotated. Source: CrossNER, section 3."""
+
+
 def present(plan: DomainPlan, counts: DomainReport) -> str:
     """Writes report and card; returns a summary for users."""
     settings, domain = plan.settings, plan.domain
@@ -41,6 +54,7 @@ def present(plan: DomainPlan, counts: DomainReport) -> str:
         task_mentions=settings.task_mentions,
         special=", ".join(domain.special) or "none named",
         dropped="".join(f"\n| {reason} | {n:,} |" for reason, n in dropped.items()),
+        coverage=_coverage(counts),
         types="".join(f"\n| {name} | {n:,} |" for name, n in types),
     )
     files.write_bytes(files.join(settings.output, "README.md"), text.encode())
@@ -54,6 +68,17 @@ def _summary(plan: DomainPlan, counts: DomainReport, levels: dict[str, LevelSize
         f"{pages.get('disambiguation', 0):,} disambiguation pages left out",
         "sentences  " + ", ".join(f"{n:,} {name}" for name, n in counts.sentences.items()),
     ]
+    whole = levels["domain"]
+    shape = f"{counts.levels.get('domain paragraphs', 0):,} paragraphs"
+    if plan.domain.name in TABLE_1:
+        stated = "{:,} paragraphs, {:,} sentences, {:,} tokens".format(*TABLE_1[plan.domain.name])
+        lines.append(
+            f"table 1    {shape}, {whole.sentences:,} sentences, {whole.tokens:,} tokens "
+            f"(paper {stated})"
+        )
+    else:
+        lines.append(f"paragraphs {shape}")
+    lines.append(f"annotation {_coverage(counts)}")
     for level, size in levels.items():
         paper = f" (paper {PAPER[level]})" if level in PAPER else ""
         lines.append(
@@ -67,3 +92,13 @@ def _summary(plan: DomainPlan, counts: DomainReport, levels: dict[str, LevelSize
             "are the classes of the entities known (--types)?"
         )
     return "\n".join([*lines, f"corpus     {plan.settings.output}"])
+
+
+def _coverage(counts: DomainReport) -> str:
+    """How many hyperlinks have a class, and how many other names were found."""
+    links, typed = (counts.coverage.get(name, 0) for name in ("hyperlinks", "with a class"))
+    share = 100 * typed / links if links else 0.0
+    return (
+        f"{links:,} hyperlinks, {share:.2f} % of them with a class (paper {_PAPER_ANNOTATED}), and "
+        f"{counts.coverage.get('names without link', 0):,} names without link"
+    )

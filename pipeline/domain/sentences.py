@@ -22,13 +22,14 @@ from pipeline.domain.definition import MISC, Domain
 from pipeline.domain.settings import DomainSettings
 from pipeline.dump.site import ARTICLE
 from pipeline.labels.examples import DOCUMENT_COLUMNS
-from pipeline.labels.mentions import Ints, Labelling, Sentences, sentences_of
+from pipeline.labels.mentions import ENTITY_INDEX, SOURCES, Ints, Labelling, Sentences, sentences_of
+from pipeline.labels.propagation import Propagation
 
 COLUMNS = pa.schema(
     [
         ("text", pa.string()),  # the sentence
         ("tokens", pa.int32()),  # number of tokens
-        ("entities", pa.int32()),  # number of distinct linked pages with a class
+        ("entities", pa.int32()),  # number of distinct named entities with a class
         ("entity", pa.bool_()),  # whether the sentence is of the entity level
         ("task", pa.bool_()),  # whether the sentence is of the task level
         ("page_id", pa.int64()),
@@ -43,6 +44,8 @@ COLUMNS = pa.schema(
     ]
 )
 """Columns of `sentences/part-*.parquet`."""
+
+_LINK = SOURCES.index("link")
 
 READ = ("namespace", "redirect", "categories", *DOCUMENT_COLUMNS)
 """Columns of a document that are read."""
@@ -83,6 +86,7 @@ class DomainSelector:
         domain: Domain,
         tree: ClassTree,
         excluded: SentenceIndex,
+        names: Propagation | None = None,
     ) -> None:
         """Prepares the look-ups.
 
@@ -93,8 +97,9 @@ class DomainSelector:
             domain: definition of the domain.
             tree: classes of the ontology.
             excluded: sentences of evaluation sets.
+            names: finds the names of entities without a link; None to count links only.
         """
-        self._table, self._settings = table, settings
+        self._table, self._settings, self._finder = table, settings, names
         self._known = _Known.of(table, domain, tree)
         self._names = walked.column("name").combine_chunks()
         self._walked = walked.to_pylist()
@@ -104,6 +109,10 @@ class DomainSelector:
         """Selects rows from a batch of documents; also returns their mentions as CoNLL columns."""
         batch, places = self._pages(batch, counts)
         sentences = sentences_of(batch, self._table)
+        if self._finder is not None:
+            typed = self._known.typed[sentences.entities]
+            labels = np.where(typed, ENTITY_INDEX + 1, ENTITY_INDEX)
+            sentences = self._finder.extended(batch, sentences, labels)
         entities = self._distinct(sentences)
         special = sentences.count(self._known.special[sentences.entities])
         levels = {
@@ -170,11 +179,11 @@ class DomainSelector:
             batch.column(name).to_pylist() for name in ("text", "title", "page_id", "revision_id")
         )
         bounds = np.searchsorted(sentences.anchor_sentences, np.arange(len(sentences) + 1))
-        current, seen = -1, set[str]()
+        current, seen, paragraph = -1, set[str](), -1
         for index in range(len(sentences)):
             document = int(sentences.documents[index])
             if document != current:
-                current, seen = document, set()
+                current, seen, paragraph = document, set(), -1
             start, end = int(sentences.starts[index]), int(sentences.ends[index])
             text = texts[document][start:end]
             number = int(sentences.numbers[index])
@@ -186,6 +195,9 @@ class DomainSelector:
             if reason is not None:
                 continue
             seen.add(text)
+            place = texts[document].count("\n", 0, start)
+            counts.levels["domain paragraphs"] += place != paragraph
+            paragraph = place
             anchors = slice(int(bounds[index]), int(bounds[index + 1]))
             tokens, block = self._annotated(text, start, sentences, anchors, counts)
             yield (
@@ -216,21 +228,27 @@ class DomainSelector:
     def _annotated(
         self, text: str, start: int, sentences: Sentences, anchors: slice, counts: DomainCounts
     ) -> tuple[int, str]:
-        """Number of tokens, and lines `token TAB tag` if a mention has a class."""
+        """Number of tokens, and lines `token TAB tag` if there is a link or a named entity.
+
+        A link to a page without class is ENTITY.
+        """
         known, entities = self._known, sentences.entities[anchors]
         starts = sentences.anchor_starts[anchors] - start
         ends = sentences.anchor_ends[anchors] - start
         spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
         tokens = tokenize(text, [edge for span in spans for edge in span])
-        if not known.typed[entities].any():
+        if not spans:
             return len(tokens), ""
         mentions = []
+        links = sentences.sources[anchors] == _LINK
+        counts.coverage["hyperlinks"] += int(links.sum())
+        counts.coverage["with a class"] += int(known.typed[entities][links].sum())
+        counts.coverage["names without link"] += int((~links).sum())
         for (first, last), entity in zip(spans, entities.tolist(), strict=True):
-            if known.typed[entity]:
-                kind = str(known.kinds[entity])
-                counts.types[kind] += 1
-                inside = [i for i, (a, b) in enumerate(tokens) if first <= a and b <= last]
-                mentions += [(inside[0], inside[-1] + 1, kind)] if inside else []
+            kind = str(known.kinds[entity]) if known.typed[entity] else ENTITY
+            counts.types[kind] += 1
+            inside = [i for i, (a, b) in enumerate(tokens) if first <= a and b <= last]
+            mentions += [(inside[0], inside[-1] + 1, kind)] if inside else []
         tags = spans_to_tags(mentions, len(tokens))
         lines = (f"{text[a:b]}\t{tag}\n" for (a, b), tag in zip(tokens, tags, strict=True))
         return len(tokens), "".join(lines) + "\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic.dataclasses import dataclass
 
 from nerbert.errors import UserError
@@ -48,9 +50,14 @@ class DomainSettings:
         metavar="TYPE",
         group=_DOMAIN,
     )
+    mentions: Literal["all", "links"] = option(
+        "all",
+        "what names an entity: links, and the other names of linked pages in the text; or links",
+        group=_LEVELS,
+    )
     entity_mentions: int = option(
         2,
-        "different pages with a class that a sentence of the entity level links to",
+        "different entities with a class that a sentence of the entity level names",
         group=_LEVELS,
         ge=1,
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from nerbert import files, parts
+from nerbert.errors import UserError
 from nerbert.folders import Folder
 from nerbert.parts import Report
 from nerbert.text.overlap import SentenceIndex
@@ -19,6 +20,9 @@ from pipeline.domain.category_graph import EDGES, WALKED, Graph, edges
 from pipeline.domain.counts import DomainCounts, DomainReport
 from pipeline.domain.plan import DomainPlan
 from pipeline.domain.sentences import COLUMNS, READ, DomainSelector
+from pipeline.labels.dictionary import Dictionary
+from pipeline.labels.propagation import Propagation
+from pipeline.sentences.common_words import CommonWords
 from pipeline.stages.part_pass import Gather, PartPass, Stage
 from pipeline.stages.resolve import open_table
 
@@ -63,8 +67,13 @@ class WriteSentences(_DomainPass):
         with files.local_copies(plan.settings.exclude) as paths:
             excluded = SentenceIndex.of_files(paths)
         table = open_table(plan.entities)
+        names = None
+        if plan.settings.mentions == "all":
+            dictionary = Dictionary.open(plan.dictionary) if plan.dictionary else None
+            common = CommonWords.from_json(files.read_bytes(plan.words))
+            names = Propagation(table, dictionary, common.words, plan.language)
         self._selector = DomainSelector(
-            table, walked, plan.settings, plan.domain, plan.tree, excluded
+            table, walked, plan.settings, plan.domain, plan.tree, excluded, names
         )
 
     def make(self, element: str, part: str, known: None) -> DomainReport:
@@ -106,7 +115,16 @@ def walk(plan: DomainPlan) -> pa.Table:
     found = [files.join(plan.categories.path, files.name(part)) for part in plan.parts]
     domain = plan.domain
     graph = Graph(parts.read_tables(found, EDGES))
-    walked = graph.walk(domain.roots, domain.depth, domain.skip)
+    try:
+        walked = graph.walk(domain.roots, domain.depth, domain.skip)
+    except UserError as error:
+        if plan.settings.roots or not plan.settings.domain:
+            raise
+        reason = str(error).removeprefix("--roots: ")
+        raise UserError(
+            f"--domain {plan.settings.domain}: {reason}{' ' if reason.endswith('?') else '. '}"
+            "Give wiki categories that the dump has, with --roots"
+        ) from None
     with parts.writer(plan.walked, WALKED) as writer:
         writer.write_table(walked)
     return walked

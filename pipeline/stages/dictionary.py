@@ -14,7 +14,7 @@ from nerbert.parts import Report
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.labels.dictionary import SURFACES, agreed, counted, dictionary_writer, merged
 from pipeline.labels.mentions import COLUMNS, sentences_of
-from pipeline.plan import Plan
+from pipeline.plan import DICTIONARY, Plan
 from pipeline.stages.part_pass import PartPass
 from pipeline.stages.resolve import open_table
 
@@ -109,7 +109,7 @@ def _counts(table: pa.Table) -> SurfacesReport:
 
 def dictionary_path(plan: Plan) -> str:
     """Path of the dictionary of a run."""
-    return files.join(plan.examples.path, "dictionary.arrow")
+    return files.join(plan.examples.path, DICTIONARY)
 
 
 def write_dictionary(plan: Plan) -> None:

@@ -19,7 +19,7 @@ from nerbert.parts import Report
 from nerbert.text.sentences import SentenceModel
 from pipeline.dump.pages import BadPage, Page, failed_page
 from pipeline.dump.units import Damage, Unit, read_unit
-from pipeline.plan import Plan
+from pipeline.plan import WORDS, Plan
 from pipeline.sentences.common_words import CommonWords
 from pipeline.sentences.model import trained
 from pipeline.stages.documents import SCHEMA, Row, articles, document, kept_as, to_batch
@@ -247,7 +247,7 @@ def model_path(plan: Plan) -> str:
 
 def words_path(plan: Plan) -> str:
     """Path of the most frequent words of a run's dump."""
-    return files.join(plan.documents.path, "words.json")
+    return files.join(plan.documents.path, WORDS)
 
 
 def extract_stage(plan: Plan) -> Stage:

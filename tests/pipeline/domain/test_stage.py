@@ -49,7 +49,7 @@ def test_pages_levels_and_where_they_come_from(music):
     assert where["Aqualung Song"] == ("Old songs", "Music", 1)  # a redirect to Songs
     by_text = {row["text"]: row for row in found}
     sang = by_text["Ian Player sang Aqualung Song with Bob Drummer in Rome Town."]
-    assert (sang["entity"], sang["task"], sang["entities"], sang["tokens"]) == (True, True, 3, 12)
+    assert (sang["entity"], sang["task"], sang["entities"], sang["tokens"]) == (True, True, 4, 12)
     one = by_text["A song by Ian Player."]
     assert (one["entity"], one["task"]) == (False, True)
     none = by_text["He was born in Nowhere."]
@@ -75,6 +75,26 @@ def test_report_counts_everything(music):
     assert "Music stubs" not in {row["name"] for row in walked}
 
 
+def test_coverage_and_paragraphs(wiki, music, tmp_path, capsys):
+    """All hyperlinks are counted, those with a class too; names without link by --mentions."""
+    coverage = json.loads((music / "report.json").read_text())["coverage"]
+    assert coverage == {"hyperlinks": 9, "names without link": 1, "with a class": 8}
+    assert domain(wiki, tmp_path / "m", *"--domain music --depth 2 --mentions links".split()) == 0
+    out = capsys.readouterr().out
+    assert "table 1    4 paragraphs, 8 sentences, 58 tokens (paper 3,490,000 paragraphs," in out
+    assert "9 hyperlinks, 88.89 % of them with a class (paper 63.64), and 0 names" in out
+    by_text = {row["text"]: row for row in rows(tmp_path / "m")}
+    sang = by_text["Ian Player sang Aqualung Song with Bob Drummer in Rome Town."]
+    assert sang["entities"] == 3  # not the page itself
+
+
+def test_a_domain_that_the_dump_lacks_is_one_line(wiki, tmp_path, capsys):
+    assert domain(wiki, tmp_path / "x", "--domain", "politics") == 2
+    err = capsys.readouterr().err.splitlines()[-1]
+    assert err.startswith("--domain politics: no wiki category 'Politics' in the documents")
+    assert err.endswith("Give wiki categories that the dump has, with --roots")
+
+
 def test_annotation_is_conll_with_the_domains_types(music):
     (part,) = (music / "annotation").glob("*.conll")
     sentences = conll.read(str(part))
@@ -84,7 +104,9 @@ def test_annotation_is_conll_with_the_domains_types(music):
         ("Song", "I-song"),
     ]
     kinds = {tag[2:] for s in sentences for tag in s.tags if tag != "O"}
-    assert kinds == {"song", "musicalartist", "location"}
+    assert kinds == {"song", "musicalartist", "location", "ENTITY"}
+    nowhere = next(pairs for pairs in tagged if ("Nowhere", "B-ENTITY") in pairs)
+    assert [tag for _, tag in nowhere if tag != "O"] == ["B-ENTITY"]  # a link without a class
     assert all(any(tag != "O" for tag in s.tags) for s in sentences)
 
 
