@@ -136,7 +136,14 @@ class TsneOptions(DataOptions, Device):
     """The options of `nerbert tsne`."""
 
     models: Texts = option(help=MODELS, metavar="MODEL", also="--model")
-    data: Text = option(help="name of a set, hf:NAME, or folder", metavar="SET")
+    data: Texts = option(
+        help="names of sets (also patterns), hf:NAME, or folders; several are told apart by colour",
+        metavar="SET",
+    )
+    types: Texts = option((), "types whose entities are plotted (default: all)", metavar="TYPE")
+    words: Literal["first", "first-last"] = option(
+        "first", "states of an entity: of its first word, or of its first and last word, joined"
+    )
     points: int = option(2000, "number of entities, drawn at random", ge=1)
     seed: int = option(0, "seed of every random choice (default: 0)")
     output: Text = option("tsne.png", "PNG file of the plot", metavar="FILE", recipe=False)

@@ -2,7 +2,11 @@ r"""Plots how encoders represent the entities of a set: t-SNE, one panel for eac
 
     nerbert tsne --models bert-base-cased ner-bert --data crossner/ai --output ai.png
 
-A point is an entity of the test split: the last hidden state of its first sub-word.
+    nerbert tsne --models dual/seed-555/multitask dual/seed-555/dual --words first-last \
+        --data wikiann/en wikiann/ru --types LOC --output languages.png
+
+A point is an entity of the test split: the last hidden state of its first sub-word. Several sets
+have their own colours.
 `python -m finetune.tsne` is the same command.
 """
 
