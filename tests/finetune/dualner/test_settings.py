@@ -1,9 +1,13 @@
 import os
+from types import SimpleNamespace
 
 import pytest
+from lazy import lazy
 
 from finetune.dualner.__main__ import COMMAND
 from nerbert.errors import UserError
+
+runs = lazy("finetune.dualner.runs")
 
 
 def settings(*flags):
@@ -34,3 +38,10 @@ def test_bad_recipes_are_one_line(tmp_path, text, message):
     with pytest.raises(UserError) as caught:
         settings("--recipe", str(tmp_path / "own.toml"))
     assert message in str(caught.value)
+
+
+def test_a_pattern_of_targets_leaves_the_source_out():
+    options = SimpleNamespace(source="wikiann/en", targets=("wikiann/*",))
+    assert runs._targets(options) == ("wikiann/es", "wikiann/nl", "wikiann/ru")
+    options = SimpleNamespace(source="wikiann/en", targets=("wikiann/nl", "wikiann/en"))
+    assert runs._targets(options) == ("wikiann/nl", "wikiann/en")  # which is then an error

@@ -8,7 +8,9 @@ from toy import FLAGS, rows, write_set
 
 from finetune import evaluate as evaluation
 from finetune import matrix, tsne
-from finetune.evaluation import contamination, plots
+from finetune.data import conll
+from finetune.evaluation import contamination, metrics, plots
+from finetune.evaluation.runs import Predictions
 from finetune.evaluation.tables import markdown, spread
 from nerbert.errors import UserError
 
@@ -204,6 +206,66 @@ def test_tsne_is_the_same_twice(evaluate, base, tmp_path):
         pictures.append(path.read_bytes())
     assert pictures[0] == pictures[1]
     assert pictures[0][:4] == PNG
+
+
+def test_tsne_of_a_type_in_two_sets(evaluate, base, tmp_path, monkeypatch):
+    found = {}
+    scatter = plots.scatter
+    monkeypatch.setattr(plots, "scatter", lambda panels: found.update(panels) or scatter(panels))
+    folders = [write_set(tmp_path / name) for name in ("one", "two")]
+    flags = ("--types", "city", "--words", "first-last", "--output", tmp_path / "x.png")
+    code, _, err = evaluate("--models", base, "--data", *folders, *flags, program=tsne)
+    assert code == 0, err
+    ((places, names),) = found.values()
+    assert places.shape == (24, 2)
+    assert names == [str(folder) for folder in folders for _ in range(12)]
+
+
+def test_few_sentences_are_trained_for_a_while(evaluate, base, tmp_path):
+    """Ten sentences are one step of an epoch; with no score yet, patience must not end it."""
+    folder = write_set(tmp_path / "toy")
+    flags = ("--recipe", "crossner-paper", "--epochs", 2, "--least-steps", 80, "--patience", 2)
+    flags = (*flags, "--stop-after", 60, "--learning-rate", "1e-7", "--max-subwords", 32)
+    output = ("--shots", 10, "--seeds", 1, "--output", tmp_path / "out")
+    code, _, err = evaluate("--models", base, "--data", folder, *flags, *output)
+    assert code == 0, err
+    (row,) = json.loads((tmp_path / "out" / "report.json").read_text())["runs"]
+    assert [entry["step"] for entry in row["history"]] == list(range(7, 71, 7))
+
+
+def test_scores_and_shots_as_the_released_code(evaluate, base, tmp_path):
+    folder = write_set(tmp_path / "toy")
+    flags = ("--recipe", "crossner-code", "--least-steps", 14, "--epochs", 1, "--seeds", 1)
+    output = ("--max-subwords", 32, "--shots", 4, "--output", tmp_path / "out")
+    code, out, err = evaluate("--models", base, "--data", folder, *flags, *output)
+    assert code == 0, err
+    assert out.startswith("F1 (conlleval over all sentences as one, as the released code")
+    (row,) = json.loads((tmp_path / "out" / "report.json").read_text())["runs"]
+    kept = Predictions.read(tmp_path / "out" / "runs" / f"{row['key']}.conll")
+    sides = [[tag for tags in side for tag in tags] for side in (kept.gold, kept.predicted)]
+    whole = metrics.conlleval_scores([sides[0]], [sides[1]])
+    assert row["crossner"]["f1"] == whole.f1
+    assert row["train_sentences"] == 4
+
+
+def test_what_a_group_lacks_and_a_training_without_dev(evaluate, base, tmp_path, monkeypatch):
+    for name in ("train.tsv", "devel.tsv", "test.tsv"):
+        (tmp_path / "bionlp13cg").mkdir(exist_ok=True)
+        conll.write(rows(12, person="Simple_chemical"), str(tmp_path / "bionlp13cg" / name))
+    conll.write(rows(3, 60, person="Simple_chemical"), str(tmp_path / "bionlp13cg" / "test.tsv"))
+    flags = ("--data-root", tmp_path, *FLAGS, "--seeds", 1, "--output", tmp_path / "out")
+    code, out, err = evaluate("--models", base, "--data", "nerbert11", *flags)
+    assert code == 0, err
+    assert sum(": not run: " in line for line in out.splitlines()) == 10
+    assert "| BERT, published (NER-BERT, table 2) | 78.05 |" in out
+    folder = write_set(tmp_path / "toy")
+    (folder / "valid.txt").unlink()
+    code, out, err = evaluate("--models", base, "--data", folder, *flags[2:])
+    assert code == 0, err
+    assert f"{folder}: no dev sentences, so the weights of the last step are kept" in out
+    code, _, err = evaluate("--models", base, "--data", "nerbert11", "--data-root", tmp_path / "x")
+    assert code == 2
+    assert "crossner/politics/train.txt is missing" in err
 
 
 def test_a_confusion_matrix_of_many_types_is_small():
