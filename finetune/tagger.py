@@ -11,9 +11,9 @@ import numpy as np
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, set_seed
 
-from finetune.data.sets import Data, DataSets, are_named_sets
+from finetune.data.sets import Data, DataSets
 from finetune.data.views import UNIFIED, LabelMap, View, nearest
-from finetune.domains import types_by_domain, with_text
+from finetune.domains import train_rows
 from finetune.entities import Entity, Prediction, entities_of
 from finetune.evaluation.metrics import strict_scores
 from finetune.fitting import Work, features, trained
@@ -22,7 +22,6 @@ from finetune.models.heads import Floats, add_head, head_of, load_head
 from finetune.models.names import NAMES
 from finetune.models.onnx import NAMES as BACKENDS
 from finetune.models.onnx import exported
-from finetune.models.sequence import SOURCE, TARGET
 from finetune.models.windows import BATCH, WordTagger
 from finetune.settings import FitSettings
 from finetune.texts import Splitter
@@ -94,31 +93,28 @@ class Tagger:
         Raises:
             UserError: the data cannot be read, or the encoder cannot be loaded.
         """
-        first, train, held = _read(data, dev, before, keep_types)
-        if not self.settings.attend_padding:
-            held.sort(key=lambda row: len(row.tokens))  # batches need less padding
         settings = self.settings
-        train, kinds = with_text(train, list(kinds or [TARGET] * len(train)), settings)
-        first, before_kinds = with_text(first, [SOURCE] * len(first), settings)
-        domains = types_by_domain([*first, *train, *held], [*before_kinds, *kinds])
-        labels = LabelSet(tuple(sorted({name for types in domains for name in types})))
+        rows = train_rows(data, dev, before, keep_types, kinds, settings)
+        labels = LabelSet(tuple(sorted({name for types in rows.types for name in types})))
         set_seed(settings.seed)
-        tokenizer, model = self._fresh([*first, *train], labels)
-        head = add_head(model, settings, tokenizer, domains)
+        tokenizer, model = self._fresh([*rows.before, *rows.train], labels)
+        head = add_head(model, settings, tokenizer, rows.types)
         limit = settings.max_subwords or longest_input(model)
 
-        def pieces(rows: Sequence[Sentence], name: str) -> dict[str, PieceFeatures]:
-            found = features(rows, labels, tokenizer, limit, name) if rows else None
-            return {name: found} if found is not None else {}
+        def pieces(some: Sequence[Sentence], name: str) -> dict[str, PieceFeatures]:
+            return {name: features(some, labels, tokenizer, limit, name)} if some else {}
 
         optimizer: Any = None
-        if first:
+        if rows.before:
             source = replace(settings, epochs=settings.source_epochs, least_steps=0)
-            done = trained(model, head, labels, source, pieces(first, "train"), kinds=before_kinds)
+            splits = pieces(rows.before, "train")
+            done = trained(model, head, labels, source, splits, kinds=rows.before_kinds)
             if settings.carry_optimizer:
                 optimizer = done.optimizer.optimizer  # type: ignore[union-attr]  # of accelerate
-        splits = {**pieces(train, "train"), **pieces(held, "dev")}
-        trainer = trained(model, head, labels, settings, splits, optimizer, work or Work(), kinds)
+        splits = {**pieces(rows.train, "train"), **pieces(rows.dev, "dev")}
+        trainer = trained(
+            model, head, labels, settings, splits, optimizer, work or Work(), rows.kinds
+        )
         self.history = list(trainer.state.log_history)
         self._set(trainer.model, tokenizer)
         return self
@@ -300,15 +296,3 @@ class Tagger:
             raise UserError(f"--backend {backend}: computes on the CPU, and without --half")
         tagger._set(model, tokenizer, forward)
         return tagger
-
-
-def _read(
-    data: Data, dev: Data | None, before: Data | None, keep_types: bool
-) -> tuple[list[Sentence], list[Sentence], list[Sentence]]:
-    """The sentences of `Tagger.fit`: those to train on before, train and dev sentences."""
-    several = any(are_named_sets(one) for one in (data, before) if one is not None)
-    sets = DataSets(view=View(UNIFIED) if several and not keep_types else View())
-    first = sets.sentences(before, "train") if before is not None else []
-    train = sets.sentences(data, "train")
-    held = sets.sentences(data if dev is None else dev, "dev", needed=dev is not None)
-    return first, train, list(held)

@@ -59,12 +59,7 @@ class Command:
     """One command: `Command(__doc__, Options, ...)`, and `main` runs it."""
 
     def __init__(
-        self,
-        doc: str | None,
-        *kinds: type,
-        recipes: Recipes | None = None,
-        rest: str = "",
-        tells_given: bool = False,
+        self, doc: str | None, *kinds: type, recipes: Recipes | None = None, rest: str = ""
     ) -> None:
         """Describes a command.
 
@@ -74,12 +69,11 @@ class Command:
             recipes: recipes that are shipped for this command; users can always name a file.
             rest: text of `--help` about unknown flags, which go to another program. Empty if
                 unknown flags are errors.
-            tells_given: whether the work also gets the values that the user gave, by option.
         """
         self._doc = (doc or "").strip()
         self._kinds = kinds
         self._recipes = recipes or Recipes()
-        self._rest, self._tells_given = rest, tells_given
+        self._rest = rest
         self.options = [entry for entry in options_of(*kinds) if entry.facts["flag"]]
 
     def parser(self, prog: str | None = None) -> argparse.ArgumentParser:
@@ -145,8 +139,8 @@ class Command:
         """Parses the command line, calls `work`, and returns the exit code.
 
         Args:
-            work: takes an instance of each options class, then the list of unknown flags if the
-                command passes them on, then the given values if the command tells them.
+            work: takes an instance of each options class, and then the list of unknown flags if
+                the command passes them on.
             argv: arguments; those of the process if None.
             prog: name of the program in usage lines.
         """
@@ -157,8 +151,7 @@ class Command:
             check_system(self._kinds[0].__module__)
             found = self.parse(argv, prog)
             parsed.settings, parsed.rest, parsed.given = found.settings, found.rest, found.given
-            more: list[Any] = [found.rest] if self._rest else []
-            work(*found.settings, *more, *([found.given] if self._tells_given else []))
+            work(*found.settings, *([found.rest] if self._rest else []))
 
         return exit_code(whole, parsed)
 

@@ -19,22 +19,23 @@ from collections.abc import Sequence
 from finetune.crossner.settings import RECIPES, CrossnerOptions
 from finetune.settings import FitSettings
 from nerbert.command import Command
-from nerbert.options import Given, options_of
+from nerbert.options import options_of
 
-COMMAND = Command(__doc__, CrossnerOptions, FitSettings, recipes=RECIPES, tells_given=True)
+COMMAND = Command(__doc__, CrossnerOptions, FitSettings, recipes=RECIPES)
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Runs the command line and returns its exit code."""
-    return COMMAND.main(_work, argv, prog)
 
+    def work(options: CrossnerOptions, settings: FitSettings) -> None:
+        from finetune.crossner.grid import fill_grid  # loads numpy and matplotlib
 
-def _work(options: CrossnerOptions, settings: FitSettings, given: dict[str, Given]) -> None:
-    from finetune.crossner.grid import fill_grid  # loads numpy and matplotlib
+        names = {entry.name for entry in options_of(FitSettings)}
+        given = COMMAND.parse(argv, prog).given
+        flags = {k: v for k, v in given.items() if k in names and v.where.startswith("--")}
+        print(fill_grid(options, settings, flags))
 
-    names = {entry.name for entry in options_of(FitSettings)}
-    flags = {k: v for k, v in given.items() if k in names and v.where.startswith("--")}
-    print(fill_grid(options, settings, flags))
+    return COMMAND.main(work, argv, prog)
 
 
 if __name__ == "__main__":

@@ -132,14 +132,7 @@ def planned(
             sets.raw_sentences(f"crossner/{domain}", split)
     if set(options.regime) != {"target"}:
         sets.raw_sentences(options.source, "train")
-    rows = [(encoder, settings) for encoder in found]
-    for name, own in systems.items():
-        system = SYSTEMS[name]
-        bases = [one for one in found if one.domain] if system.adapted else [Encoder(system.base)]
-        rows += [
-            (replace(base, model=base.model or options.base_model, system=system.row), own)
-            for base in bases
-        ]
+    rows = _rows(options, settings, found, systems)
     return [
         _cell(options, encoder, domain, regime, shots, replace(own, seed=seed))
         for regime in options.regime
@@ -149,6 +142,24 @@ def planned(
         for seed in seeds(options.seeds)
         if encoder.domain in (None, domain)
     ]
+
+
+def _rows(
+    options: CrossnerOptions,
+    settings: FitSettings,
+    found: Sequence[Encoder],
+    systems: Mapping[str, FitSettings],
+) -> list[tuple[Encoder, FitSettings]]:
+    """The rows of the table, with their settings: encoders, then systems on their models."""
+    rows = [(encoder, settings) for encoder in found]
+    for name, own in systems.items():
+        system = SYSTEMS[name]
+        bases = [one for one in found if one.domain] if system.adapted else [Encoder(system.base)]
+        rows += [
+            (replace(base, model=base.model or options.base_model, system=system.row), own)
+            for base in bases
+        ]
+    return rows
 
 
 def _cell(

@@ -185,8 +185,7 @@ class DataSets:
             return name
         file = split_file(Path(name), self._names["test"])
         digest = checksum(str(file)) if file else ""
-        found = (entry.name for entry in registry().values() if not entry.like)
-        known = (known for known in found if registry()[known].sha256.get("test") == digest)
+        known = (key for key, one in registry().items() if one.sha256.get("test") == digest)
         return next(known, name)
 
     def lacks(self, name: str) -> str:

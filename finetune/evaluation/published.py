@@ -75,3 +75,20 @@ def nerbert_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | Non
         for name, values in known.items()
         if any(values.get(one) for one in sets)
     }
+
+
+def published_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | None]]:
+    """Title -> scores of the sets, and their average, of models that are tuned on single sets.
+
+    Args:
+        regime: how source and target are combined.
+        sets: names of the sets.
+    """
+    found: dict[str, list[float | None]] = {
+        f"{model}, published (NER-BERT, table 2)": values
+        for model, values in nerbert_rows(regime, sets).items()
+    }
+    for model in tner_models() if regime == "target" else ():
+        values = [tner_in_domain(model, name) for name in sets]
+        found[f"{model}, published (T-NER, table 2)"] = [*values, None]
+    return found

@@ -11,7 +11,7 @@ from typing import Any
 from finetune.data.registry import known_set
 from finetune.data.views import NONE
 from finetune.evaluation import contamination, metrics, plots
-from finetune.evaluation.published import nerbert_rows, tner_in_domain, tner_models
+from finetune.evaluation.published import published_rows
 from finetune.evaluation.runs import SCORING, ResultStore, main_f1
 from finetune.evaluation.tables import cent, markdown, spread
 from finetune.settings import ALL
@@ -109,21 +109,14 @@ class Report:
         return mean(means)
 
     def _published(self, average: list[str]) -> list[list[str]]:
-        """Rows of NER-BERT's and T-NER's table 2, if they have one of the sets."""
-        regime = self._results[0]["setting"]
+        """Rows of the papers' tables, if they have one of the sets."""
         if self._shots != [ALL]:
             return []
         names = [self._store.sets.identity(name) for name in self._sets]
-        tables: dict[str, list[float | None]] = {
-            f"{model}, published (NER-BERT, table 2)": values
-            for model, values in nerbert_rows(regime, names).items()
-        }
-        for model in tner_models() if regime == "target" else ():
-            found = [tner_in_domain(model, name) for name in names]
-            tables[f"{model}, published (T-NER, table 2)"] = [*found, None]
+        found = published_rows(self._results[0]["setting"], names)
         return [
             [title, *("-" if value is None else f"{value:.2f}" for value in row)]
-            for title, values in tables.items()
+            for title, values in found.items()
             if any(row := values[: len(names) + len(average)])
         ]
 

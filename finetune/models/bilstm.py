@@ -24,15 +24,8 @@ from transformers.modeling_outputs import TokenClassifierOutput
 
 from finetune.models.descriptions import description
 from finetune.models.names import NAME, WORDS
-from finetune.models.words import (
-    BOUNDARY,
-    PAD,
-    VectorFiles,
-    Vocabulary,
-    WordVectors,
-    spelled,
-    tokenizer_of,
-)
+from finetune.models.vocabulary import BOUNDARY, PAD, VectorFiles, Vocabulary, tokenizer_of
+from finetune.models.words import WordVectors, spelled
 from finetune.settings import FitSettings
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet

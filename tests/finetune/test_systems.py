@@ -29,6 +29,7 @@ SMALL = FitSettings(
 )
 SYSTEMS = {
     "bilstm-crf": ("bilstm", replace(SMALL, head="crf", spelling="ngrams", word_layers=2)),
+    "lample": ("bilstm", replace(SMALL, head="crf")),
     "coach": ("words", replace(SMALL, head="coach", spelling="ngrams", word_layers=2)),
     "coach-templates": (
         "words",

@@ -16,29 +16,9 @@ torch = lazy("torch")
 
 def test_a_better_student_becomes_the_teacher(world, tmp_path, monkeypatch):
     """Its weights are taken over, and it labels everything again; a worse one changes nothing."""
-    settings = DualSettings(base_model=str(world / "base"), batch_size=32, second_batch_size=32)
-    names = Names(str(world / "first"), (str(world / "second"),))
-    data = read(names, settings, DataSets())
-    experiment = runs.Experiment(tmp_path, names, settings, DataSets())
-    model, tokenizer = experiment._fresh(data, 0, spans=True)
-    pieces = stages.pieces_of(data, tokenizer, settings, second=True)
-    args = stages._arguments(tmp_path / "x", settings, pieces, 0, second=True)
-    trainer = dual_training.DualTrainer(
-        model,
-        METHODS["dual"],
-        data,
-        dual_training.Best.of(model, 0.5),
-        settings,
-        True,
-        args=args,
-        train_dataset=pieces,
-        eval_dataset=pieces,
-        batch_size=32,
-        processing_class=tokenizer,
-        data_collator=features.Collator(0),
-    )
+    trainer = trainer_of(world, tmp_path)
     before = [row.clone() for row in trainer._pseudo]
-    assert len(before) == len(pieces)
+    assert len(before) == len(trainer.train_dataset)
     old = trainer.best.state["classifier.start.bias"].clone()
     with torch.no_grad():
         trainer.model.classifier.bias[1] += 50  # everything is a B- of the first type by its tags

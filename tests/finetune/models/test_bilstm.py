@@ -5,11 +5,9 @@ from toy import rows
 
 from finetune.evaluate import COMMAND
 from finetune.settings import FitSettings
-from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 
 bilstm = lazy("finetune.models.bilstm")
-tagger_module = lazy("finetune.tagger")
 torch = lazy("torch")
 
 LABELS = LabelSet(("city", "person"))
@@ -43,21 +41,6 @@ def test_a_sentence_scores_the_same_in_any_batch():
         assert logits[1].abs().sum() == 0  # a character
     empty = model(torch.zeros(1, 3, dtype=torch.long), torch.zeros(1, 3, dtype=torch.long))
     assert empty.logits.abs().sum() == 0
-
-
-def test_tagger_learns_saves_and_loads(tmp_path):
-    flags = "--model bilstm --data x --recipe lample --epochs 12 --learning-rate 1e-2"
-    _, settings = COMMAND.parse([*flags.split(), "--batch-size", "8"]).settings
-    blank = Sentence([" "], ["O"])  # of which the tokenizer makes nothing
-    tagger = tagger_module.Tagger("bilstm", settings).fit(
-        [*rows(48), blank], [*rows(12, 48), blank]
-    )
-    assert tagger.tag([[" "], ["Ulm", " "], []])[0] == ["O"]
-    assert tagger.score(rows(12, 60)) > 0.9
-    tagger.save(str(tmp_path / "saved"))
-    again = tagger_module.Tagger.load(str(tmp_path / "saved"), settings)
-    text = ["Ada Byron, unheard of, lived in Ulm.", ""]
-    assert again.predict(text) == tagger.predict(text)
 
 
 def test_the_sizes_of_crossner():

@@ -11,7 +11,7 @@ from nerbert.text.tags import LabelSet
 
 bilstm = lazy("finetune.models.bilstm")
 torch = lazy("torch")
-words_module = lazy("finetune.models.words")
+vocabulary = lazy("finetune.models.vocabulary")
 
 LABELS = LabelSet(("city", "person"))
 
@@ -76,8 +76,8 @@ def test_a_spelling_is_the_mean_of_its_known_grams(tmp_path):
 
 
 def test_grams_of_the_train_words_without_a_file():
-    assert words_module.gram_of("#BEGIN#ab#END#") == ("#BEGIN#", "a", "b", "#END#")
-    assert words_module.grams_of("ab")[:3] == [("#BEGIN#", "a"), ("a", "b"), ("b", "#END#")]
+    assert vocabulary.gram_of("#BEGIN#ab#END#") == ("#BEGIN#", "a", "b", "#END#")
+    assert vocabulary.grams_of("ab")[:3] == [("#BEGIN#", "a"), ("a", "b"), ("b", "#END#")]
     tokenizer, model = made(rows(8), spelling="ngrams", word_size=1)
     vectors = model.eval().vectors(ids_of(tokenizer, "Ulm", "Qqq"))[:, 1:]
     assert vectors[0].abs().sum() > 0
