@@ -117,11 +117,11 @@ def _named(names: Sequence[str]) -> list[NamedSet]:
 def remote_path(known: NamedSet, file: str) -> str:
     """Where a file of a set is, below the address of the sets, or with its own host."""
     places = source("sets")["files"]
-    place = places.get(known.name) or places[known.name.partition("/")[0] + "/*"]
+    place = places.get(known.owner) or places[known.owner.partition("/")[0] + "/*"]
     split = next((split for split, path in known.files.items() if path == file), "")
     path = Path(file)
     pattern: str = place[split] if isinstance(place, dict) else place
-    part = known.name.partition("/")[2]
+    part = known.owner.partition("/")[2]
     return pattern.format(part=part, split=split, name=path.name, stem=path.stem)
 
 
@@ -130,5 +130,6 @@ def _table() -> str:
     lines = [
         f"{name:20} {known.licence}: {ask.get(name, known.source)}"
         for name, known in sorted(registry().items())
+        if not known.like
     ]
     return "\n".join(lines)

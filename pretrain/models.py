@@ -88,12 +88,13 @@ def device_of(name: str = "auto") -> torch.device:
 
 
 def place(model: PreTrainedModel, device: torch.device, half: bool) -> None:
-    """Moves a model to a device, with weights of 16 bits if asked for; a CRF keeps 32."""
+    """Moves a model to a device, with weights of 16 bits if asked for; sequence heads keep 32."""
     model.to(device)  # type: ignore[arg-type]
     if half:
         model.to(torch.bfloat16 if device.type == "cpu" else torch.float16)  # type: ignore[arg-type]
-        if hasattr(model, "crf"):
-            model.get_submodule("crf").float()
+        for name in ("crf", "words_head"):
+            if hasattr(model, name):
+                model.get_submodule(name).float()
 
 
 def longest_input(model: PreTrainedModel) -> int:

@@ -52,6 +52,11 @@ class NamedSet:
     note: str = ""
 
     @property
+    def owner(self) -> str:
+        """Name of the set that has its files."""
+        return self.like or self.name
+
+    @property
     def splits(self) -> tuple[str, ...]:
         """Its splits."""
         return (*self.files, *(["dev"] if self.carved else []))

@@ -168,9 +168,8 @@ class DataSets:
         if (found := self._found(known, split)) is not None:
             return found
         path = self.root / known.files[split]
-        owner = known.like or known.name
-        ask = source("sets")["ask"].get(owner)
-        remedy = ask or f"get it with: nerbert fetch sets {owner} --output {self.root}"
+        ask = source("sets")["ask"].get(known.owner)
+        remedy = ask or f"get it with: nerbert fetch sets {known.owner} --output {self.root}"
         raise UserError(
             f"{path} is missing; {remedy}, or name another folder with --data-root or NERBERT_DATA",
             known.name,

@@ -128,7 +128,7 @@ class StateHead:
         """Takes a model that has such a module."""
         module: Any = model.get_submodule(MODULE)
         self._module = module
-        self._device = model
+        self._model = model
 
     def loss(
         self,
@@ -172,7 +172,7 @@ class StateHead:
         if not known.any():
             return [], torch.empty(0), known
         self._module.eval()
-        states = torch.from_numpy(logits[known]).unsqueeze(0).to(self._device.device)
+        states = torch.from_numpy(logits[known]).unsqueeze(0).to(self._model.device)
         mask = states.new_ones(states.shape[:2], dtype=torch.bool)
         (tags,), chances = self._module.tag(states, mask)
         return tags, chances[0].float().cpu(), known

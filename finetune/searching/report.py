@@ -111,4 +111,6 @@ def _toml(settings: FitSettings) -> str:
 def _literal(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_literal, value))}]"
     return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -101,7 +101,7 @@ def test_wrong_recipes(tmp_path, text, message):
 def test_missing_recipe():
     with pytest.raises(UserError) as error:
         Recipes("finetune", flag="--recipe").read("nerbret", [Options])
-    assert str(error.value).startswith("--recipe nerbret: no such recipe; use bilstm-crf, crossner")
+    assert str(error.value).startswith("--recipe nerbret: no such recipe; use bilstm-crf, cdlm")
 
 
 def test_near():

@@ -120,7 +120,7 @@ def test_a_killed_stage_goes_on_exactly(world, teach, tmp_path, monkeypatch, met
         (["--source-share", "0"], "--source-share 0: give more than 0"),
         (["--epochs", "0"], "--epochs 0: give 1 or more"),
         (["--target-text", "x=y"], "--target-text x=y: write SET=PATH"),
-        (["--target-text", "none.txt"], "--target-text none.txt: neither a text file"),
+        (["--target-text", "none.txt"], "--target-text none.txt: no text file, documents"),
         (["--seeds", "9"], "--seeds 9: give at most 5"),
     ],
 )
