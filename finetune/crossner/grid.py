@@ -9,7 +9,7 @@ from pathlib import Path
 from finetune.crossner.cells import Cell, Encoder
 from finetune.crossner.report import GridReport
 from finetune.crossner.settings import DAPT_RECIPES, CrossnerOptions, GridRegime
-from finetune.crossner.systems import SYSTEMS
+from finetune.crossner.systems import SYSTEMS, row_of
 from finetune.data.sets import DataSets
 from finetune.evaluation.evaluate import check_missing, execute_run
 from finetune.evaluation.runs import ResultStore, Run
@@ -60,7 +60,8 @@ def encoders(options: CrossnerOptions, settings: FitSettings) -> list[Encoder]:
     Raises:
         UserError: a checkpoint or corpus is unsuitable, or of a domain that --domain lacks.
     """
-    found = [Encoder(options.base_model), *map(Encoder.of, options.dapt)]
+    base = Encoder(options.base_model, system=row_of(options.base_model, settings))
+    found = [base, *map(Encoder.of, options.dapt)]
     for corpus in options.corpus:
         for masking in options.masking:
             for level in options.level:

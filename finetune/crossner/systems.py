@@ -61,3 +61,13 @@ SYSTEMS: dict[str, System] = {
     "multicell-dapt": System("multi-cell LSTM", "multicell", adapted=True),
 }
 """Name of a system -> what it is, in the order of the table."""
+
+
+def row_of(base: str, settings: FitSettings) -> str:
+    """The row of a model without pre-training as base model; empty for an encoder."""
+    is_word = settings.spelling == "none"
+    for system in SYSTEMS.values():
+        same = system.base == base and RECIPES.read(system.recipe, [FitSettings])["head"].value
+        if same == settings.head and is_word == (system.changes.get("spelling") == "none"):
+            return system.row
+    return ""

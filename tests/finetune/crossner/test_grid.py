@@ -19,7 +19,7 @@ from finetune.crossner.report import (
     published_f1,
     published_type,
 )
-from finetune.crossner.systems import SYSTEMS
+from finetune.crossner.systems import SYSTEMS, row_of
 from finetune.evaluation.runs import Run
 from nerbert.errors import UserError
 from nerbert.options import Given
@@ -219,6 +219,14 @@ def test_settings_of_systems_are_those_of_their_recipes_and_flags():
     assert found["bilstm-crf"].source_times == 10
     rows = [system.row for system in SYSTEMS.values()]
     assert set(rows) <= set(published()["crossner"]["joint"])
+
+
+def test_a_system_as_base_model():
+    words = fit_settings("--recipe", "bilstm-crf")
+    assert row_of("bilstm", words) == "BiLSTM-CRF (word + char)"
+    assert row_of("bilstm", replace(words, spelling="none")) == "BiLSTM-CRF (word)"
+    assert row_of("words", fit_settings("--recipe", "cdlm")) == "CDLM"
+    assert row_of("bert-base-cased", fit_settings()) == ""
 
 
 def test_all_rows_of_table_2(world, grid, tmp_path):
