@@ -17,7 +17,7 @@ from datasets import Dataset
 from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
 
 from finetune.models.lora import lora
-from finetune.models.sequence import StateHead
+from finetune.models.sequence import MODULE, StateHead
 from finetune.settings import FitSettings
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
@@ -56,6 +56,9 @@ class Work:
     events: str | None = None
     device: str = "auto"
 
+
+HEADS = ("classifier", "crf", MODULE)
+"""Modules of a model that are its head."""
 
 _ALONE = Work()
 
@@ -103,7 +106,7 @@ def trained(
             ),
             compute_metrics=EntityScores(labels.tags, joined=settings.scoring == "crossner"),
             preprocess_logits_for_metrics=head.best,
-            optimizers=(optimizer, None),
+            optimizers=(optimizer or _with_two_rates(model, settings), None),
             callbacks=[*stopping, *work.callbacks],
             **({"kinds": kinds} if isinstance(head, StateHead) else {}),
         )
@@ -112,6 +115,23 @@ def trained(
         with lora(model, settings.lora_rank, settings.lora_alpha):
             train_from(trainer, str(checkpoint) if checkpoint else None)
     return trainer
+
+
+def _with_two_rates(model: Any, settings: FitSettings) -> torch.optim.Optimizer | None:
+    """The Trainer's optimiser with a rate for the head; None if all weights have the same one."""
+    if settings.head_learning_rate is None:
+        return None
+    encoder: list[torch.nn.Parameter] = []
+    head: list[torch.nn.Parameter] = []
+    for name, weight in model.named_parameters():
+        (head if name.partition(".")[0] in HEADS else encoder).append(weight)
+    groups: list[dict[str, Any]] = [
+        {"params": encoder},
+        {"params": head, "lr": settings.head_learning_rate},
+    ]
+    return torch.optim.AdamW(
+        groups, lr=settings.learning_rate, weight_decay=settings.weight_decay, eps=1e-8
+    )
 
 
 class Stopping(EarlyStoppingCallback):

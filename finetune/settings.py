@@ -38,6 +38,9 @@ class FitSettings:
         group=_FIT,
     )
     learning_rate: float = option(5e-5, "highest learning rate", gt=0, group=_FIT)
+    head_learning_rate: float | None = option(
+        None, "learning rate of the head (default: that of the encoder)", gt=0, group=_FIT
+    )
     batch_size: int = option(16, "pieces per optimiser step", ge=1, group=_FIT)
     epochs: int = option(100, "largest number of epochs", ge=1, group=_FIT)
     least_steps: int = option(

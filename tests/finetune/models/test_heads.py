@@ -5,6 +5,8 @@ import pytest
 from lazy import lazy
 from toy import QUICK, rows
 
+from finetune.settings import FitSettings
+
 crf_module = lazy("finetune.models.crf")
 features = lazy("pretrain.tagging.features")
 heads = lazy("finetune.models.heads")
@@ -77,3 +79,30 @@ def test_tagger_with_a_crf(base, tmp_path):
     other.save(str(tmp_path / "linear"))
     assert tagger_module.Tagger.load(str(tmp_path / "linear")).predict(text) == other.predict(text)
     assert not hasattr(other._model, "crf")
+
+
+def test_the_head_has_its_own_learning_rate(base):
+    """One step of Adam moves each weight by its rate."""
+    settings = FitSettings(learning_rate=1e-5, head_learning_rate=1e-2, epochs=1, batch_size=64)
+    tagger = tagger_module.Tagger(
+        base, replace(settings, head="multicell", keep="last", max_subwords=32)
+    )
+    start = {}
+    trained = tagger_module.trained
+
+    def watched(model, *args, **kwargs):
+        start.update({name: value.clone() for name, value in model.state_dict().items()})
+        return trained(model, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tagger_module, "trained", watched)
+        tagger.fit(rows(24))
+    moved = {
+        name: (value - start[name]).abs().max().item()
+        for name, value in tagger.model.state_dict().items()
+        if value.is_floating_point()
+    }
+    heads = {name: step for name, step in moved.items() if name.startswith("words_head.")}
+    others = {name: step for name, step in moved.items() if name not in heads}
+    assert max(heads.values()) == pytest.approx(1e-2, rel=0.01)
+    assert max(others.values()) == pytest.approx(1e-5, rel=0.1)
