@@ -81,22 +81,21 @@ def test_tagger_with_a_crf(base, tmp_path):
     assert not hasattr(other._model, "crf")
 
 
-def test_the_head_has_its_own_learning_rate(base):
+def test_the_head_has_its_own_learning_rate(base, monkeypatch):
     """One step of Adam moves each weight by its rate."""
+    from finetune import tagger as module
+
     settings = FitSettings(learning_rate=1e-5, head_learning_rate=1e-2, epochs=1, batch_size=64)
-    tagger = tagger_module.Tagger(
-        base, replace(settings, head="multicell", keep="last", max_subwords=32)
-    )
     start = {}
-    trained = tagger_module.trained
+    trained = module.trained
 
     def watched(model, *args, **kwargs):
         start.update({name: value.clone() for name, value in model.state_dict().items()})
         return trained(model, *args, **kwargs)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tagger_module, "trained", watched)
-        tagger.fit(rows(24))
+    monkeypatch.setattr(module, "trained", watched)
+    tagger = module.Tagger(base, replace(settings, head="multicell", keep="last", max_subwords=32))
+    tagger.fit(rows(24))
     moved = {
         name: (value - start[name]).abs().max().item()
         for name, value in tagger.model.state_dict().items()
