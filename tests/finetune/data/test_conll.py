@@ -84,7 +84,7 @@ def test_missing_file(tmp_path):
         conll.read(str(tmp_path / "none.txt"))
 
 
-LARGE = 300_000  # bytes of a compressed file that only the slow test reads
+LARGE = 120_000  # bytes of a compressed file that only the slow test reads
 
 
 def facts(shared, wanted):
