@@ -17,6 +17,7 @@ COMMANDS = {
     "fetch types": ("nerbert.fetch.types", "download DBpedia's classes of pages"),
     "fetch sets": ("finetune.fetch", "download evaluation sets"),
     "corpus": ("pipeline.build", "make a labelled corpus from a Wikipedia dump"),
+    "worker": ("pipeline.worker", "start Beam's workers on a host of a Flink or Spark cluster"),
     "domain": ("pipeline.domain.build", "extract the sentences of one domain from a corpus run"),
     "audit": ("pipeline.audit.__main__", "judge sampled mentions of a corpus on a web page"),
     "pretrain": ("pretrain.launch", "continue pre-training an encoder by entity tagging"),

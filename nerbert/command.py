@@ -223,9 +223,9 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
     except RunError as error:
         print(error, file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         again = f" Run the same command again to continue {parsed.output}." if parsed.output else ""
-        print(f"Stopped.{again}", file=sys.stderr)
+        print(" ".join(["Stopped.", *map(str, stopped.args)]) + again, file=sys.stderr)
         return 130
     except ModuleNotFoundError as error:
         print(missing_extra(error), file=sys.stderr)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import glob
 import gzip
 import json
 import lzma
 import os
-import re
+import secrets
 import shutil
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
@@ -163,17 +165,28 @@ def locked(folder: str) -> Iterator[None]:
         yield
 
 
+ROOM: ContextVar[str | None] = ContextVar("room", default=None)
+"""Folder of the unfinished files of a run, if it has one: see `nerbert.unfinished`."""
+OPEN = ".open"
+"""A file in a room, by which stores know that the room is there."""
+
+
 @contextmanager
 def atomic_write(path: str) -> Iterator[IO[bytes]]:
     """Opens a file for writing. The complete file appears under `path` when the block ends."""
+    room = ROOM.get()
     if is_remote(path):
         with tempfile.NamedTemporaryFile() as file:
             yield file
             file.flush()
+            if room is not None and not exists(join(room, OPEN)):
+                raise FileNotFoundError(errno.ENOENT, "the run has ended", room)
             _stores().put(file.name, path)
         return
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}.tmp")
+    # Workers on several hosts may have the same number.
+    name = f".{os.path.basename(path)}.{secrets.token_hex(4)}.tmp"
+    temporary = os.path.join(room or os.path.dirname(path), name)
     try:
         with open(temporary, "wb") as file:
             yield file
@@ -250,22 +263,3 @@ def remove(folder: str, names: Iterable[str]) -> None:
     for parent, _, _ in os.walk(folder, topdown=False):
         if parent != folder and not os.listdir(parent):
             os.rmdir(parent)
-
-
-_UNFINISHED = re.compile(r"\.(?P<name>.+)\.\d+\.tmp")
-
-
-def finished_name(name: str) -> str | None:
-    """The name that an unfinished file would have got; None for other files.
-
-    >>> finished_name(".part-00001.parquet.4711.tmp")
-    'part-00001.parquet'
-    """
-    match = _UNFINISHED.fullmatch(name)
-    return match and match["name"]
-
-
-def remove_unfinished(folder: str) -> None:
-    """Removes the temporary files that killed processes left below a local folder."""
-    if not is_remote(folder):
-        remove(folder, [path for path in listing(folder) if finished_name(name(path))])

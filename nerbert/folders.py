@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nerbert import files
+from nerbert import files, unfinished
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
+from nerbert.unfinished import finished_name
 
 STATE = "stage.json"
 _LOGGER = logging.getLogger("nerbert")
@@ -35,7 +36,7 @@ _OTHERS = {
 def _is_ours(path: str) -> bool:
     """Whether a stage gives this name, or it is an unfinished file of such a name."""
     name = files.name(path)
-    name = files.finished_name(name) or name
+    name = finished_name(name) or name
     return name in _OTHERS or _PART.fullmatch(name) is not None
 
 
@@ -106,6 +107,7 @@ class Folder:
         state, there = self._read(), files.listing(self.path)
         if state.get("fingerprint") != self.fingerprint:
             self._check_ours(state, there)
+            unfinished.remove(self.path)  # first: a late writer of the old run must not finish now
             files.remove(self.path, [name for name in there if not _is_hidden(name)])
         elif damaged := _damaged(state, there):
             _LOGGER.warning(
@@ -115,7 +117,7 @@ class Folder:
             # A part is made again if its report is gone; other files, if all of them are.
             again = {_stem(name) for name in damaged}
             files.remove(self.path, [name for name in there if _stem(name) in again])
-        files.remove_unfinished(self.path)
+        unfinished.remove(self.path)
         files.write_json(self.state_path, {**self.state, "complete": False})
 
     def finish(self, **facts: Any) -> None:
@@ -141,7 +143,7 @@ class Folder:
             )
         sizes = state.get("sizes")
         for name in seen:
-            unfinished = files.finished_name(files.name(name)) is not None
+            unfinished = finished_name(files.name(name)) is not None
             if sizes is None or unfinished or name == STATE:
                 ours = _is_ours(name)
             else:
@@ -156,7 +158,7 @@ class Folder:
 def _is_hidden(name: str) -> bool:
     """Whether a file is hidden, and none of our unfinished ones: it is left alone."""
     last = files.name(name)
-    return last.startswith(".") and files.finished_name(last) is None
+    return last.startswith(".") and finished_name(last) is None
 
 
 def _damaged(state: Mapping[str, Any], there: Mapping[str, int]) -> list[str]:
@@ -238,5 +240,5 @@ def prepared(*folders: Folder) -> Iterator[None]:
         yield
     except BaseException:
         for folder in folders:
-            files.remove_unfinished(folder.path)
+            unfinished.remove(folder.path)
         raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import logging
-import os
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -189,7 +189,7 @@ def put(local: str, path: str) -> None:
             return
         folder, _, name = path.rpartition("/")
         system.makedirs(folder, exist_ok=True)
-        temporary = f"{folder}/.{name}.{os.getpid()}.tmp"
+        temporary = f"{folder}/.{name}.{secrets.token_hex(4)}.tmp"
         system.put_file(local, temporary)
         system.mv(temporary, path)
 

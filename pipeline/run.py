@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.resources import files as resource_files
-from typing import TYPE_CHECKING
 
-from nerbert import files, progress
+from nerbert import files
 from nerbert.errors import UserError
 from nerbert.folders import Folder, prepared
-from nerbert.parts import Report, report_path
-from nerbert.process import cores
 from nerbert.reports import versions
+from pipeline.launcher import Launcher, check_remote, chosen_runner
 from pipeline.outlook import outlook
 from pipeline.plan import MANIFEST, VERSIONS, Plan, make_plan
 from pipeline.report.corpus_report import CorpusReport
@@ -27,18 +24,13 @@ from pipeline.settings import (
     STAGES,
     CorpusSettings,
 )
-from pipeline.stages import local
 from pipeline.stages.corpus import corpus_stage
 from pipeline.stages.extract import extract_stage
-from pipeline.stages.part_pass import Stage, part_passes
+from pipeline.stages.part_pass import Stage
 from pipeline.stages.resolve import resolve_stage
-
-if TYPE_CHECKING:
-    from pipeline.stages.beam import BeamRunner
 
 DEMO_MIN_ENTITIES, MIN_ENTITIES = 2, 10
 
-_PAUSE_S, _REMOTE_PAUSE_S = 0.5, 10.0
 _LIBRARIES = ("nltk", "numpy", "pyarrow")
 _LOGGER = logging.getLogger("nerbert")
 
@@ -62,8 +54,9 @@ def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusRepor
     if runner is not None:
         settings = for_other_machines(settings, runner.is_dataflow)
     plan = make_plan(settings)
-    with files.locked(plan.output):
-        is_done = _run_stages(plan, Launcher(settings.workers, runner))
+    inputs = [source.path for source in plan.inputs]
+    with files.locked(plan.output), Launcher(settings.workers, runner, plan.output, inputs) as team:
+        is_done = _run_stages(plan, team)
     if not is_done or settings.stage != "corpus":
         return None
     return CorpusReport.from_json(files.read_json(files.join(plan.corpus.path, "report.json")))
@@ -115,7 +108,7 @@ def _run_stages(plan: Plan, launcher: Launcher) -> bool:
             if name == "extract":
                 _LOGGER.info(outlook(plan))
             with prepared(*folders):
-                if not launcher.run(name, stage(plan)):
+                if not launcher.run(name, stage(plan), folders[0]):
                     return False
         if name == "extract":
             check_set_aside(plan)
@@ -189,23 +182,6 @@ def write_manifest(plan: Plan) -> None:
     files.write_json(files.join(plan.output, MANIFEST), value)
 
 
-def check_remote(named: Mapping[str, Sequence[str | None]]) -> None:
-    """Checks that no file is on the local disk, which other machines do not see.
-
-    Args:
-        named: flag -> paths.
-
-    Raises:
-        UserError: a file is on the local disk.
-    """
-    for flag, paths in named.items():
-        for path in paths:
-            if path and not files.is_remote(path):
-                raise UserError(
-                    f"{flag} {path}: Dataflow's workers do not see this disk; give a gs:// path"
-                )
-
-
 def for_other_machines(settings: CorpusSettings, is_dataflow: bool) -> CorpusSettings:
     """Settings with absolute paths, for workers in another folder or on another machine.
 
@@ -232,64 +208,3 @@ def for_other_machines(settings: CorpusSettings, is_dataflow: bool) -> CorpusSet
         langlinks=tuple(map(files.absolute, settings.langlinks)),
         exclude=tuple(map(files.absolute, settings.exclude)),
     )
-
-
-def chosen_runner(beam_flags: Sequence[str]) -> BeamRunner | None:
-    """The runner that Beam's flags name; None for local processes.
-
-    Raises:
-        UserError: Beam does not know a flag, or the runner loses data.
-    """
-    if not beam_flags:
-        return None
-    from pipeline.stages.beam import BeamRunner  # Beam takes a second to load
-
-    return BeamRunner(tuple(beam_flags))
-
-
-class Launcher:
-    """Runs stages in local processes or with a runner of Beam, and shows their progress."""
-
-    def __init__(self, workers: int | None, runner: BeamRunner | None) -> None:
-        """Takes the number of local processes, and the runner, None for local."""
-        self._workers, self.runner = workers, runner
-
-    def run(self, name: str, stage: Stage) -> bool:
-        """Runs a stage.
-
-        Returns:
-            Whether the stage was run; false if it was only written as a Dataflow template.
-        """
-        start = time.monotonic()
-        passes = part_passes(stage)
-        sizes = [len(step.elements()) for step in passes]
-        if self.runner is None:
-            wanted = self._workers or cores()
-            with progress.shown(name, sum(sizes)) as add:
-
-                def done(report: Report, made: bool) -> None:
-                    pages = getattr(report, "pages", {}).get("read", 0)
-                    add(pages if made else 0)
-
-                local.run(stage, max(1, min(wanted, max(sizes))), done)
-        else:
-            paths = [step.part(element) for step in passes for element in step.elements()[:1]]
-            # Each look lists folders, which takes time and money on a remote store.
-            pause_s = _REMOTE_PAUSE_S if any(map(files.is_remote, paths)) else _PAUSE_S
-            with progress.polled(name, sum(sizes), lambda: _count_finished(paths), pause_s):
-                self.runner.run(stage)
-            if self.runner.template is not None:
-                _LOGGER.info(
-                    "%s: template in %s; run it, then give this command for the next",
-                    name,
-                    self.runner.template,
-                )
-                return False
-        _LOGGER.info("%s: done in %.1f s", name, time.monotonic() - start)
-        return True
-
-
-def _count_finished(paths: Sequence[str]) -> int:
-    """Number of finished parts, by the reports in the folders of some parts."""
-    folders = {report_path(path).rpartition("/")[0] for path in paths}
-    return sum(len(files.find(files.join(folder, "part-*.json"))) for folder in folders)

@@ -14,10 +14,10 @@ from pipeline.domain.plan import RECORD, DomainPlan, make_domain_plan
 from pipeline.domain.report import present
 from pipeline.domain.settings import DomainSettings
 from pipeline.domain.stage import category_stage, sentence_stage, total, walk
-from pipeline.run import Launcher, check_remote, chosen_runner
+from pipeline.launcher import Launcher, check_remote, chosen_runner
 
 if TYPE_CHECKING:
-    from pipeline.stages.beam import BeamRunner
+    from pipeline.runners.beam_runner import BeamRunner
 
 _LOGGER = logging.getLogger("nerbert")
 
@@ -39,8 +39,9 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
     if runner is not None:
         settings = _for_other_machines(settings, runner)
     plan = make_domain_plan(settings)
-    with files.locked(settings.output):
-        _run_stages(plan, Launcher(settings.workers, runner))
+    team = Launcher(settings.workers, runner, settings.output, plan.parts)
+    with files.locked(settings.output), team:
+        _run_stages(plan, team)
         counts = total(plan)
         if not counts.sentences.get("taken"):
             raise UserError(
@@ -57,7 +58,7 @@ def _for_other_machines(settings: DomainSettings, runner: BeamRunner) -> DomainS
     Raises:
         UserError: Dataflow's workers would not see a file, or a template is requested.
     """
-    if runner.template is not None:
+    if runner.engine.template is not None:
         raise UserError(
             "--template_location: a domain corpus takes two jobs, and the second one needs "
             "the output of the first; run it without a template"
@@ -79,7 +80,7 @@ def _run_stages(plan: DomainPlan, launcher: Launcher) -> None:
     files.write_json(files.join(output, RECORD), plan.record)
     if not plan.categories.is_complete():
         with prepared(plan.categories):
-            launcher.run("categories", category_stage(plan))
+            launcher.run("categories", category_stage(plan), plan.categories)
     if plan.sentences.is_complete():
         _LOGGER.info("sentences: up to date")
         return
@@ -89,4 +90,4 @@ def _run_stages(plan: DomainPlan, launcher: Launcher) -> None:
         walked = walk(plan)
         roots = ", ".join(plan.domain.roots)
         _LOGGER.info("walk: %s wiki categories below %s", f"{len(walked):,}", roots)
-        launcher.run("sentences", sentence_stage(plan))
+        launcher.run("sentences", sentence_stage(plan), plan.sentences)

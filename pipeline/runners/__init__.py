@@ -1,0 +1,1 @@
+"""Runners of Beam: what each engine needs beside the graph of a stage."""

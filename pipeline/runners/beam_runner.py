@@ -1,0 +1,316 @@
+"""Runs stages on the runner that Beam's flags name."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+    StandardOptions,
+)
+from apache_beam.runners.runner import create_runner
+
+from nerbert import files, unfinished
+from nerbert.errors import RunError, UserError
+from pipeline.runners import check, job_server, logs
+from pipeline.runners.dataflow import Dataflow
+from pipeline.runners.engine import Engine
+from pipeline.runners.flags import check_flags, is_given
+from pipeline.runners.flink import Flink, is_flink_cluster
+from pipeline.runners.portable import Portable
+from pipeline.stages.beam import BeamStage
+from pipeline.stages.part_pass import Stage
+
+REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
+"""Runner -> how it loses data (seen on Beam 2.77)."""
+
+_NOT_FETCHED = re.compile(r"Unable to fetch remote .*?([\w.-]+\.(?:jar|zip))\b")
+_JARS = (
+    "put it in ~/.apache_beam/cache/jars, name it with --flink_job_server_jar, "
+    "--spark_job_server_jar or --prism_location, or start a job service and use PortableRunner"
+)
+_OS_ERROR = re.compile(r"OSError: \[Errno (\d+)\]")
+_LOGGER = logging.getLogger("nerbert")
+
+
+def engine_of(flags: Sequence[str]) -> Engine:
+    """The engine that flags of Beam name.
+
+    Raises:
+        UserError: Beam does not know a flag or the runner, or the runner loses data.
+    """
+    options = PipelineOptions(list(flags))
+    portable = bool(options.view_as(PortableOptions).job_endpoint)
+    name = (options.view_as(StandardOptions).runner or "").rpartition(".")[2]
+    jvm = name in ("FlinkRunner", "SparkRunner")
+    if not (portable or jvm) or not is_given(flags, "runner"):
+        check_flags(flags)  # others are checked by what the job server knows
+    if (reason := REFUSED.get(name)) is not None:
+        raise UserError(f"--runner {name}: refused, {reason}; use another runner")
+    _check_runner(options)
+    if name == "DataflowRunner":
+        return Dataflow(flags)
+    if name == "FlinkRunner" and is_flink_cluster(options):
+        return Flink(flags)
+    return Portable(flags) if portable else Engine(flags)
+
+
+@dataclass(frozen=True)
+class BeamRunner:
+    """Runs stages with the runner that Beam's flags name.
+
+    Attributes:
+        engine: what the runner needs.
+    """
+
+    engine: Engine
+
+    @classmethod
+    def of(cls, flags: Sequence[str]) -> BeamRunner:
+        """The runner that flags name.
+
+        Raises:
+            UserError: a flag is wrong, or the engine cannot be reached.
+        """
+        logs.quiet()
+        runner = cls(engine_of(flags))
+        runner.engine.check()
+        return runner
+
+    @property
+    def is_dataflow(self) -> bool:
+        """Whether the graph runs on Google's machines."""
+        return isinstance(self.engine, Dataflow)
+
+    @contextmanager
+    def session(self, output: str, inputs: Sequence[str]) -> Iterator[Session]:
+        """What all stages of a run share: logs, the job server, and the check of the workers.
+
+        Args:
+            output: folder of the run.
+            inputs: files that workers read.
+
+        Raises:
+            UserError: the job server does not start, or the workers are not fit.
+        """
+        with logs.kept_apart(output) as folder, self._served(folder) as flags:
+            session = Session(self.engine, [*self.engine.flags, *flags], folder)
+            if said := self.engine.described():
+                _LOGGER.info("%s", " ".join([f"{said};", *flags]))
+            if self.engine.is_cluster:
+                session.check(output, inputs)
+            yield session
+
+    @contextmanager
+    def _served(self, folder: str) -> Iterator[list[str]]:
+        """The flags that the engine adds; for the block its job server runs."""
+        flags = self.engine.chosen()
+        server = self.engine.job_server(PipelineOptions([*self.engine.flags, *flags]))
+        if server is None:
+            yield flags
+            return
+        try:
+            command, endpoint = server.subprocess_cmd_and_endpoint()
+        except RuntimeError as error:
+            raise _not_fetched(self.engine.name, str(error)) or error from None
+        with job_server.started(command, endpoint, files.join(folder, "job-server.log")):
+            check_flags(self.engine.flags, job_server.JobService(endpoint).options())
+            yield [*flags, f"--job_endpoint={endpoint}"]
+
+
+class Session:
+    """A run on an engine.
+
+    Attributes:
+        folder: folder of the logs.
+    """
+
+    def __init__(self, engine: Engine, flags: Sequence[str], folder: str) -> None:
+        self._engine, self._flags, self.folder = engine, list(flags), folder
+
+    def check(self, output: str, inputs: Sequence[str]) -> None:
+        """Runs a small job that looks whether each host is fit.
+
+        Raises:
+            UserError: one is not, or none answers.
+        """
+        token = secrets.token_hex(8)
+        proof = files.join(output, f".check-{token}")
+        files.write_bytes(proof, token.encode())
+        try:
+            wanted = check.Wanted.of(inputs, proof, token)
+            slots = int(self._options.get_all_options().get("parallelism") or 1)
+            job = check.CheckJob(wanted, max(slots, 1))
+            result = self._run(job, "check", check.SECONDS)
+            check.raise_problem(result, self._engine.workers_flag)
+        finally:
+            names = [name for name in files.listing(output) if name.startswith(f".check-{token}")]
+            files.remove(output, names)
+
+    def run(self, stage: Stage, name: str, folder: str) -> bool:
+        """Runs a stage.
+
+        Args:
+            stage: the stage.
+            name: its name.
+            folder: a folder that it writes.
+
+        Returns:
+            Whether the stage is finished; false if its job was only written, or submitted.
+        """
+        if self._engine.template is None and self._engine.waits:
+            with unfinished.room(folder) as room:
+                self._run(BeamStage(stage, room), name)
+            return True
+        self._run(BeamStage(stage, None), name)
+        again = "when it is done, give this command again for the next stage"
+        _LOGGER.info("%s: %s; %s", name, self._engine.left, again)
+        return False
+
+    @property
+    def _options(self) -> PipelineOptions:
+        return PipelineOptions(self._flags)
+
+    def _run(
+        self, graph: beam.PTransform[Any, Any], name: str, limit_s: float | None = None
+    ) -> Any:
+        job = self._options.view_as(GoogleCloudOptions).job_name
+        if job is None:
+            job = f"nerbert-{name.replace(' ', '-')}-{secrets.token_hex(4)}"
+        with self._engine.staged() as package:
+            options = PipelineOptions([*self._flags, *package, f"--job_name={job}"])
+            pipeline = beam.Pipeline(options=options)
+            _ = pipeline | graph
+            try:
+                if self._engine.in_thread:
+                    return self._watched(pipeline, job, limit_s)
+                result = pipeline.run()
+                result.wait_until_finish()
+                return result
+            except (UserError, RunError):
+                raise
+            except Exception as error:  # Beam wraps the error that ended a bundle
+                raise self._explained(error, name) from None
+
+    def _watched(self, pipeline: beam.Pipeline, job: str, limit_s: float | None) -> Any:
+        """Runs a job in a thread; if it is interrupted, the job is cancelled."""
+        submission = _Submission(pipeline, self._engine.waits)
+        submission.start()
+        try:
+            if submission.wait(limit_s):
+                return submission.result
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self._cancelled(job, submission)) from None
+        self._cancelled(job, submission)
+        raise UserError(
+            f"{self._engine.workers_flag}: no worker answered within {limit_s:.0f} s; a pool whose "
+            f"Python cannot start, or no free slot; see the output of each `nerbert worker`, "
+            f"{self._engine.place(job)} and {self.folder}"
+        )
+
+    def _cancelled(self, job: str, submission: _Submission) -> str:
+        """Cancels a job; returns what the user must know about it."""
+        submission.wait_for_result(_SUBMIT_S)
+        try:
+            ended = self._engine.cancel(job, submission.result)
+        except Exception as error:  # whatever a client library raises: the job must be named
+            _LOGGER.debug("%s", error)
+            ended = False
+        if ended:
+            return f"Job {job} is cancelled."
+        return f"Job {job} may still run: cancel it at {self._engine.place(job)}."
+
+    def _explained(self, error: Exception, name: str) -> BaseException:
+        """The error to raise instead of one of Beam."""
+        text = f"{error!r}\n{error}"
+        logging.getLogger("apache_beam").error("%s: %s", name, text)
+        if "KeyboardInterrupt" in text:
+            return KeyboardInterrupt()
+        if (known := self._engine.explain(text)) is not None:
+            return known
+        if (found := _OS_ERROR.search(text)) is not None:
+            return OSError(int(found[1]), os.strerror(int(found[1])))
+        if (known := _not_fetched(self._engine.name, text)) is not None:
+            return known
+        if not self._engine.is_cluster:
+            return error
+        return RunError(f"{name}: {_last_cause(text)}; {self.folder} holds all that was said")
+
+
+_SUBMIT_S = 30.0
+
+
+class _Submission(threading.Thread):
+    """Submits a job, and waits for its end."""
+
+    def __init__(self, pipeline: beam.Pipeline, waits: bool) -> None:
+        super().__init__(daemon=True)
+        self._pipeline, self._waits = pipeline, waits
+        self._submitted = threading.Event()
+        self._error: Exception | None = None
+        self.result: Any = None
+
+    def run(self) -> None:
+        try:
+            self.result = self._pipeline.run()
+            self._submitted.set()
+            if self._waits:
+                self.result.wait_until_finish()
+        except Exception as error:  # raised by `wait`, in the thread that asked
+            self._error = error
+        finally:
+            self._submitted.set()
+
+    def wait(self, limit_s: float | None) -> bool:
+        """Waits for the end; returns whether it came within the limit."""
+        self.join(limit_s)
+        if self._error is not None:
+            raise self._error
+        return not self.is_alive()
+
+    def wait_for_result(self, limit_s: float) -> None:
+        """Waits until the job is submitted, or the limit is over."""
+        self._submitted.wait(limit_s)
+
+
+def _check_runner(options: PipelineOptions) -> None:
+    """Checks that Beam has the runner, and that it has what it needs.
+
+    Raises:
+        UserError: it is not so.
+    """
+    name = options.view_as(StandardOptions).runner or ""
+    try:
+        create_runner(name)
+    except ValueError as error:
+        there = str(error).partition("Valid values are ")[2] or "see Beam's documentation"
+        raise UserError(f"--runner {name}: no such runner; there are {there}") from None
+    except ImportError:
+        raise UserError(f"--runner {name}: pip install 'nerbert[gcp]'") from None
+    endpoint = options.view_as(PortableOptions).job_endpoint
+    if name.rpartition(".")[2] == "PortableRunner" and not endpoint:
+        raise UserError(f"--runner {name}: add --job_endpoint HOST:PORT of a job service")
+
+
+def _not_fetched(runner: str, error: str) -> UserError | None:
+    """The error for a job server that Beam cannot download."""
+    if (file := _NOT_FETCHED.search(error)) is None:
+        return None
+    return UserError(f"--runner {runner}: Beam cannot download {file[1]}; {_JARS}")
+
+
+def _last_cause(text: str) -> str:
+    """The last cause that a trace names."""
+    causes = re.findall(r"(?:Caused by: |^)([\w.]+(?:Error|Exception): [^\n]+)", text, re.MULTILINE)
+    return str(causes[-1]) if causes else text.strip().splitlines()[-1]

@@ -1,0 +1,189 @@
+"""The shape of an engine: what a runner of Beam needs beside the graph of a stage."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import requests
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, StandardOptions
+from apache_beam.runners.portability.job_server import JavaJarJobServer
+
+from nerbert.errors import RunError, UserError
+
+_REST_S = 5.0
+
+
+class Engine:
+    """A runner of Beam. This one is for runners that need nothing, on this machine.
+
+    Attributes:
+        flags: the user's flags of Beam.
+        options: the same, parsed.
+    """
+
+    is_cluster = False
+    """Whether the workers are on other hosts: a job checks them before the first stage."""
+
+    in_thread = False
+    """Whether jobs run elsewhere: a thread waits for them, and they are cancelled with the run."""
+
+    def __init__(self, flags: Sequence[str]) -> None:
+        """Takes the user's flags of Beam."""
+        self.flags = tuple(flags)
+        self.options = PipelineOptions(list(flags))
+
+    @property
+    def name(self) -> str:
+        """The runner, as the user typed it."""
+        return self.options.view_as(StandardOptions).runner or ""
+
+    @property
+    def endpoint(self) -> str | None:
+        """Address of a job service, if the user gave one."""
+        endpoint: str | None = self.options.view_as(PortableOptions).job_endpoint
+        return endpoint
+
+    def check(self) -> None:
+        """Checks, before anything is written, that the engine can be reached.
+
+        Raises:
+            UserError: it cannot, or a flag does not suit it.
+        """
+
+    def chosen(self) -> list[str]:
+        """Flags that suit the engine as it is now; the user's own flags win."""
+        return []
+
+    def described(self) -> str:
+        """What the engine is, for the first line of a run; empty if there is nothing to say."""
+        return ""
+
+    @property
+    def template(self) -> str | None:
+        """Path of a file that the runner writes instead of running a job; None if it runs."""
+        return None
+
+    @property
+    def left(self) -> str:
+        """What a run leaves that does not finish its stage: a template, or a job."""
+        return f"template in {self.template}" if self.template else "job submitted"
+
+    @property
+    def waits(self) -> bool:
+        """Whether a run waits for its jobs."""
+        return True
+
+    @contextmanager
+    def staged(self) -> Iterator[list[str]]:
+        """Flags by which the workers get our package; for the time of a submission."""
+        yield []
+
+    def job_server(self, options: PipelineOptions) -> JavaJarJobServer | None:
+        """Beam's job server that must be started for a run; None if none must be."""
+        return None
+
+    def cancel(self, job: str, result: Any) -> bool:
+        """Cancels the jobs of this name, and waits for their end.
+
+        Args:
+            job: name of the jobs.
+            result: Beam's result of the job; None if it was interrupted before there was one.
+
+        Returns:
+            Whether no such job runs any more.
+        """
+        return True
+
+    def place(self, job: str) -> str:
+        """Where users see a job."""
+        return self.endpoint or self.name
+
+    def watch(self, job: str) -> str | None:
+        """A warning about a job that runs, such as slots without work; None if there is none."""
+        return None
+
+    def explain(self, error: str) -> Exception | None:
+        """One line for an error of the engine.
+
+        Args:
+            error: its text, with traces of Java and Python.
+
+        Returns:
+            The error to raise instead; None if it is not known.
+        """
+        for pattern, kind, message in _KNOWN:
+            if (found := re.search(pattern, error)) is not None:
+                return kind(message.format(*found.groups(), flag=self.workers_flag))
+        return None
+
+    @property
+    def workers_flag(self) -> str:
+        """The flag that says where workers are, with its value, for messages."""
+        portable = self.options.view_as(PortableOptions)
+        if portable.environment_config:
+            return f"--environment_config {portable.environment_config}"
+        return f"--environment_type {portable.environment_type or 'DOCKER'}"
+
+
+_KNOWN: tuple[tuple[str, type[Exception], str], ...] = (
+    (r"nerbert\.errors\.(?:User|Run)Error: ([^\n]+)", RunError, "{0}"),
+    (
+        r"No module named '(pipeline|nerbert|ontology)\b",
+        UserError,
+        "{flag}: the Python of its workers has no {0}; install nerbert there, "
+        "and start the workers with `nerbert worker`",
+    ),
+    (
+        r"(?:Connection refused|UNAVAILABLE)[^\n]*?(localhost|[\w.-]+)/[\d.:]*?:(\d+)",
+        UserError,
+        "{flag}: no worker pool answers at {0}:{1} of a host; start `nerbert worker --port {1}` on "
+        "each",
+    ),
+)
+
+
+def check_address(flag: str, address: str, remedy: str) -> None:
+    """Checks that something listens at HOST:PORT.
+
+    Raises:
+        UserError: nothing does.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise UserError(f"{flag} {address}: no HOST:PORT")
+    try:
+        socket.create_connection((host, int(port)), _REST_S).close()
+    except OSError as error:
+        raise UserError(f"{flag} {address}: {error.strerror or error}; {remedy}") from None
+
+
+class Rest:
+    """The REST interface of a cluster. Proxies of the environment are not for it."""
+
+    def __init__(self, url: str) -> None:
+        """Takes the address, with http:// or https://."""
+        self.url = url.rstrip("/")
+        self._session = requests.Session()
+        self._session.trust_env = False
+
+    def get(self, path: str) -> Any:
+        """The JSON at a path.
+
+        Raises:
+            requests.RequestException: there is none.
+        """
+        answer = self._session.get(f"{self.url}/{path}", timeout=_REST_S)
+        answer.raise_for_status()
+        return answer.json()
+
+    def patch(self, path: str) -> None:
+        """Changes something.
+
+        Raises:
+            requests.RequestException: it is refused.
+        """
+        self._session.patch(f"{self.url}/{path}", timeout=_REST_S).raise_for_status()

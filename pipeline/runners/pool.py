@@ -1,0 +1,72 @@
+"""A pool of workers on one host: Beam's interface for it, with this Python.
+
+Beam's own pool starts the first `python` of the PATH, which may lack our package, and starts it
+anew for each step of a job, which takes a second of a core every time. Here workers are forked
+from a process that has loaded Beam and our stages.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import apache_beam
+import grpc
+from apache_beam.portability.api import beam_fn_api_pb2 as api
+from apache_beam.portability.api import beam_fn_api_pb2_grpc as api_grpc
+
+from nerbert import __version__
+from nerbert.errors import RunError, UserError
+from pipeline.runners.fork_server import ForkServer
+
+_LOGGER = logging.getLogger("nerbert")
+
+
+class Pool(api_grpc.BeamFnExternalWorkerPoolServicer):  # type: ignore[misc]
+    """Beam's service that starts and stops workers."""
+
+    def __init__(self, server: ForkServer) -> None:
+        """Takes the process that makes the workers."""
+        self._server = server
+
+    def StartWorker(self, request: api.StartWorkerRequest, _: object) -> api.StartWorkerResponse:
+        """Starts a worker that works for a runner."""
+        try:
+            self._server.start(request.worker_id, request.control_endpoint.url)
+        except OSError as error:
+            return api.StartWorkerResponse(error=f"the pool cannot start a worker: {error}")
+        return api.StartWorkerResponse()
+
+    def StopWorker(self, request: api.StopWorkerRequest, _: object) -> api.StopWorkerResponse:
+        """Stops a worker at once: every file is written whole or not at all."""
+        self._server.stop(request.worker_id)
+        return api.StopWorkerResponse()
+
+
+def serve(host: str, port: int) -> None:
+    """Serves until the process is stopped.
+
+    Raises:
+        UserError: the port is taken.
+        RunError: the process that makes the workers has ended.
+    """
+    options = [("grpc.so_reuseport", 0)]  # else a second pool would take every other call
+    with ForkServer() as workers:
+        server = grpc.server(ThreadPoolExecutor(8), options=options)
+        api_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(Pool(workers), server)
+        try:
+            server.add_insecure_port(f"{host}:{port}")
+        except RuntimeError:
+            raise UserError(f"--port {port}: taken, or {host} is not this host; give another") from None
+        server.start()
+        _LOGGER.info(
+            "nerbert %s, Python %s, Beam %s: workers at %s:%d",
+            *(__version__, platform.python_version(), apache_beam.__version__, host, port),
+        )
+        try:
+            code = workers.wait()
+        finally:
+            server.stop(0)
+    raise RunError(f"The process that makes the workers ended with code {code}; see above")
