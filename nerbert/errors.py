@@ -28,6 +28,18 @@ class WorkerDiedError(RunError):
     """A worker process of a local run ended before its work was done."""
 
 
+class HostLostError(RunError):
+    """A host of a cluster was lost; the job can start again without it.
+
+    Attributes:
+        host: what the engine calls it.
+    """
+
+    def __init__(self, message: str, host: str) -> None:
+        super().__init__(message)
+        self.host = host
+
+
 def is_disk_full(error: Exception) -> bool:
     """Whether a library could not write because the disk is full, whatever it raises then."""
     told = str(error)

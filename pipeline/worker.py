@@ -8,6 +8,7 @@ One runs beside each TaskManager of Flink, or Worker of Spark. A run then takes 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -43,6 +44,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
 def _work(options: PoolOptions) -> None:
     if not sys.platform.startswith("linux"):
         raise UserError("nerbert worker runs on Linux: it forks; elsewhere use a container")
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its C part writes lines of its own
     from pipeline.runners.pool import serve  # Beam takes a second to load
 
     serve(options.host, options.port)

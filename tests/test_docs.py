@@ -48,7 +48,7 @@ PARSERS = {name: import_module(module).COMMAND.parser() for name, (module, _) in
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_flags_and_files_that_are_named_exist(document):
     transformers = pytest.importorskip("transformers")
-    from pipeline.stages.beam import unknown_flags
+    from pipeline.runners.flags import unknown_flags
 
     text = (ROOT / document).read_text(encoding="utf-8")
     known = "".join(parser.format_help() for parser in PARSERS.values())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
 import secrets
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,18 +19,20 @@ from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
+    SparkRunnerOptions,
     StandardOptions,
 )
 from apache_beam.runners.runner import create_runner
 
 from nerbert import files, unfinished
-from nerbert.errors import RunError, UserError
+from nerbert.errors import HostLostError, RunError, UserError
 from pipeline.runners import check, job_server, logs
 from pipeline.runners.dataflow import Dataflow
 from pipeline.runners.engine import Engine
 from pipeline.runners.flags import check_flags, is_given
 from pipeline.runners.flink import Flink, is_flink_cluster
 from pipeline.runners.portable import Portable
+from pipeline.runners.spark import Spark
 from pipeline.stages.beam import BeamStage
 from pipeline.stages.part_pass import Stage
 
@@ -61,9 +65,14 @@ def engine_of(flags: Sequence[str]) -> Engine:
     _check_runner(options)
     if name == "DataflowRunner":
         return Dataflow(flags)
-    if name == "FlinkRunner" and is_flink_cluster(options):
+    if name in ("FlinkRunner", "PortableRunner") and is_flink_cluster(options):
         return Flink(flags)
-    return Portable(flags) if portable else Engine(flags)
+    if not portable:
+        master = options.view_as(SparkRunnerOptions).spark_master_url
+        return Spark(flags) if name == "SparkRunner" and "://" in master else Engine(flags)
+    engine = Portable(flags)
+    engine.check()
+    return Spark(flags) if engine.is_spark else engine
 
 
 @dataclass(frozen=True)
@@ -105,9 +114,8 @@ class BeamRunner:
             UserError: the job server does not start, or the workers are not fit.
         """
         with logs.kept_apart(output) as folder, self._served(folder) as flags:
-            session = Session(self.engine, [*self.engine.flags, *flags], folder)
-            if said := self.engine.described():
-                _LOGGER.info("%s", " ".join([f"{said};", *flags]))
+            session = Session(self.engine, flags, folder)
+            session.tell()
             if self.engine.is_cluster:
                 session.check(output, inputs)
             yield session
@@ -136,8 +144,17 @@ class Session:
         folder: folder of the logs.
     """
 
-    def __init__(self, engine: Engine, flags: Sequence[str], folder: str) -> None:
-        self._engine, self._flags, self.folder = engine, list(flags), folder
+    def __init__(self, engine: Engine, chosen: Sequence[str], folder: str) -> None:
+        """Takes the engine, the flags that suit it, and the folder of the logs."""
+        self._engine, self.folder = engine, folder
+        self._flags = [*engine.flags, *chosen]
+        self._told = False
+
+    def tell(self) -> None:
+        """Says once what the engine is, and which flags were chosen for it."""
+        if not self._told and (said := self._engine.described()):
+            self._told = True
+            _LOGGER.info("%s", " ".join([f"{said};", *self._engine.chosen()]))
 
     def check(self, output: str, inputs: Sequence[str]) -> None:
         """Runs a small job that looks whether each host is fit.
@@ -154,6 +171,10 @@ class Session:
             job = check.CheckJob(wanted, max(slots, 1))
             result = self._run(job, "check", check.SECONDS)
             check.raise_problem(result, self._engine.workers_flag)
+            self._flags += self._engine.chosen()  # a job shows more of some engines
+            self.tell()
+            if warning := self._engine.warning():
+                _LOGGER.warning("%s", warning)
         finally:
             names = [name for name in files.listing(output) if name.startswith(f".check-{token}")]
             files.remove(output, names)
@@ -170,13 +191,27 @@ class Session:
             Whether the stage is finished; false if its job was only written, or submitted.
         """
         if self._engine.template is None and self._engine.waits:
-            with unfinished.room(folder) as room:
-                self._run(BeamStage(stage, room), name)
+            self._run_to_end(stage, name, folder)
             return True
         self._run(BeamStage(stage, None), name)
         again = "when it is done, give this command again for the next stage"
         _LOGGER.info("%s: %s; %s", name, self._engine.left, again)
         return False
+
+    def _run_to_end(self, stage: Stage, name: str, folder: str) -> None:
+        """Runs a stage; if a host is lost, its job starts again on those that are left."""
+        for again in range(_STARTS):
+            try:
+                with unfinished.room(folder) as room:
+                    self._run(BeamStage(stage, room), name)
+                return
+            except HostLostError as lost:
+                if again == _STARTS - 1:
+                    raise
+                self._engine.leave_out(lost.host)
+                self._engine.check()
+                self._flags += self._engine.chosen()  # the last flag of a name counts
+                _LOGGER.info("%s: %s; again, on %s", name, lost, self._engine.described())
 
     @property
     def _options(self) -> PipelineOptions:
@@ -208,8 +243,11 @@ class Session:
         submission = _Submission(pipeline, self._engine.waits)
         submission.start()
         try:
-            if submission.wait(limit_s):
-                return submission.result
+            end = time.monotonic() + (limit_s or math.inf)
+            while time.monotonic() < end:
+                if submission.wait(_LOOK_S):
+                    return submission.result
+                self._engine.watch()
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._cancelled(job, submission)) from None
         self._cancelled(job, submission)
@@ -249,6 +287,8 @@ class Session:
 
 
 _SUBMIT_S = 30.0
+_STARTS = 4
+_LOOK_S = 1.0
 
 
 class _Submission(threading.Thread):
@@ -272,7 +312,7 @@ class _Submission(threading.Thread):
         finally:
             self._submitted.set()
 
-    def wait(self, limit_s: float | None) -> bool:
+    def wait(self, limit_s: float) -> bool:
         """Waits for the end; returns whether it came within the limit."""
         self.join(limit_s)
         if self._error is not None:

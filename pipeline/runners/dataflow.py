@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from apache_beam.options.pipeline_options import GoogleCloudOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, StandardOptions
 from apache_beam.runners.runner import PipelineState
 
 from pipeline.runners.engine import Engine
@@ -30,7 +30,7 @@ class Dataflow(Engine):
 
     @property
     def waits(self) -> bool:
-        return not self.options.view_as(GoogleCloudOptions).no_wait_until_finish
+        return not self.options.view_as(StandardOptions).no_wait_until_finish
 
     @contextmanager
     def staged(self) -> Iterator[list[str]]:

@@ -98,13 +98,19 @@ class Engine:
         """
         return True
 
+    def leave_out(self, host: str) -> None:
+        """Does without a host that was lost, from now on."""
+
     def place(self, job: str) -> str:
         """Where users see a job."""
         return self.endpoint or self.name
 
-    def watch(self, job: str) -> str | None:
-        """A warning about a job that runs, such as slots without work; None if there is none."""
-        return None
+    def watch(self) -> None:
+        """Looks at the engine while a job runs, about once a second."""
+
+    def warning(self) -> str:
+        """What was seen that makes a run slow, and the remedy; empty if there is nothing."""
+        return ""
 
     def explain(self, error: str) -> Exception | None:
         """One line for an error of the engine.

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import re
 import time
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
 import requests
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions
 from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES, FlinkJarJobServer
 
-from nerbert.errors import RunError, UserError
+from nerbert.errors import HostLostError, RunError, UserError
 from pipeline.runners.engine import Engine, Rest
 from pipeline.runners.flags import is_given
 
 _ENDED = {"FINISHED", "CANCELED", "FAILED", "SUSPENDED"}
-_CANCEL_S = 10.0
-_RETRIES = ("--number_of_execution_retries=3", "--execution_retry_delay=2000")
+_CANCEL_S, _FREE_S = 10.0, 10.0
 
 
 class Flink(Engine):
@@ -26,65 +25,59 @@ class Flink(Engine):
 
     is_cluster = in_thread = True
 
-    @property
-    def master(self) -> str:
-        """The address, as the user typed it."""
-        return str(self.options.view_as(FlinkRunnerOptions).flink_master)
-
-    @cached_property
-    def _rest(self) -> Rest:
-        url = self.master if re.match("https?://", self.master) else f"http://{self.master}"
-        return Rest(url)
-
-    @cached_property
-    def _state(self) -> dict[str, Any]:
-        state: dict[str, Any] = self._rest.get("overview")
-        return state
+    def __init__(self, flags: Sequence[str]) -> None:
+        """Takes the user's flags of Beam."""
+        super().__init__(flags)
+        self._flink = self.options.view_as(FlinkRunnerOptions)
+        self.master = str(self._flink.flink_master)
+        with_scheme = re.match("https?://", self.master)
+        self._rest = Rest(self.master if with_scheme else f"http://{self.master}")
+        self._lost: set[str] = set()
+        self._version = ""
 
     def check(self) -> None:
-        jar = self.options.view_as(FlinkRunnerOptions).flink_job_server_jar
+        jar = self._flink.flink_job_server_jar
         if jar and "://" not in jar and not os.path.isfile(jar):
             raise UserError(
                 f"--flink_job_server_jar {jar}: no such file; give the path or address of Beam's "
                 "job server for Flink, or drop the flag, and Beam downloads it"
             )
         try:
-            version = self._state["flink-version"]
+            state = self._rest.get("overview")
+            self._version = state["flink-version"]
         except (requests.RequestException, ValueError, KeyError) as error:
             raise UserError(
                 f"--flink_master {self.master}: no Flink answers there ({_reason(error)}); give "
                 "HOST:PORT of the JobManager's REST interface"
             ) from None
-        wanted = str(self.options.view_as(FlinkRunnerOptions).flink_version)
-        if is_given(self.flags, "flink_version") and not version.startswith(f"{wanted}."):
-            raise UserError(f"--flink_version {wanted}: the cluster at {self.master} is {version}")
-        if not self._state["slots-available"]:
+        wanted = str(self._flink.flink_version)
+        if is_given(self.flags, "flink_version") and not self._version.startswith(f"{wanted}."):
             raise UserError(
-                f"--flink_master {self.master}: none of its {self._state['slots-total']} slots is "
-                f"free ({self._state['jobs-running']} jobs run); wait for them, or add TaskManagers"
+                f"--flink_version {wanted}: the cluster at {self.master} is {self._version}"
+            )
+        if not sum(host["freeSlots"] for host in self._hosts()):
+            raise UserError(
+                f"--flink_master {self.master}: none of its {state['slots-total']} slots is free "
+                f"({state['jobs-running']} jobs run); wait for them, or add TaskManagers"
             )
 
     def chosen(self) -> list[str]:
-        version = ".".join(self._state["flink-version"].split(".")[:2])
+        hosts = self._hosts()
         found = {
-            "flink_version": [f"--flink_version={version}"],
-            "parallelism": [f"--parallelism={self._state['slots-available']}"],
-            "sdk_worker_parallelism": [f"--sdk_worker_parallelism={self._slots_a_host()}"],
+            "flink_version": ".".join(self._version.split(".")[:2]),
+            "parallelism": sum(host["freeSlots"] for host in hosts),
+            "sdk_worker_parallelism": max(host["slotsNumber"] for host in hosts),
+            # Where a host is lost, this process starts the job again, on the slots that are left.
+            "number_of_execution_retries": 0,
         }
-        if not self._restarts():
-            found["number_of_execution_retries"] = list(_RETRIES)
-        return [
-            flag
-            for name, flags in found.items()
-            if not is_given(self.flags, name)
-            for flag in flags
-        ]
+        return [f"--{key}={value}" for key, value in found.items() if not is_given(self.flags, key)]
 
     def described(self) -> str:
-        state = self._state
+        hosts = self._hosts()
+        free, slots = (sum(host[key] for host in hosts) for key in ("freeSlots", "slotsNumber"))
         return (
-            f"Flink {state['flink-version']} at {self.master}: {state['taskmanagers']} "
-            f"TaskManagers, {state['slots-available']} of {state['slots-total']} slots free"
+            f"Flink {self._version} at {self.master}: {len(hosts)} TaskManagers, {free} of {slots} "
+            "slots free"
         )
 
     def cancel(self, job: str, result: Any) -> bool:
@@ -125,20 +118,28 @@ class Flink(Engine):
     def explain(self, error: str) -> Exception | None:
         if (known := super().explain(error)) is not None:
             return known
+        if (lost := _LOST.search(error)) is not None:
+            host = lost[1] or lost[2]
+            return HostLostError(f"Flink at {self.master} lost TaskManager {host}", host)
         for pattern, message in _KNOWN:
             if (found := re.search(pattern, error)) is not None:
                 text = message.format(*found.groups())
                 return RunError(f"Flink at {self.master}: {text}; then run the same command again")
         return None
 
-    def _slots_a_host(self) -> int:
-        return max(host["slotsNumber"] for host in self._rest.get("taskmanagers")["taskmanagers"])
+    def leave_out(self, host: str) -> None:
+        self._lost.add(host)
+        end = time.monotonic() + _FREE_S
+        while time.monotonic() < end:
+            hosts = self._hosts()
+            if hosts and all(host["freeSlots"] == host["slotsNumber"] for host in hosts):
+                return
+            time.sleep(0.2)
 
-    def _restarts(self) -> bool:
-        """Whether the cluster starts a job again when a host is lost."""
-        config = {entry["key"]: entry["value"] for entry in self._rest.get("jobmanager/config")}
-        kind = config.get("restart-strategy.type", config.get("restart-strategy", "none"))
-        return kind not in ("none", "off", "disable")
+    def _hosts(self) -> list[dict[str, Any]]:
+        """The TaskManagers, without those that were lost."""
+        found = self._rest.get("taskmanagers")["taskmanagers"]
+        return [host for host in found if host["id"] not in self._lost]
 
 
 def is_flink_cluster(options: Any) -> bool:
@@ -151,6 +152,10 @@ def _reason(error: Exception) -> str:
     return next(filter(None, found.groups())) if found else type(error).__name__
 
 
+_LOST = re.compile(
+    r"TaskManager (?:with id )?'?([\w.:-]+)'? (?:timed out|is no longer reachable|disconnected)|"
+    r"[Hh]eartbeat of TaskManager with id ([\w.:-]+) timed out"
+)
 _KNOWN = (
     (
         r"Insufficient number of network buffers: required (\d+), but only (\d+) available",
@@ -160,14 +165,6 @@ _KNOWN = (
     (
         r"NoResourceAvailableException",
         "no free slot came in time; add TaskManagers, or give a lower --parallelism",
-    ),
-    (
-        r"(?s)Recovery is suppressed by (\w+BackoffTimeStrategy).*(?:[Hh]eartbeat of TaskManager|"
-        r"TaskManager [^\n]* is no longer reachable|closed by remote task manager|"
-        r"TaskExecutor [^\n]*(?:closed|disconnected))",
-        "a host was lost, and Flink does not start the job again ({0}); set "
-        "restart-strategy.type: fixed-delay in its configuration, or give "
-        "--number_of_execution_retries 3",
     ),
 )
 """What Flink says -> what it means, and the remedy."""

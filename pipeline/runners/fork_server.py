@@ -83,6 +83,7 @@ class ForkServer:
 
 def _main() -> None:
     """Loads everything, then forks a worker for each message, until the input ends."""
+    # Only in the process that forks: the other side must stay small.
     import pipeline.runners.check
     import pipeline.stages.beam
     import pipeline.stages.corpus
@@ -117,6 +118,7 @@ def _work(worker: str, endpoint: str) -> None:
     """Works for a runner until it closes the connection; never returns."""
     code = 1
     try:
+        # It has been loaded before the fork.
         from apache_beam.runners.worker.sdk_worker import SdkHarness
 
         null = os.open(os.devnull, os.O_RDWR)

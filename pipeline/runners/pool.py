@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import platform
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import apache_beam
@@ -24,7 +23,7 @@ from pipeline.runners.fork_server import ForkServer
 _LOGGER = logging.getLogger("nerbert")
 
 
-class Pool(api_grpc.BeamFnExternalWorkerPoolServicer):  # type: ignore[misc]
+class Pool(api_grpc.BeamFnExternalWorkerPoolServicer):
     """Beam's service that starts and stops workers."""
 
     def __init__(self, server: ForkServer) -> None:
@@ -59,7 +58,9 @@ def serve(host: str, port: int) -> None:
         try:
             server.add_insecure_port(f"{host}:{port}")
         except RuntimeError:
-            raise UserError(f"--port {port}: taken, or {host} is not this host; give another") from None
+            raise UserError(
+                f"--port {port}: taken, or {host} is not this host; give another"
+            ) from None
         server.start()
         _LOGGER.info(
             "nerbert %s, Python %s, Beam %s: workers at %s:%d",

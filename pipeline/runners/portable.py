@@ -31,6 +31,11 @@ class Portable(Engine):
         """The job service."""
         return JobService(self.endpoint or "")
 
+    @property
+    def is_spark(self) -> bool:
+        """Whether the job service runs jobs on Spark."""
+        return "spark_master" in self.service.options()
+
     def check(self) -> None:
         check_address(
             "--job_endpoint", self.endpoint or "", "start the job server, or correct the address"

@@ -6,16 +6,23 @@ from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.pvalue import AsIter, AsList, AsSingleton, PCollection
+from apache_beam.pvalue import AsSingleton, PCollection
 from apache_beam.utils.shared import Shared
 
 from nerbert import unfinished
 from nerbert.parts import Report
 from pipeline.stages.part_pass import Gather, Pass, Stage
 
+_END = -1
+
 
 class BeamStage(beam.PTransform[Any, Any]):
-    """A stage as a graph. Each element of a pass is one element of a collection."""
+    """A stage as a graph: one chain, in which each step starts when the one before it is done.
+
+    A pass deals its elements from one place, and its reports come together in one list. A chain
+    needs few workers and buffers at a time; with one source for each step, engines start all of
+    them at once.
+    """
 
     def __init__(self, stage: Stage, room: str | None) -> None:
         """Takes the stage, and the room of its unfinished files, if this process awaits its end."""
@@ -23,26 +30,45 @@ class BeamStage(beam.PTransform[Any, Any]):
         self._stage, self._room = stage, room
 
     def expand(self, root: Any) -> PCollection[Any]:
-        known = root | "Nothing known" >> beam.Create([None])
-        reports = root | "No reports" >> beam.Create([])
+        last = root | "Start" >> beam.Impulse()
+        known: list[AsSingleton] = []
+        are_reports = False
         for step in self._stage:
-            before = AsIter(reports)
             if isinstance(step, Gather):
-                once = root | f"Once: {step.name}" >> beam.Create([None])
-                gather = beam.Map(_gathered, AsList(reports), AsSingleton(known), step, self._room)
-                known = once | step.name >> gather
+                combine = _Combine(step, self._room, are_reports)
+                last = last | step.name >> beam.ParDo(combine, *known)
+                known = [AsSingleton(last)]
             else:
-                elements = root | f"Elements: {step.name}" >> beam.Create(list(step.elements()))
-                spread = elements | f"Spread: {step.name}" >> beam.Reshuffle()
-                reports = spread | step.name >> beam.ParDo(
-                    _Run(step, self._room), AsSingleton(known), before
-                )
-        return known
+                dealt = last | f"Elements: {step.name}" >> beam.ParDo(_Deal(step))
+                spread = dealt | f"Spread: {step.name}" >> beam.Reshuffle()
+                reports = spread | step.name >> beam.ParDo(_Run(step, self._room), *known)
+                last = reports | f"Reports: {step.name}" >> beam.GroupByKey()
+            are_reports = not isinstance(step, Gather)
+        return last
 
 
-def _gathered(_: None, reports: list[Report], known: Any, step: Gather, room: str | None) -> Any:
-    with unfinished.kept_in(room):
-        return step.combine(reports, known)
+class _Deal(beam.DoFn):
+    """Deals the numbered elements of a pass, and an end, so that a pass without any has a list."""
+
+    def __init__(self, step: Pass) -> None:
+        self._step = step
+
+    def process(self, last: Any) -> Iterator[tuple[int, Any]]:
+        yield _END, None
+        yield from enumerate(self._step.elements())
+
+
+class _Combine(beam.DoFn):
+    """Combines the reports of a pass, in the order of its elements."""
+
+    def __init__(self, step: Gather, room: str | None, are_reports: bool) -> None:
+        self._step, self._room, self._are_reports = step, room, are_reports
+
+    def process(self, last: Any, known: Any = None) -> Iterator[Any]:
+        reports = dict(last[1]) if self._are_reports else {}
+        reports.pop(_END, None)
+        with unfinished.kept_in(self._room):
+            yield self._step.combine([reports[number] for number in sorted(reports)], known)
 
 
 class _Opened:
@@ -61,12 +87,20 @@ class _Run(beam.DoFn):
         self._shared = Shared()
 
     def setup(self) -> None:
-        step = self._step
-        self._opened: _Opened = self._shared.acquire(lambda: _Opened(step))
+        self._held: _Opened | None = None
 
-    def process(self, element: Any, known: Any, before: Any) -> Iterator[Report]:
-        # `before` is not read: it makes the runner finish the pass before this one.
-        step = self._opened.step
-        with unfinished.kept_in(self._room):
-            report = step.finished(element) or step.run(element, known)
-        yield report
+    def _opened(self) -> _Opened:
+        step = self._step
+        self._held = self._held or self._shared.acquire(lambda: _Opened(step))
+        return self._held
+
+    def process(
+        self, element: tuple[int, Any], known: Any = None
+    ) -> Iterator[tuple[None, tuple[int, Report | None]]]:
+        number, work = element
+        report = None
+        if number != _END:
+            step = self._opened().step
+            with unfinished.kept_in(self._room):
+                report = step.finished(work) or step.run(work, known)
+        yield None, (number, report)

@@ -36,7 +36,7 @@ def run_beam(stage):
     from pipeline.stages.beam import BeamStage
 
     with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
-        _ = pipeline | BeamStage(stage)
+        _ = pipeline | BeamStage(stage, None)
 
 
 @pytest.mark.parametrize("runner", [run_local(1), run_local(2), run_beam], ids=["1", "2", "beam"])
@@ -148,14 +148,18 @@ def test_a_pass_on_beam_waits_for_the_pass_before_it(tmp_path):
     first, second = (Numbers(tmp_path / name, [3, 5]) for name in ("one", "two"))
     first.name, second.name = "first", "second"
     graph = beam.Pipeline()
-    _ = graph | BeamStage([first, second])
-    needed = {}
+    _ = graph | BeamStage([first, second], None)
+    inputs = {}
 
     class Visitor(beam.pipeline.PipelineVisitor):
         def visit_transform(self, node):
-            sides = [side.pvalue for side in node.side_inputs]
-            needed[node.full_label] = {value.producer.full_label for value in sides}
+            values = [*node.inputs, *(side.pvalue for side in node.side_inputs)]
+            inputs[node.full_label] = {v.producer.full_label for v in values if v.producer}
 
     graph.visit(Visitor())
-    (label,) = [name for name in needed if name.endswith("/second")]
-    assert any(name.endswith("/first") for name in needed[label])
+    (label,) = [name for name in inputs if name.endswith("/second")]
+    before, grouped = {label}, False
+    while before:
+        grouped |= any(name.endswith("/Reports: first") for name in before)
+        before = set().union(*(inputs[name] for name in before))
+    assert grouped

@@ -1,0 +1,74 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+NERBERT = (sys.executable, "-m", "nerbert", "worker")
+
+
+@pytest.fixture
+def pool(free_port):
+    process = subprocess.Popen(
+        [*NERBERT, "--port", str(free_port)], stderr=subprocess.PIPE, text=True
+    )
+    line = process.stderr.readline()
+    yield process, free_port, line
+    process.kill()
+    process.wait()
+    process.stderr.close()
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(number) for number in file.read().split()]
+
+
+def test_one_line_says_what_it_is(pool):
+    _, port, line = pool
+    assert line.startswith("nerbert 0.")
+    assert f"Python {'.'.join(map(str, sys.version_info[:3]))}, Beam 2." in line
+    assert line.endswith(f"workers at localhost:{port}\n")
+
+
+def test_a_port_that_is_taken(pool):
+    done = subprocess.run([*NERBERT, "--port", str(pool[1])], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == f"--port {pool[1]}: taken, or localhost is not this host; give another\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_its_end_ends_the_workers(pool, number):
+    process = pool[0]
+    (forks,) = children(process.pid)
+    process.send_signal(number)
+    process.wait(10)
+    end = time.monotonic() + 10
+    while os.path.exists(f"/proc/{forks}") and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{forks}")
+    if number == signal.SIGTERM:
+        assert process.returncode == 130
+
+
+def test_it_starts_and_stops_workers(pool):
+    grpc = pytest.importorskip("grpc")
+    from apache_beam.portability.api import beam_fn_api_pb2 as api
+    from apache_beam.portability.api import beam_fn_api_pb2_grpc as api_grpc
+
+    (forks,) = children(pool[0].pid)
+    with grpc.insecure_channel(f"localhost:{pool[1]}") as channel:
+        stub = api_grpc.BeamFnExternalWorkerPoolStub(channel)
+        for worker in ("1", "2"):
+            request = api.StartWorkerRequest(worker_id=worker)
+            request.control_endpoint.url = "localhost:1"
+            assert not stub.StartWorker(request).error
+        time.sleep(0.5)
+        started = children(forks)
+        assert len(started) == 2
+        stub.StopWorker(api.StopWorkerRequest(worker_id="1"))
+        stub.StopWorker(api.StopWorkerRequest(worker_id="never started"))
+        time.sleep(0.5)
+        assert children(forks) == started[1:]
