@@ -107,9 +107,7 @@ def test_portable_job_service(demo, service, tmp_path, environment):
     )
     config = ()
     if environment == "EXTERNAL":
-        service(
-            "apache_beam.runners.worker.worker_pool_main", "--service_port", str(pool), port=pool
-        )
+        service("nerbert", "worker", "--port", str(pool), port=pool)
         config = ("--environment_config", f"localhost:{pool}")
     code, _, err = run(
         *ARGUMENTS,

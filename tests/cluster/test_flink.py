@@ -1,0 +1,184 @@
+"""Flink 1.19 with two hosts of two slots."""
+
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import FLINK, LEADER, Run, arguments, fixed, get, unfinished
+from runs import ROOT, assert_same_bytes, start, tree
+
+pytestmark = pytest.mark.cluster
+
+EXTRACT = "documents/reports/part-*.json"
+
+
+def jobs(prefix):
+    found = get("8081/jobs/overview")["jobs"]
+    return [job for job in found if job["name"].startswith(prefix)]
+
+
+def test_bytes_of_the_local_run_from_every_slot(flink, dump, local, tmp_path):
+    code, out, err = Run(dump, tmp_path / "out", *FLINK).end()
+    assert code == 0, err
+    assert_same_bytes(tmp_path / "out", local[0])
+    assert not unfinished(tmp_path / "out")
+    # Every slot had units.
+    (job,) = jobs("nerbert-extract")
+    vertices = get(f"8081/jobs/{job['jid']}")["vertices"]
+    (works,) = [v["id"] for v in vertices if "BeamStage/extract)" in v["name"]]
+    subtasks = get(f"8081/jobs/{job['jid']}/vertices/{works}")["subtasks"]
+    read = [task["metrics"]["read-records"] for task in subtasks]
+    assert len(read) == 4
+    assert min(read) > 0
+    # The screen is that of a local run, and one line.
+    said, expected = fixed(err), fixed(local[2])
+    more = [line for line in said if line not in expected and "parts in N s" not in line]
+    assert more == [
+        f"Flink N at {'N' * 1}:N: N TaskManagers, N of N slots free; --flink_version=N "
+        "--parallelism=N --sdk_worker_parallelism=N --number_of_execution_retries=N"
+    ]
+    assert fixed(out)[:-1] == fixed(local[1])[:-1]
+    # One job server for the check and three stages.
+    log = (tmp_path / "out" / "logs" / "job-server.log").read_text()
+    assert log.count("Job server now running") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_cancels_the_job(flink, dump, tmp_path, number):
+    run = Run(dump, tmp_path / "out", *FLINK)
+    run.await_files(EXTRACT)
+    code, seconds, err = run.signal(number)
+    assert code == 130, err
+    assert seconds < 15
+    assert err.splitlines()[-1].startswith("Stopped. Job nerbert-extract-")
+    assert "is cancelled. Run the same command again" in err
+    assert all(job["state"] in ("FINISHED", "CANCELED") for job in jobs(""))
+    assert not unfinished(tmp_path / "out")
+
+
+def test_a_host_cut_off_in_extract_and_lost_in_corpus(flink, dump, local, tmp_path):
+    run = Run(dump, tmp_path / "out", *FLINK)
+    run.await_files(EXTRACT)
+    flink.harm("cut")
+    run.await_files("entities/reports/*")
+    flink.harm("mend")
+    run.await_files("examples/linked/reports/*")
+    flink.harm("lose")
+    code, _, err = run.end()
+    assert code == 0, err
+    assert "extract: Flink at" in err
+    assert_same_bytes(tmp_path / "out", local[0])
+    assert not unfinished(tmp_path / "out")
+    flink.start()
+
+
+@pytest.mark.slow
+def test_a_host_lost_in_extract_and_cut_off_in_corpus(flink, dump, local, tmp_path):
+    run = Run(dump, tmp_path / "out", *FLINK, "--stage", "extract")
+    run.await_files(EXTRACT)
+    flink.harm("lose")
+    code, _, err = run.end()
+    assert code == 0, err
+    assert "extract: Flink at" in err
+    flink.start()
+    run = Run(dump, tmp_path / "out", *FLINK)
+    run.await_files("examples/linked/reports/*")
+    flink.harm("cut")
+    code, _, err = run.end()
+    assert code == 0, err
+    assert_same_bytes(tmp_path / "out", local[0])
+    assert not unfinished(tmp_path / "out")
+    flink.start()
+
+
+def refused(dump, tmp_path, *flags):
+    """Runs a command that is refused; returns its code, its last line and its seconds."""
+    begin = time.monotonic()
+    process = start(*arguments(dump, tmp_path / "out", *flags), cwd=tmp_path)
+    _, err = process.communicate(timeout=200)
+    lines = [line for line in err.splitlines() if not line.startswith(("language en", "Flink "))]
+    assert len(lines) == 1, err
+    return process.returncode, lines[0], time.monotonic() - begin
+
+
+def test_a_wrong_master_and_a_missing_jar(flink, dump, tmp_path):
+    wrong = [flag.replace(":8081", ":8082") for flag in FLINK]
+    code, line, seconds = refused(dump, tmp_path, *wrong)
+    assert code == 2
+    assert line.startswith(f"--flink_master {LEADER}:8082: no Flink answers there (Connection ref")
+    assert seconds < 15
+    missing = [flag.replace("beam-job-server.jar", "no.jar") for flag in FLINK]
+    code, line, seconds = refused(dump, tmp_path, *missing)
+    assert code == 2
+    assert "no.jar: no such file; give the path or address of Beam's job server" in line
+    assert seconds < 15
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_option_of_the_job_server(flink, dump, tmp_path):
+    code, line, _ = refused(dump, tmp_path, *FLINK, "--no_such_option=3")
+    assert code == 2
+    assert line == "--no_such_option=3: neither our flag nor Beam's; see --help"
+
+
+def test_another_version_of_the_package(flink, dump, tmp_path):
+    for name in ("nerbert", "ontology", "pipeline"):
+        shutil.copytree(ROOT / name, tmp_path / "other" / name)
+    path = tmp_path / "other" / "nerbert" / "__init__.py"
+    text = path.read_text()
+    assert '__version__ = "0.1.0"' in text
+    path.write_text(text.replace('__version__ = "0.1.0"', '__version__ = "0.0.9"'))
+    flink.end_pools()
+    flink.start_pool(1)
+    flink.start_pool(2, PYTHONPATH=str(tmp_path / "other"))
+    code, line, seconds = refused(dump, tmp_path, *FLINK)
+    assert code == 2
+    assert line.startswith("--environment_config localhost:50000: host ")
+    assert "has nerbert 0.0.9, here is nerbert 0.1.0; install the same package" in line
+    assert seconds < 90
+
+
+def test_a_pool_that_is_not_there(flink, dump, tmp_path):
+    flink.end_pools()
+    flink.start_pool(1)
+    code, line, seconds = refused(dump, tmp_path, *FLINK)
+    assert code == 2
+    assert line.startswith(
+        "--environment_config localhost:50000: no worker pool answers at localhost:50000 of a host"
+    )
+    assert seconds < 90
+
+
+@pytest.mark.slow
+def test_a_pool_whose_python_cannot_start(flink, dump, tmp_path):
+    """Beam's own pool starts the first `python` of the PATH."""
+    broken = tmp_path / "bin" / "python"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    pool = (sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main")
+    flink.end_pools()
+    for host in (1, 2):
+        flink.start_pool(host, (*pool, "--service_port", "50000"), PATH=str(broken.parent))
+    code, line, seconds = refused(dump, tmp_path, *FLINK)
+    assert code == 2
+    assert "no worker answered within 60 s" in line
+    assert seconds < 120
+    assert all(job["state"] != "RUNNING" for job in jobs(""))
+
+
+def test_no_slot(flink, dump, tmp_path):
+    for host in (1, 2):
+        flink.harm("lose", host)
+    for _ in range(300):
+        if not get("8081/overview")["slots-total"]:
+            break
+        time.sleep(0.1)
+    code, line, seconds = refused(dump, tmp_path, *FLINK)
+    assert code == 2
+    assert "none of its 0 slots is free (0 jobs run); wait for them, or add TaskManagers" in line
+    assert seconds < 15
+    assert not tree(tmp_path / "out") if Path(tmp_path / "out").exists() else True
