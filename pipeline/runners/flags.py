@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentError
 from collections.abc import Collection, Sequence
 
 from apache_beam.options import pipeline_options
@@ -29,14 +30,22 @@ def check_flags(flags: Sequence[str], others: Collection[str] = ()) -> None:
 
 
 def unknown_flags(flags: Sequence[str]) -> list[str]:
-    """The flags, and their values, that no options class of Beam's Python knows."""
-    parser = _BeamArgumentParser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    """The flags, and their values, that no options class of Beam's Python knows.
+
+    Raises:
+        UserError: it knows a flag, but not its value.
+    """
+    parser = _BeamArgumentParser(
+        add_help=False, allow_abbrev=False, conflict_handler="resolve", exit_on_error=False
+    )
     for cls in sorted(PipelineOptions.__subclasses__(), key=lambda c: c.__name__):
         if cls.__module__ == pipeline_options.__name__:
             cls._add_argparse_args(parser)
     try:
         return parser.parse_known_args(list(flags))[1]
-    except SystemExit:
+    except ArgumentError as error:
+        raise UserError(str(error).removeprefix("argument ")) from None
+    except SystemExit:  # a flag without its value
         return list(flags)
 
 

@@ -154,3 +154,10 @@ def test_errors_of_the_engine_are_one_line(cluster, error, kind, message):
 
 def test_other_errors_are_not_explained(cluster):
     assert flink(cluster).explain(JAVA + "ValueError: 3") is None
+
+
+def test_a_wrong_value_of_a_flag_is_one_line(cluster, capsys):
+    flags = ["--runner=DirectRunner", "--flink_version=0.9"]
+    with pytest.raises(UserError, match=r"^--flink_version: invalid choice: '0.9' \(choose from"):
+        engine_of(flags)
+    assert capsys.readouterr().err == ""
