@@ -48,6 +48,14 @@ def room(folder: str) -> Iterator[str]:
         _remove_rooms(folder)
 
 
+def erase(folder: str) -> None:
+    """Removes a folder that is a run's own, with all that is in it."""
+    if files.is_remote(folder):
+        files.remove(folder, files.listing(folder))
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
 def kept_in(path: str | None) -> Iterator[None]:
     """In the block, unfinished files lie in this room, and are finished only while it is there."""
@@ -64,5 +72,4 @@ def _remove_rooms(folder: str) -> None:
         return
     for path in Path(folder).glob(".run-*.tmp"):
         # Its name goes first, in one step: a writer may be about to rename its file.
-        gone = path.rename(path.with_suffix(".gone"))
-        shutil.rmtree(gone, ignore_errors=True)
+        erase(str(path.rename(path.with_suffix(".gone"))))

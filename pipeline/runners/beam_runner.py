@@ -163,7 +163,8 @@ class Session:
             UserError: one is not, or none answers.
         """
         token = secrets.token_hex(8)
-        proof = files.join(output, f".check-{token}")
+        folder = files.join(output, f".check-{token}")
+        proof = files.join(folder, "proof")
         files.write_bytes(proof, token.encode())
         try:
             wanted = check.Wanted.of(inputs, proof, token)
@@ -176,8 +177,7 @@ class Session:
             if warning := self._engine.warning():
                 _LOGGER.warning("%s", warning)
         finally:
-            names = [name for name in files.listing(output) if name.startswith(f".check-{token}")]
-            files.remove(output, names)
+            unfinished.erase(folder)
 
     def run(self, stage: Stage, name: str, folder: str) -> bool:
         """Runs a stage.
@@ -286,7 +286,7 @@ class Session:
         return RunError(f"{name}: {_last_cause(text)}; {self.folder} holds all that was said")
 
 
-_SUBMIT_S = 30.0
+_SUBMIT_S = 10.0
 _STARTS = 4
 _LOOK_S = 1.0
 

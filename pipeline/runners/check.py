@@ -41,7 +41,7 @@ class Wanted:
         python: version of Python, such as "3.11".
         package: version of this package, and a digest of its code.
         inputs: files that they must read, with their sizes.
-        proof: a file of this run in the output folder.
+        proof: a file of this run, in a folder of its own in the output folder.
         content: its content.
     """
 
@@ -138,18 +138,19 @@ def _problems(wanted: Wanted) -> Iterator[tuple[str, str, str]]:
         else:
             if found != size:
                 yield "input", path, f"{found:,} bytes there, {size:,} here"
+    output = wanted.proof.rpartition("/")[0].rpartition("/")[0]
     try:
         content = files.read_bytes(wanted.proof).decode()
     except Exception as error:  # the same
-        yield "output", wanted.proof.rpartition("/")[0], _reason(error)
+        yield "output", output, _reason(error)
         return
     if content != wanted.content:
-        yield "output", wanted.proof.rpartition("/")[0], "another folder of the same name"
+        yield "output", output, "another folder of the same name"
         return
     try:
         files.write_bytes(f"{wanted.proof}.{socket.gethostname()}.{os.getpid()}", b"")
     except Exception as error:  # the same
-        yield "output", wanted.proof.rpartition("/")[0], _reason(error)
+        yield "output", output, _reason(error)
 
 
 def _reason(error: Exception) -> str:

@@ -14,8 +14,9 @@ HERE = ".".join(platform.python_version_tuple()[:2])
 @pytest.fixture
 def wanted(tmp_path):
     (tmp_path / "dump.xml").write_text("<mediawiki/>")
-    (tmp_path / ".check-1").write_text("token")
-    return Wanted.of([str(tmp_path / "dump.xml")], str(tmp_path / ".check-1"), "token")
+    (tmp_path / ".check").mkdir()
+    (tmp_path / ".check" / "proof").write_text("token")
+    return Wanted.of([str(tmp_path / "dump.xml")], str(tmp_path / ".check" / "proof"), "token")
 
 
 def problem(wanted):
@@ -29,7 +30,7 @@ def changed(wanted, **values):
 
 def test_a_fit_host(wanted, tmp_path):
     assert problem(wanted)[0] == ""
-    assert len(list(tmp_path.glob(".check-1.*"))) == 1
+    assert len(list(tmp_path.glob(".check/proof.*"))) == 1
 
 
 def test_what_can_be_wrong(wanted, tmp_path):
