@@ -16,14 +16,18 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from nerbert.text.sentences import SentenceModel
 from pipeline.dump.units import MAX_UNIT, Unit
 from pipeline.plan import make_plan
 from pipeline.sentences.common_words import CommonWords
 from pipeline.sentences.model import trained
 from pipeline.settings import CorpusSettings
 from pipeline.stages.extract import sampled_texts, write_documents
+
+Deal = Callable[[Sequence[float], int], float]
+"""Gives units to slots; returns the seconds until the last slot has ended."""
 
 _GOAL = 0.9
 
@@ -78,9 +82,9 @@ def measured(dumps: Sequence[str]) -> list[float]:
     return rates
 
 
-def _seconds(unit: Unit, folder: str, model: object, common: object) -> float:
+def _seconds(unit: Unit, folder: str, model: SentenceModel, common: CommonWords) -> float:
     start = time.process_time()
-    write_documents(unit, f"{folder}/{unit.part}", model, common)  # type: ignore[arg-type]
+    write_documents(unit, f"{folder}/{unit.part}", model, common)
     return time.process_time() - start
 
 
@@ -128,13 +132,13 @@ def freely(costs: Sequence[float], slots: int) -> float:
 
 
 def largest(
-    deal: object, sizes: Sequence[float], slots: int, rate: float, spread: float, seed: int
+    deal: Deal, sizes: Sequence[float], slots: int, rate: float, spread: float, seed: int
 ) -> str:
     """The largest unit, in KiB, that keeps the goal; by halving from the largest of ours."""
     unit = float(MAX_UNIT["bz2"])
     while unit > 16 << 10:
         costs = unit_costs(sizes, unit, rate, spread, seed)
-        if sum(costs) / slots / deal(costs, slots) >= _GOAL:  # type: ignore[operator]
+        if sum(costs) / slots / deal(costs, slots) >= _GOAL:
             return f"{unit / 1024:,.0f}"
         unit /= 2
     return "none above 16"
