@@ -58,9 +58,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                 f"| {unit >> 20} MiB | {len(costs):,} | {slots:,} | {free / 3600:.2f} "
                 f"| {ideal / turn:.0%} | {ideal / free:.0%} |"
             )
-    print(
-        f"\nlargest unit that keeps {_GOAL:.0%}, in KiB:\n\n| slots | in turn | free |\n|---|---|---|"
-    )
+    print(f"\nlargest unit that keeps {_GOAL:.0%}, in KiB:\n")
+    print("| slots | in turn | free |\n|---|---|---|")
     for slots in options.slots:
         found = [
             largest(deal, sizes, slots, mean, spread, options.seed) for deal in (in_turn, freely)
