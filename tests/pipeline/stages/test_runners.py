@@ -259,6 +259,7 @@ def package_files():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.network
 def test_staged_package_installs_and_imports_alone(storage, tmp_path):
     """The package that is made from what is installed, without a checkout."""
