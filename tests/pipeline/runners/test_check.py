@@ -54,6 +54,15 @@ def test_what_can_be_wrong(wanted, tmp_path):
     assert problem(changed(wanted, proof=nowhere))[0] == "output"
 
 
+def test_of_many_inputs_some_are_looked_at(tmp_path):
+    paths = [tmp_path / f"{number:03d}" for number in range(100)]
+    for path in paths:
+        path.touch()
+    looked = [path for path, _ in Wanted.of(list(map(str, paths)), "", "").inputs]
+    assert 10 < len(looked) < 20
+    assert (looked[0], looked[-1]) == (str(paths[0]), str(paths[-1]))
+
+
 def answers(*problems):
     class Counter:
         def __init__(self, name):
