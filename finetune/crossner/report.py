@@ -99,7 +99,8 @@ class GridReport:
         """F1 by regime, pre-training and domain, with the published scores in brackets."""
         scores = {cell.run.settings.scoring for cell, _ in self._pairs}
         titles = " or ".join(SCORING[name] for name in SCORING if name in scores)
-        lines = [f"{titles}, in per cent; published scores in brackets.", ""]
+        few = "" if self._full == ALL else f" Ours are with {self._full} train sentences."
+        lines = [f"{titles}, in per cent; published scores in brackets.{few}", ""]
         left = False
         for regime in self._regimes:
             rows = [[regime, *self._domains, *(["average"] if len(self._domains) > 1 else [])]]
@@ -151,6 +152,18 @@ class GridReport:
             lines += [*markdown(rows), ""]
         return lines
 
+    def few_shots(self, domain: str) -> list[str]:
+        """F1 by number of train sentences; nothing if there is one number."""
+        if len(self._shots) == 1:
+            return []
+        rows = [["regime", "pre-training", *self._shots]]
+        for regime in self._regimes:
+            for name in self._names:
+                found = [self._of(regime, name, domain, shots) for shots in self._shots]
+                rows.append([regime, name, *(spread(list(map(main_f1, row))) for row in found)])
+        heading = f"## {domain}: by number of train sentences (figure 3)"
+        return [heading, "", *markdown(rows), ""]
+
     def persons(self) -> list[str]:
         """Shares of gold mentions `person` that are predicted as special persons."""
         rows = [["regime", "pre-training", *self._domains]]
@@ -200,6 +213,7 @@ class GridReport:
             self.table_2(),
         ]
         for domain in self._domains:
+            lines += self.few_shots(domain)
             lines += [f"## {domain}: by type (table 4)", "", *self.table_4(domain)]
         lines += [
             "## Persons predicted as special persons",

@@ -158,6 +158,9 @@ def test_ready_checkpoints_and_few_shots(world, grid, base, tmp_path):
         line.startswith("| span integrated |") and "(73.39)" in line for line in out.splitlines()
     )
     assert (tmp_path / "out" / "figure-3-shots-music.png").read_bytes()[:4] == PNG
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "in brackets. Ours are with 16 train sentences." in report
+    assert "| regime | pre-training | 4 | 16 |" in report
 
 
 def test_bad_input_is_one_line(grid, base, tmp_path, monkeypatch):
