@@ -1,123 +1,8 @@
-"""Real clusters of Flink and Spark on this machine: hosts are network namespaces.
-
-The engines are installed once into the folder that NERBERT_CLUSTERS names, or into a temporary one.
-"""
-
 import bz2
-import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
 
 import pytest
-from runs import ROOT, start
-
-TOOL = ROOT.parent / "shared" / "tools" / "cluster"
-JARS = ROOT.parent / "shared" / "cluster"
-DUMPS = ROOT.parent / "shared" / "data" / "dumps"
-TYPES = ROOT.parent / "shared" / "data" / "dbpedia" / "instance_types_en_joie.nt.bz2"
-LEADER = "10.77.0.10"
-POOL = ("--environment_type", "EXTERNAL", "--environment_config", "localhost:50000")
-FLINK = (
-    *("--runner", "FlinkRunner", "--flink_master", f"{LEADER}:8081"),
-    *("--flink_job_server_jar", str(JARS / "beam-job-server.jar"), *POOL),
-)
-SPARK = ("--runner", "PortableRunner", "--job_endpoint", f"{LEADER}:8099", *POOL)
-
-
-def missing():
-    """What a cluster needs and this machine lacks."""
-    if os.geteuid() != 0:
-        return "no root: network namespaces need it"
-    for program in ("ip", "java"):
-        if shutil.which(program) is None:
-            return f"no {program}"
-    if not (JARS / "beam-job-server.jar").is_file() or not TOOL.is_file():
-        return "no job server: shared/cluster is not there"
-    return ""
-
-
-def get(url):
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    return json.load(opener.open(f"http://{LEADER}:{url}", timeout=5))
-
-
-class Cluster:
-    """A cluster of several hosts, with `nerbert worker` on each."""
-
-    def __init__(self, engine, folder, slots):
-        self.engine, self.folder, self.slots = engine, folder, slots
-        self._pools = []
-
-    def start(self):
-        """Starts two fresh hosts and their leader."""
-        self.stop()
-        done = subprocess.run(
-            [TOOL, "start", self.engine, self.folder, sys.executable, "2", str(self.slots)],
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        self.end_pools()
-        for host in (1, 2):
-            self.start_pool(host)
-
-    def start_pool(self, host, command=(sys.executable, "-m", "nerbert", "worker"), **environment):
-        """Starts a pool of workers on a host, and waits until it listens."""
-        with open(self.folder / "log" / f"pool-{host}.log", "wb") as log:
-            process = subprocess.Popen(
-                ["ip", "netns", "exec", f"nerbert-host{host}", *map(str, command)],
-                stderr=log,
-                stdout=log,
-                cwd=self.folder,
-                env={**os.environ, **environment},
-            )
-        self._pools.append(process)
-        look = ["ip", "netns", "exec", f"nerbert-host{host}", "ss", "-ltn", "sport = :50000"]
-        for _ in range(300):
-            if ":50000" in subprocess.run(look, capture_output=True, text=True).stdout:
-                return
-            assert process.poll() is None, (self.folder / "log" / f"pool-{host}.log").read_text()
-            time.sleep(0.1)
-        raise AssertionError("the pool does not listen")
-
-    def end_pools(self):
-        """Kills the pools of all hosts: ours, and those that the tool started."""
-        for host in (1, 2):
-            listed = subprocess.run(
-                ["ip", "netns", "pids", f"nerbert-host{host}"], capture_output=True, text=True
-            )
-            for number in listed.stdout.split():
-                words = Path(f"/proc/{number}/cmdline").read_bytes()
-                if b"worker_pool_main" in words or b"nerbert" in words.split(b"\0")[2:3]:
-                    os.kill(int(number), signal.SIGKILL)
-        for process in self._pools:
-            process.wait()
-        self._pools = []
-
-    def harm(self, how, host=2):
-        """`lose`, `cut` or `mend` a host."""
-        subprocess.run([TOOL, how, str(host)], check=True)
-
-    def stop(self):
-        subprocess.run([TOOL, "stop"], check=True, capture_output=True)
-        for process in self._pools:
-            process.wait()
-        self._pools = []
-
-
-def made_cluster(engine, slots, factory):
-    if reason := missing():
-        pytest.skip(reason)
-    base = os.environ.get("NERBERT_CLUSTERS") or factory.mktemp("engines")
-    folder = Path(base) / engine
-    folder.mkdir(parents=True, exist_ok=True)
-    return Cluster(engine, folder, slots)
+from clusters import DUMPS, arguments, made_cluster, missing
+from runs import start
 
 
 @pytest.fixture(scope="module")
@@ -148,10 +33,6 @@ def dump(tmp_path_factory):
     return folder
 
 
-def arguments(dump, output, *flags):
-    return ("--dump", str(dump / "*.xml"), "--types", str(TYPES), "--output", str(output), *flags)
-
-
 @pytest.fixture(scope="session")
 def local(dump, tmp_path_factory):
     """A local run with two workers: its output, and what it said."""
@@ -160,43 +41,3 @@ def local(dump, tmp_path_factory):
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return folder, out, err
-
-
-class Run:
-    """A run on a cluster."""
-
-    def __init__(self, dump, output, *flags):
-        self.output = Path(output)
-        self.process = start(*arguments(dump, output, *flags), cwd=self.output.parent)
-
-    def await_files(self, pattern, count=1):
-        """Waits until the run has made so many files."""
-        for _ in range(2400):
-            if len(list(self.output.glob(pattern))) >= count:
-                return
-            assert self.process.poll() is None, self.process.communicate()[1]
-            time.sleep(0.05)
-        raise AssertionError(f"no {pattern} within two minutes")
-
-    def end(self, timeout=240):
-        """Waits for the end; returns code, standard output and error."""
-        out, err = self.process.communicate(timeout=timeout)
-        return self.process.returncode, out, err
-
-    def signal(self, number):
-        """Sends a signal; returns code, seconds until the end, and standard error."""
-        begin = time.monotonic()
-        self.process.send_signal(number)
-        code, _, err = self.end()
-        return code, time.monotonic() - begin, err
-
-
-def unfinished(folder):
-    return [p for p in Path(folder).rglob(".*") if p.name != ".lock"]
-
-
-def fixed(text):
-    """Lines of a run without its numbers."""
-    import re
-
-    return [re.sub(r"[\d.,]+", "N", line) for line in text.splitlines()]

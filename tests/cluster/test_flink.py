@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import FLINK, LEADER, Run, arguments, fixed, get, unfinished
+from clusters import FLINK, LEADER, Run, arguments, fixed, get, unfinished
 from runs import ROOT, assert_same_bytes, start, tree
 
 pytestmark = pytest.mark.cluster

@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from conftest import LEADER, SPARK, Run, arguments, fixed, get, unfinished
+from clusters import LEADER, SPARK, Run, arguments, fixed, get, unfinished
 from runs import assert_same_bytes, start
 
 pytestmark = pytest.mark.cluster
