@@ -21,9 +21,14 @@ def check_flags(flags: Sequence[str], others: Collection[str] = ()) -> None:
     Raises:
         UserError: it is not so.
     """
-    unknown = unknown_flags(flags)
-    names = [flag for flag in unknown if flag.startswith("--")]
-    if wrong := [flag for flag in names if _name(flag) not in others] or (not names and unknown):
+    wrong: list[str] = []
+    is_wrong = True
+    for word in unknown_flags(flags):
+        if word.startswith("--"):
+            is_wrong = _name(word) not in others
+        if is_wrong:
+            wrong.append(word)
+    if wrong:
         raise UserError(f"{' '.join(wrong)}: neither our flag nor Beam's; see --help")
     if not is_given(flags, "runner"):
         raise UserError(f"{flags[0]}: Beam's flag, but there is no --runner; add it, or drop this")
