@@ -225,7 +225,8 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
         return 1
     except KeyboardInterrupt as stopped:
         again = f" Run the same command again to continue {parsed.output}." if parsed.output else ""
-        print(" ".join(["Stopped.", *map(str, stopped.args)]) + again, file=sys.stderr)
+        line = " ".join(["Stopped.", *map(str, stopped.args)]) + again
+        sys.stderr.write(f"{line}\n")  # at once: worker processes may write, too
         return 130
     except ModuleNotFoundError as error:
         print(missing_extra(error), file=sys.stderr)
