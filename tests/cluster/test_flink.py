@@ -63,7 +63,7 @@ def test_a_host_cut_off_in_extract_and_lost_in_corpus(flink, dump, local, tmp_pa
     run = Run(dump, tmp_path / "out", *FLINK)
     run.await_files(EXTRACT)
     flink.harm("cut")
-    run.await_files("entities/reports/*")
+    run.await_files("entities/pages/reports/*")
     flink.harm("mend")
     run.await_files("examples/linked/reports/*")
     flink.harm("lose")

@@ -159,4 +159,4 @@ def unfinished(folder):
 
 def fixed(text):
     """Lines of a run without its numbers."""
-    return [re.sub(r"[\d.,]+", "N", line) for line in text.splitlines()]
+    return [re.sub(r"\d[\d.,]*\d|\d", "N", line) for line in text.splitlines()]
