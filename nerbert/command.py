@@ -274,6 +274,7 @@ def begin_logging() -> None:
     """Sends log lines to standard error. If a run has several processes, only the first logs."""
     level = logging.INFO if is_first() else logging.ERROR
     logging.basicConfig(level=level, format="%(message)s", stream=sys.stderr, force=True)
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells of its font cache
 
 
 def is_first() -> bool:

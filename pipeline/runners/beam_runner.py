@@ -247,7 +247,7 @@ class Session:
             while time.monotonic() < end:
                 if submission.wait(_LOOK_S):
                     return submission.result
-                self._engine.watch()
+                self._engine.watch(job)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._cancelled(job, submission)) from None
         self._cancelled(job, submission)

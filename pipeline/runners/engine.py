@@ -105,8 +105,8 @@ class Engine:
         """Where users see a job."""
         return self.endpoint or self.name
 
-    def watch(self) -> None:
-        """Looks at the engine while a job runs, about once a second."""
+    def watch(self, job: str) -> None:
+        """Looks at the engine while a job of this name runs, about once a second."""
 
     def warning(self) -> str:
         """What was seen that makes a run slow, and the remedy; empty if there is nothing."""

@@ -67,8 +67,6 @@ class Flink(Engine):
             "flink_version": ".".join(self._version.split(".")[:2]),
             "parallelism": sum(host["freeSlots"] for host in hosts),
             "sdk_worker_parallelism": max(host["slotsNumber"] for host in hosts),
-            # Where a host is lost, this process starts the job again, on the slots that are left.
-            "number_of_execution_retries": 0,
         }
         return [f"--{key}={value}" for key, value in found.items() if not is_given(self.flags, key)]
 
@@ -96,6 +94,29 @@ class Flink(Engine):
             time.sleep(0.2)
         return False
 
+    def watch(self, job: str) -> None:
+        """Ends a job that Flink would start again, when a lost host left too few slots for it.
+
+        Raises:
+            HostLostError: it was so.
+        """
+        try:
+            for number in self.running(job):
+                error = self._rest.get(f"jobs/{number}/exceptions")["root-exception"]
+                if error and self._too_few_slots(number):
+                    self.cancel(job, None)
+                    raise self._host_lost(error)
+        except requests.RequestException:
+            return  # it looks again in a second
+
+    def _too_few_slots(self, number: str) -> bool:
+        wanted = self._rest.get(f"jobs/{number}/config")["execution-config"]["job-parallelism"]
+        return sum(host["slotsNumber"] for host in self._hosts()) < int(wanted)
+
+    def _host_lost(self, error: str) -> HostLostError:
+        host = next(filter(None, found.groups())) if (found := _LOST.search(error)) else ""
+        return HostLostError(f"Flink at {self.master} lost TaskManager {host}".rstrip(), host)
+
     def running(self, prefix: str) -> dict[str, str]:
         """State of each job that runs, by its id, if its name begins so.
 
@@ -118,9 +139,8 @@ class Flink(Engine):
     def explain(self, error: str) -> Exception | None:
         if (known := super().explain(error)) is not None:
             return known
-        if (lost := _LOST.search(error)) is not None:
-            host = lost[1] or lost[2]
-            return HostLostError(f"Flink at {self.master} lost TaskManager {host}", host)
+        if _LOST.search(error) is not None:
+            return self._host_lost(error)
         for pattern, message in _KNOWN:
             if (found := re.search(pattern, error)) is not None:
                 text = message.format(*found.groups())

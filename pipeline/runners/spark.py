@@ -74,7 +74,7 @@ class Spark(Portable):
         place = self.endpoint or self.master
         return f"Spark at {place}: {self._cores} cores, {self._cores_a_host} a host at most"
 
-    def watch(self) -> None:
+    def watch(self, job: str) -> None:
         try:
             if self._ui is None:
                 self._ui = self._found_ui()

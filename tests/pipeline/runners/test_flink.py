@@ -31,7 +31,6 @@ def test_every_free_slot_and_a_process_for_each(cluster):
         "--flink_version=1.19",
         "--parallelism=3",
         "--sdk_worker_parallelism=3",
-        "--number_of_execution_retries=0",
     ]
     assert engine.described() == (
         f"Flink 1.19.3 at {cluster.address}: 2 TaskManagers, 3 of 5 slots free"
@@ -39,7 +38,7 @@ def test_every_free_slot_and_a_process_for_each(cluster):
 
 
 def test_the_flags_of_the_user_win(cluster):
-    engine = flink(cluster, "--parallelism=7", "--number_of_execution_retries", "2")
+    engine = flink(cluster, "--parallelism=7")
     assert engine.chosen() == ["--flink_version=1.19", "--sdk_worker_parallelism=3"]
 
 
@@ -49,6 +48,32 @@ def test_a_lost_host_is_left_out(cluster):
     engine.leave_out("b:1-y")
     assert "--parallelism=2" in engine.chosen()
     assert "1 TaskManagers, 2 of 2" in engine.described()
+
+
+LOST = "TimeoutException: Heartbeat of TaskManager with id b:1-y timed out.\n\tat x"
+
+
+@pytest.mark.parametrize(("wanted", "error"), [(3, LOST), (2, LOST), (3, None)])
+def test_a_job_that_cannot_start_again_is_ended(cluster, wanted, error):
+    engine = flink(cluster)
+    states = iter(["RUNNING", "RUNNING", "CANCELED"])
+    cluster.answers |= {
+        "/taskmanagers": {"taskmanagers": [host("a:1-x", 2, 0)]},
+        "/jobs/overview": lambda: {
+            "jobs": [{"jid": "4", "name": "nerbert-x-1", "state": next(states)}]
+        },
+        "/jobs/4/exceptions": {"root-exception": error},
+        "/jobs/4/config": {"execution-config": {"job-parallelism": wanted}},
+        "/jobs/4": {},
+    }
+    if wanted == 2 or error is None:  # the slots are enough, or nothing has happened
+        engine.watch("nerbert-x-1")
+        assert not any(line.startswith("PATCH") for line in cluster.asked)
+        return
+    with pytest.raises(HostLostError, match=r"lost TaskManager b:1-y$") as raised:
+        engine.watch("nerbert-x-1")
+    assert raised.value.host == "b:1-y"
+    assert "PATCH /jobs/4?mode=cancel" in cluster.asked
 
 
 def test_no_free_slot(cluster):

@@ -30,7 +30,7 @@ class Elsewhere(Engine):
             raise self.error
         return self.ends
 
-    def watch(self):
+    def watch(self, job):
         self.looks += 1
 
     def leave_out(self, host):

@@ -77,7 +77,7 @@ def test_fewer_tasks_than_cores(rest, monkeypatch, tasks, warns):
     }
     engine = Spark(["--runner=PortableRunner", "--job_endpoint=localhost:1"])
     assert engine.described() == ""
-    engine.watch()
+    engine.watch("nerbert-extract")
     assert engine.described() == "Spark at localhost:1: 6 cores, 3 a host at most"
     assert engine.chosen() == ["--sdk_worker_parallelism=3"]
     expected = "Spark runs 2 tasks at a time on 6 cores; for all, start its job server with "
@@ -89,5 +89,5 @@ def test_an_application_that_has_ended_is_no_error(rest, monkeypatch):
     monkeypatch.setattr(spark, "_UI_PORTS", [int(rest.address.partition(":")[2])])
     rest.answers["/api/v1/applications/"] = [{"id": "app-1", "name": "nerbert-check"}]
     engine = Spark(["--runner=PortableRunner", "--job_endpoint=localhost:1"])
-    engine.watch()
+    engine.watch("nerbert-extract")
     assert engine.chosen() == []
