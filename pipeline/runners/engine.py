@@ -149,6 +149,11 @@ _KNOWN: tuple[tuple[str, type[Exception], str], ...] = (
         "{flag}: no worker pool answers at {0}:{1} of a host; start `nerbert worker --port {1}` on "
         "each",
     ),
+    (  # Flink's last cause, which is all that Beam tells, has no address
+        r"finishConnect\(\.\.\) failed: Connection refused",
+        UserError,
+        "{flag}: no worker pool answers there on one host or more; start `nerbert worker` on each",
+    ),
 )
 
 

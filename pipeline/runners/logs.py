@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,8 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 @contextmanager
 def kept_apart(output: str) -> Iterator[str]:
     """Sends all log lines but ours into `beam.log`; yields the folder, for other logs.
+
+    Errors that end a thread go there, too: Beam's threads end so when a job is cancelled.
 
     Args:
         output: folder of the run. Beside a remote one the logs go to a temporary folder, which
@@ -35,11 +38,18 @@ def kept_apart(output: str) -> Iterator[str]:
     into.setFormatter(logging.Formatter(_FORMAT))
     root.handlers = [into]
     _OURS.handlers, _OURS.propagate = own or handlers, False
+    hook, threading.excepthook = threading.excepthook, _log_thread
     try:
         yield folder
     finally:
         root.handlers, _OURS.handlers, _OURS.propagate = handlers, own, propagate
+        threading.excepthook = hook
         into.close()
+
+
+def _log_thread(end: threading.ExceptHookArgs) -> None:
+    name = end.thread.name if end.thread else "unknown"
+    logging.getLogger("apache_beam").error("thread %s ended", name, exc_info=end.exc_value)
 
 
 def quiet() -> None:

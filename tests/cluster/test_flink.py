@@ -127,10 +127,9 @@ def test_an_option_of_the_job_server(flink, dump, tmp_path):
 def test_another_version_of_the_package(flink, dump, tmp_path):
     for name in ("nerbert", "ontology", "pipeline"):
         shutil.copytree(ROOT / name, tmp_path / "other" / name)
-    path = tmp_path / "other" / "nerbert" / "__init__.py"
-    text = path.read_text()
-    assert '__version__ = "0.1.0"' in text
-    path.write_text(text.replace('__version__ = "0.1.0"', '__version__ = "0.0.9"'))
+    metadata = tmp_path / "other" / "nerbert-0.0.9.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: nerbert\nVersion: 0.0.9\n")
     flink.end_pools()
     flink.start_pool(1)
     flink.start_pool(2, PYTHONPATH=str(tmp_path / "other"))
@@ -146,8 +145,9 @@ def test_a_pool_that_is_not_there(flink, dump, tmp_path):
     flink.start_pool(1)
     code, line, seconds = refused(dump, tmp_path, *FLINK)
     assert code == 2
-    assert line.startswith(
-        "--environment_config localhost:50000: no worker pool answers at localhost:50000 of a host"
+    assert line == (
+        "--environment_config localhost:50000: no worker pool answers there on one host or more; "
+        "start `nerbert worker` on each"
     )
     assert seconds < 90
 

@@ -71,7 +71,7 @@ class Cluster:
         """Starts a pool of workers on a host, and waits until it listens."""
         with open(self.folder / "log" / f"pool-{host}.log", "wb") as log:
             process = subprocess.Popen(
-                ["ip", "netns", "exec", f"nerbert-host{host}", *map(str, command)],
+                [shutil.which("ip"), "netns", "exec", f"nerbert-host{host}", *map(str, command)],
                 stderr=log,
                 stdout=log,
                 cwd=self.folder,

@@ -163,6 +163,12 @@ JAVA = "java.lang.Exception: x\n\tat org.apache.flink.Runtime.run(Runtime.java:3
             "no worker pool answers at localhost:50000 of a host; start `nerbert worker --port 50000`",
         ),
         (
+            "failed in state FAILED: java.net.ConnectException: finishConnect(..) failed: "
+            "Connection refused",
+            UserError,
+            "^--environment_type DOCKER: no worker pool answers there on one host or more; start",
+        ),
+        (
             "RuntimeError: nerbert.errors.UserError: types.ttl: no such file [while running 'x']",
             RunError,
             "^types.ttl: no such file",
