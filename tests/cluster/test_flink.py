@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+import stores
 from clusters import FLINK, LEADER, Run, arguments, fixed, get, unfinished
-from runs import ROOT, assert_same_bytes, start, tree
+from runs import ROOT, assert_same_bytes, run, start, tree
 
 pytestmark = pytest.mark.cluster
 
@@ -21,7 +22,10 @@ def jobs(prefix):
 
 
 def test_bytes_of_the_local_run_from_every_slot(flink, dump, local, tmp_path):
-    code, out, err = Run(dump, tmp_path / "out", *FLINK).end()
+    run = Run(dump, tmp_path / "out", *FLINK)
+    run.await_files("examples/linked/reports/*")
+    flink.harm("lose")
+    code, out, err = run.end()
     assert code == 0, err
     assert_same_bytes(tmp_path / "out", local[0])
     assert not unfinished(tmp_path / "out")
@@ -33,20 +37,25 @@ def test_bytes_of_the_local_run_from_every_slot(flink, dump, local, tmp_path):
     read = [task["metrics"]["read-records"] for task in subtasks]
     assert len(read) == 4
     assert min(read) > 0
-    # The screen is that of a local run, and one line.
+    # The screen is that of a local run, and a line for the cluster and one for the lost host.
     said, expected = fixed(err), fixed(local[2])
-    more = [line for line in said if line not in expected and "parts in N s" not in line]
-    assert more == [
+    first, lost = [line for line in said if line not in expected and "parts in N s" not in line]
+    assert first == (
         "Flink N at N:N: N TaskManagers, N of N slots free; --flink_version=N "
         "--parallelism=N --sdk_worker_parallelism=N"
-    ]
+    )
+    assert lost.startswith("corpus: Flink at N:N lost TaskManager N:N-")
+    assert lost.endswith("; again, on Flink N at N:N: N TaskManagers, N of N slots free")
     assert fixed(out)[:-1] == fixed(local[1])[:-1]
     # One job server for the check and three stages.
     log = (tmp_path / "out" / "logs" / "job-server.log").read_text()
     assert log.count("Job server now running") == 1
+    flink.start()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_signal_cancels_the_job(flink, dump, tmp_path, number):
     run = Run(dump, tmp_path / "out", *FLINK)
     run.await_files(EXTRACT)
@@ -59,39 +68,45 @@ def test_a_signal_cancels_the_job(flink, dump, tmp_path, number):
     assert not unfinished(tmp_path / "out")
 
 
-def test_a_host_cut_off_in_extract_and_lost_in_corpus(flink, dump, local, tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "stage"), [("cut", "extract"), ("cut", "corpus"), ("lose", "extract")]
+)
+def test_a_lost_host(flink, dump, local, tmp_path, how, stage):
     run = Run(dump, tmp_path / "out", *FLINK)
-    run.await_files(EXTRACT)
-    flink.harm("cut")
-    run.await_files("entities/pages/reports/*")
-    flink.harm("mend")
-    run.await_files("examples/linked/reports/*")
-    flink.harm("lose")
+    run.await_files(EXTRACT if stage == "extract" else "examples/linked/reports/*")
+    flink.harm(how)
     code, _, err = run.end()
     assert code == 0, err
-    assert "extract: Flink at" in err
+    assert f"{stage}: Flink at {LEADER}:8081 lost TaskManager" in err
     assert_same_bytes(tmp_path / "out", local[0])
     assert not unfinished(tmp_path / "out")
     flink.start()
 
 
 @pytest.mark.slow
-def test_a_host_lost_in_extract_and_cut_off_in_corpus(flink, dump, local, tmp_path):
-    run = Run(dump, tmp_path / "out", *FLINK, "--stage", "extract")
-    run.await_files(EXTRACT)
-    flink.harm("lose")
-    code, _, err = run.end()
+def test_an_object_store(flink, tmp_path):
+    stores.inputs(tmp_path)
+    code, _, err = run(*stores.arguments(""), "--output", "local", cwd=tmp_path)
     assert code == 0, err
-    assert "extract: Flink at" in err
-    flink.start()
-    run = Run(dump, tmp_path / "out", *FLINK)
-    run.await_files("examples/linked/reports/*")
-    flink.harm("cut")
-    code, _, err = run.end()
-    assert code == 0, err
-    assert_same_bytes(tmp_path / "out", local[0])
-    assert not unfinished(tmp_path / "out")
-    flink.start()
+    with stores.served_s3("10.77.0.1") as (client, environment):
+        stores.put_inputs(client, tmp_path)
+        flink.end_pools()
+        for host in (1, 2):
+            flink.start_pool(host, **environment)
+        inputs = stores.arguments("s3://bucket/in/")[:-2]  # no --workers
+        command = (*inputs, "--output", "s3://bucket/out", *FLINK)
+        code, _, err = run(*command, cwd=tmp_path, environment=environment)
+        assert code == 0, err
+        local = {
+            name: path.read_bytes()
+            for name, path in tree(tmp_path / "local").items()
+            if name != ".lock"
+        }
+        stores.assert_same(stores.stored(client), local)
+    flink.end_pools()
+    for host in (1, 2):
+        flink.start_pool(host)
 
 
 def refused(dump, tmp_path, *flags):
@@ -140,6 +155,7 @@ def test_another_version_of_the_package(flink, dump, tmp_path):
     assert seconds < 90
 
 
+@pytest.mark.slow
 def test_a_pool_that_is_not_there(flink, dump, tmp_path):
     flink.end_pools()
     flink.start_pool(1)

@@ -45,6 +45,7 @@ def test_every_set_has_an_address_or_a_line():
         assert remote_path(known, known.files[split]).endswith(end)
 
 
+@pytest.mark.slow
 def test_real_sets_into_the_layout_that_is_read(mirror, capsys, tmp_path, shared):
     names = ["crossner/ai", "wikigold", "wikiann/nl", "re3d", "sec_filings"]
     for name in names:

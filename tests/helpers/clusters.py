@@ -1,6 +1,7 @@
 """Real clusters of Flink and Spark on this machine: hosts are network namespaces.
 
-The engines are installed once into the folder that NERBERT_CLUSTERS names, or into a temporary one.
+The engines are installed once into the folder that NERBERT_CLUSTERS names, or into a temporary one;
+`python tests/helpers/clusters.py DIR` does only that.
 """
 
 import json
@@ -39,6 +40,10 @@ def missing():
             return f"no {program}"
     if not (JARS / "beam-job-server.jar").is_file() or not TOOL.is_file():
         return "no job server: shared/cluster is not there"
+    made = subprocess.run(["ip", "netns", "add", "nerbert-probe"], capture_output=True, text=True)
+    if made.returncode:
+        return f"no network namespaces: {made.stderr.strip()}"
+    subprocess.run(["ip", "netns", "del", "nerbert-probe"], check=True)
     return ""
 
 
@@ -54,8 +59,8 @@ class Cluster:
         self.engine, self.folder, self.slots = engine, folder, slots
         self._pools = []
 
-    def start(self):
-        """Starts two fresh hosts and their leader."""
+    def start(self, **environment):
+        """Starts two fresh hosts and their leader; the pools have these variables, too."""
         self.stop()
         done = subprocess.run(
             [TOOL, "start", self.engine, self.folder, sys.executable, "2", str(self.slots)],
@@ -65,7 +70,7 @@ class Cluster:
         assert done.returncode == 0, done.stderr
         self.end_pools()
         for host in (1, 2):
-            self.start_pool(host)
+            self.start_pool(host, **environment)
 
     def start_pool(self, host, command=(sys.executable, "-m", "nerbert", "worker"), **environment):
         """Starts a pool of workers on a host, and waits until it listens."""
@@ -120,6 +125,18 @@ def made_cluster(engine, slots, factory):
     return Cluster(engine, folder, slots)
 
 
+def install(base):
+    """Downloads the engines, and starts each once."""
+    if reason := missing():
+        sys.exit(f"clusters are not installed: {reason}")
+    for engine in ("flink", "spark"):
+        folder = Path(base) / engine
+        folder.mkdir(parents=True, exist_ok=True)
+        cluster = Cluster(engine, folder, 1)
+        cluster.start()
+        cluster.stop()
+
+
 def arguments(dump, output, *flags):
     return ("--dump", str(dump / "*.xml"), "--types", str(TYPES), "--output", str(output), *flags)
 
@@ -153,6 +170,33 @@ class Run:
         return code, time.monotonic() - begin, err
 
 
+COUNTING = """
+import os
+
+from pipeline.stages.part_pass import PartPass
+
+run = PartPass.run
+
+
+def counted(self, element, known):
+    line = f"{type(self).__name__} {self.part(element)}\\n".encode()
+    log = os.open(os.environ["STARTS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(log, line)
+    os.close(log)
+    return run(self, element, known)
+
+
+PartPass.run = counted
+"""
+
+
+def counting(folder):
+    """Environment of pools that write a line into the file `starts` when a part begins."""
+    (folder / "sitecustomize.py").write_text(COUNTING)
+    path = os.pathsep.join([str(folder), str(ROOT)])
+    return {"PYTHONPATH": path, "STARTS": str(folder / "starts")}
+
+
 def unfinished(folder):
     return [p for p in Path(folder).rglob(".*") if p.name != ".lock"]
 
@@ -160,3 +204,7 @@ def unfinished(folder):
 def fixed(text):
     """Lines of a run without its numbers."""
     return [re.sub(r"\d[\d.,]*\d|\d", "N", line) for line in text.splitlines()]
+
+
+if __name__ == "__main__":
+    install(sys.argv[1])

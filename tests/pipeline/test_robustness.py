@@ -342,6 +342,18 @@ def test_sigterm_is_one_line(tmp_path, workers):
     assert "Traceback" not in err
 
 
+COMMAND = ("--dump", DEMO, "--min-entities", "2", "--workers", "1")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a finished run."""
+    folder = tmp_path_factory.mktemp("finished")
+    code, _, err = run(*COMMAND, "--output", "out", cwd=folder)
+    assert code == 0, err
+    return folder / "out"
+
+
 @pytest.mark.parametrize(
     "lost",
     [
@@ -350,32 +362,28 @@ def test_sigterm_is_one_line(tmp_path, workers):
         "examples/frequent/reports/part-00000.json",
     ],
 )
-def test_lost_outputs_are_made_again(tmp_path, lost):
-    command = ("--dump", DEMO, "--min-entities", "2", "--workers", "1")
-    for output in ("out", "again"):
-        assert run(*command, "--output", output, cwd=tmp_path)[0] == 0
+def test_lost_outputs_are_made_again(finished, tmp_path, lost):
+    shutil.copytree(finished, tmp_path / "again")
     path = tmp_path / "again" / lost
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    code, _, err = run(*command, "--output", "again", cwd=tmp_path)
+    code, _, err = run(*COMMAND, "--output", "again", cwd=tmp_path)
     assert code == 0, err
     assert "are missing or have another size; they are made again" in err
-    assert_same_bytes(tmp_path / "out", tmp_path / "again")
+    assert_same_bytes(finished, tmp_path / "again")
 
 
 @pytest.mark.parametrize("name", ["documents/reports/part-00000.json", "corpus/stage.json"])
-def test_empty_files_after_a_power_cut_are_made_again(tmp_path, name):
-    command = ("--dump", DEMO, "--min-entities", "2", "--workers", "1")
-    for output in ("out", "again"):
-        assert run(*command, "--output", output, cwd=tmp_path)[0] == 0
+def test_empty_files_after_a_power_cut_are_made_again(finished, tmp_path, name):
+    shutil.copytree(finished, tmp_path / "again")
     (tmp_path / "again" / name).write_bytes(b"")
-    code, _, err = run(*command, "--output", "again", cwd=tmp_path)
+    code, _, err = run(*COMMAND, "--output", "again", cwd=tmp_path)
     assert code == 0, err
-    assert_same_bytes(tmp_path / "out", tmp_path / "again")
+    assert_same_bytes(finished, tmp_path / "again")
 
 
-def test_a_file_of_the_user_is_not_removed(tmp_path):
-    command = ("--dump", DEMO, "--output", "out", "--min-entities", "2", "--workers", "1")
-    assert run(*command, cwd=tmp_path)[0] == 0
+def test_a_file_of_the_user_is_not_removed(finished, tmp_path):
+    command = (*COMMAND, "--output", "out")
+    shutil.copytree(finished, tmp_path / "out")
     thesis = tmp_path / "out" / "corpus" / "thesis.tex"
     thesis.write_text("mine")
     code, _, err = run(*command, "--alpha", "0.5", cwd=tmp_path)

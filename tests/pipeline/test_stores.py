@@ -8,54 +8,13 @@ import sys
 import pytest
 from mirror import CUT, EMPTY, served
 from runs import DEMO, ROOT, run, tree
-from tables import write_table
-
-TYPE = (
-    "<http://dbpedia.org/resource/Pisa> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "
-    "<http://dbpedia.org/ontology/City> .\n"
-)
-FLAGS = ("--min-entities", "2", "--workers", "2")
+from stores import arguments, assert_same, inputs, put_inputs, served_s3, stored
 
 
 @pytest.fixture
 def s3():
-    pytest.importorskip("s3fs", reason="the extra `s3` is not installed")
-    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    environment = {
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "FSSPEC_S3_ENDPOINT_URL": f"http://{host}:{port}",
-    }
-    import boto3
-
-    client = boto3.client(
-        "s3",
-        endpoint_url=environment["FSSPEC_S3_ENDPOINT_URL"],
-        aws_access_key_id="key",
-        aws_secret_access_key="secret",
-        region_name="us-east-1",
-    )
-    client.create_bucket(Bucket="bucket")
-    yield client, environment
-    server.stop()
-
-
-def inputs(folder):
-    """Types and a table beside the demo dump; the ids of its pages are 1, 2, ..."""
-    (folder / "types.nt").write_text(TYPE)
-    rows = [(page, "wikibase_item", f"Q{page}", None) for page in range(1, 200)]
-    write_table(folder / "page_props.sql.gz", "page_props", rows)
-    (folder / "demo.xml").write_bytes(DEMO.read_bytes())
-
-
-def arguments(start):
-    return (
-        *("--dump", f"{start}demo.xml", "--types", f"{start}types.nt"),
-        *("--page-props", f"{start}page_props.sql.gz", *FLAGS),
-    )
+    with served_s3() as served_bucket:
+        yield served_bucket
 
 
 @pytest.fixture
@@ -70,34 +29,14 @@ def local(tmp_path):
     }
 
 
-def assert_same(found, local):
-    assert found.keys() == local.keys()
-    for name, content in local.items():
-        # The identity of a remote file is the checksum of its store.
-        if name.endswith("stage.json"):
-            one, other = json.loads(content), json.loads(found[name])
-            assert one.get("sizes") == other.get("sizes")
-            assert one.get("counts") == other.get("counts")
-        elif name != "manifest.json":
-            assert found[name] == content, name
-
-
 def test_s3_in_and_out(s3, local, tmp_path):
     client, environment = s3
-    for name in ("demo.xml", "types.nt", "page_props.sql.gz"):
-        client.put_object(Bucket="bucket", Key=f"in/{name}", Body=(tmp_path / name).read_bytes())
+    put_inputs(client, tmp_path)
     command = (*arguments("s3://bucket/in/"), "--output", "s3://bucket/out")
     code, out, err = run(*command, cwd=tmp_path, environment=environment)
     assert code == 0, err
     assert "parts in" in err
-    found = client.list_objects_v2(Bucket="bucket", Prefix="out/")["Contents"]
-    read = {
-        entry["Key"].removeprefix("out/"): client.get_object(Bucket="bucket", Key=entry["Key"])[
-            "Body"
-        ].read()
-        for entry in found
-    }
-    assert_same(read, local)
+    assert_same(stored(client), local)
     code, again, err = run(*command, cwd=tmp_path, environment=environment)
     assert (code, again) == (0, out)
     assert err.count("up to date") == 3

@@ -143,6 +143,7 @@ def test_a_killed_run_goes_on_exactly(trained, launch, tmp_path):
     assert weights[0].read_bytes() == weights[1].read_bytes()
 
 
+@pytest.mark.slow
 def test_two_devices_take_the_same_steps(trained, launch, tmp_path):
     flags = ("--max-steps", 6, "--eval-steps", 3, "--save-steps", 3, "--use-cpu")
     finished(launch(tmp_path / "two", *flags, program=TORCHRUN))

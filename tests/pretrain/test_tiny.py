@@ -1,7 +1,10 @@
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_vocabulary_is_the_same_in_every_process():
     code = (
         "from pretrain.tiny import wordpiece_vocabulary as make\n"

@@ -80,6 +80,7 @@ def grid(world, base, tmp_path, monkeypatch, capsys):
     return called
 
 
+@pytest.mark.slow
 def test_the_grid_goes_on_after_a_kill(world, grid, tmp_path, monkeypatch):
     flags = (
         "--corpus",

@@ -49,6 +49,7 @@ def test_it_works(world, teach, tmp_path):
     assert plain.classifier.out_features == 5
 
 
+@pytest.mark.slow
 def test_same_numbers_twice_and_every_method(world, teach, tmp_path):
     outs = []
     for name in ("one", "two"):

@@ -158,6 +158,7 @@ def test_killed_and_continued_to_the_same_weights(base, toy_set, tmp_path, train
     assert one == other
 
 
+@pytest.mark.slow
 def test_push_to_the_hub(base, toy_set, trained, tmp_path):
     output, _, _ = trained
     with served_hub() as hub:

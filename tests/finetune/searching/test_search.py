@@ -99,6 +99,7 @@ def test_again_does_nothing_and_other_settings_are_refused(grid, base, toy_set, 
     assert "made with other settings" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_killed_and_continued(grid, base, toy_set, tmp_path):
     output = tmp_path / "grid"
     process = subprocess.Popen(

@@ -99,7 +99,9 @@ def service(tmp_path):
         process.wait(timeout=30)
 
 
-@pytest.mark.parametrize("environment", ["LOOPBACK", "EXTERNAL"])
+@pytest.mark.parametrize(
+    "environment", [pytest.param("LOOPBACK", marks=pytest.mark.slow), "EXTERNAL"]
+)
 def test_portable_job_service(demo, service, tmp_path, environment):
     port, pool = free_port(), free_port()
     service(
@@ -220,6 +222,7 @@ def staged_package(path, storage):
     return storage.read(bucket, name)
 
 
+@pytest.mark.slow
 def test_dataflow_templates_of_every_stage(storage, tmp_path):
     """Without a checkout: the package is made from what is installed; a user's own one is taken."""
     stages = ("extract", "resolve", "corpus")
