@@ -114,8 +114,10 @@ class Flink(Engine):
         return sum(host["slotsNumber"] for host in self._hosts()) < int(wanted)
 
     def _host_lost(self, error: str) -> HostLostError:
-        host = next(filter(None, found.groups())) if (found := _LOST.search(error)) else ""
-        return HostLostError(f"Flink at {self.master} lost TaskManager {host}".rstrip(), host)
+        found = _LOST.search(error) or _CLOSED.search(error)
+        host = next(filter(None, found.groups())) if found else ""
+        name = f"TaskManager {host}" if host else "a TaskManager"
+        return HostLostError(f"Flink at {self.master} lost {name}", host)
 
     def running(self, prefix: str) -> dict[str, str]:
         """State of each job that runs, by its id, if its name begins so.
@@ -176,6 +178,9 @@ _LOST = re.compile(
     r"TaskManager (?:with id )?'?([\w.:-]+)'? (?:timed out|is no longer reachable|disconnected)|"
     r"[Hh]eartbeat of TaskManager with id ([\w.:-]+) timed out"
 )
+_CLOSED = re.compile(r"closed by remote task manager '[^']*\[ *([\w.:-]+) *\]")
+"""The error of a task whose neighbour is lost; it may also come from a lost connection."""
+
 _KNOWN = (
     (
         r"Insufficient number of network buffers: required (\d+), but only (\d+) available",

@@ -1,5 +1,6 @@
 """Flink 1.19 with two hosts of two slots."""
 
+import re
 import shutil
 import signal
 import sys
@@ -44,7 +45,7 @@ def test_bytes_of_the_local_run_from_every_slot(flink, dump, local, tmp_path):
         "Flink N at N:N: N TaskManagers, N of N slots free; --flink_version=N "
         "--parallelism=N --sdk_worker_parallelism=N"
     )
-    assert lost.startswith("corpus: Flink at N:N lost TaskManager N:N-")
+    assert re.match("corpus: Flink at N:N lost (TaskManager N:N-|a TaskManager)", lost)
     assert lost.endswith("; again, on Flink N at N:N: N TaskManagers, N of N slots free")
     assert fixed(out)[:-1] == fixed(local[1])[:-1]
     # One job server for the check and three stages.
@@ -78,7 +79,7 @@ def test_a_lost_host(flink, dump, local, tmp_path, how, stage):
     flink.harm(how)
     code, _, err = run.end()
     assert code == 0, err
-    assert f"{stage}: Flink at {LEADER}:8081 lost TaskManager" in err
+    assert f"{stage}: Flink at {LEADER}:8081 lost " in err
     assert_same_bytes(tmp_path / "out", local[0])
     assert not unfinished(tmp_path / "out")
     flink.start()

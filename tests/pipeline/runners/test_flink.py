@@ -53,7 +53,10 @@ def test_a_lost_host_is_left_out(cluster):
 LOST = "TimeoutException: Heartbeat of TaskManager with id b:1-y timed out.\n\tat x"
 
 
-@pytest.mark.parametrize(("wanted", "error"), [(3, LOST), (2, LOST), (3, None)])
+CLOSED = "Connection unexpectedly closed by remote task manager '10.7.0.1:3 [ b:1-y ] '."
+
+
+@pytest.mark.parametrize(("wanted", "error"), [(3, LOST), (3, CLOSED), (2, LOST), (3, None)])
 def test_a_job_that_cannot_start_again_is_ended(cluster, wanted, error):
     engine = flink(cluster)
     states = iter(["RUNNING", "RUNNING", "CANCELED"])
@@ -74,6 +77,11 @@ def test_a_job_that_cannot_start_again_is_ended(cluster, wanted, error):
         engine.watch("nerbert-x-1")
     assert raised.value.host == "b:1-y"
     assert "PATCH /jobs/4?mode=cancel" in cluster.asked
+
+
+def test_a_lost_host_without_a_name(cluster):
+    lost = flink(cluster)._host_lost("java.lang.Exception: something else")
+    assert str(lost).endswith(" lost a TaskManager")
 
 
 def test_no_free_slot(cluster):
