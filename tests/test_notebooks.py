@@ -7,6 +7,7 @@ import pytest
 FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.ipynb")))
 def test_runs(name, tmp_path, monkeypatch):
     nbformat = pytest.importorskip("nbformat")

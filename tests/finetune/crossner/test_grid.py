@@ -233,6 +233,7 @@ def test_a_system_as_base_model():
     assert row_of("bert-base-cased", fit_settings()) == ""
 
 
+@pytest.mark.slow
 def test_all_rows_of_table_2(world, grid, tmp_path):
     flags = ("--regime", "joint", "--epochs", 1, "--word-size", 8, "--word-hidden", 8)
     code, out, err = grid("--systems", "bilstm-crf", "coach-word", "cdlm", "multicell", *flags)

@@ -99,9 +99,8 @@ def service(tmp_path):
         process.wait(timeout=30)
 
 
-@pytest.mark.parametrize(
-    "environment", [pytest.param("LOOPBACK", marks=pytest.mark.slow), "EXTERNAL"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", ["LOOPBACK", "EXTERNAL"])
 def test_portable_job_service(demo, service, tmp_path, environment):
     port, pool = free_port(), free_port()
     service(
