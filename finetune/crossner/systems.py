@@ -64,10 +64,11 @@ SYSTEMS: dict[str, System] = {
 
 
 def row_of(base: str, settings: FitSettings) -> str:
-    """The row of a model without pre-training as base model; empty for an encoder."""
+    """The row of a baseline system that is given as base model; empty for an encoder."""
     is_word = settings.spelling == "none"
     for system in SYSTEMS.values():
-        same = system.base == base and RECIPES.read(system.recipe, [FitSettings])["head"].value
+        on_base = system.base in ("", base)
+        same = on_base and RECIPES.read(system.recipe, [FitSettings])["head"].value
         if same == settings.head and is_word == (system.changes.get("spelling") == "none"):
             return system.row
     return ""

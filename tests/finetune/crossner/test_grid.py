@@ -230,6 +230,8 @@ def test_a_system_as_base_model():
     assert row_of("bilstm", words) == "BiLSTM-CRF (word + char)"
     assert row_of("bilstm", replace(words, spelling="none")) == "BiLSTM-CRF (word)"
     assert row_of("words", fit_settings("--recipe", "cdlm")) == "CDLM"
+    for base in ("words", "bert-base-cased"):
+        assert row_of(base, fit_settings("--recipe", "multicell")) == "multi-cell LSTM"
     assert row_of("bert-base-cased", fit_settings()) == ""
 
 
