@@ -140,6 +140,7 @@ def test_an_option_of_the_job_server(flink, dump, tmp_path):
     assert line == "--no_such_option=3: neither our flag nor Beam's; see --help"
 
 
+@pytest.mark.slow
 def test_another_version_of_the_package(flink, dump, tmp_path):
     for name in ("nerbert", "ontology", "pipeline"):
         shutil.copytree(ROOT / name, tmp_path / "other" / name)

@@ -16,11 +16,14 @@ def applications():
     return get("8080/json/")["activeapps"]
 
 
-def test_bytes_of_the_local_run_from_every_core(spark, dump, local, tmp_path):
+@pytest.mark.parametrize(
+    "flags", [("--stage", "extract"), pytest.param((), marks=pytest.mark.slow)]
+)
+def test_bytes_of_the_local_run_from_every_core(spark, dump, local, tmp_path, flags):
     spark.end_pools()
     for host in (1, 2):
         spark.start_pool(host, **counting(tmp_path))
-    run = Run(dump, tmp_path / "out", *SPARK)
+    run = Run(dump, tmp_path / "out", *SPARK, *flags)
     run.await_files(EXTRACT)
     (application,) = get("4040/api/v1/applications")
     hosts = get(f"4040/api/v1/applications/{application['id']}/executors")
@@ -29,7 +32,8 @@ def test_bytes_of_the_local_run_from_every_core(spark, dump, local, tmp_path):
     assert min(busy) > 0
     code, _, err = run.end()
     assert code == 0, err
-    assert_same_bytes(tmp_path / "out", local[0])
+    made = "documents" if flags else "."
+    assert_same_bytes(tmp_path / "out" / made, local[0] / made)
     assert not unfinished(tmp_path / "out")
     # Spark may compute a part of its graph again; no part is made twice.
     starts = Counter((tmp_path / "starts").read_text().splitlines())
@@ -40,6 +44,7 @@ def test_bytes_of_the_local_run_from_every_core(spark, dump, local, tmp_path):
     assert more == ["Spark at N:N: N cores, N a host at most; --sdk_worker_parallelism=N"]
 
 
+@pytest.mark.slow
 def test_a_signal_cancels_the_job(spark, dump, tmp_path):
     run = Run(dump, tmp_path / "out", *SPARK)
     run.await_files(EXTRACT)

@@ -203,6 +203,7 @@ def test_evaluate_and_predict_as_commands(base, tmp_path):
     assert err.splitlines() == [f"--data {tmp_path}: it has no file train.*"]
 
 
+@pytest.mark.slow
 def test_predict_as_command(fitted, tmp_path):
     fitted.save(str(tmp_path / "saved"))
     (tmp_path / "texts.txt").write_text("Ada Byron lived in Bern\n\nEmmy Noether lived in Ulm\n")

@@ -132,6 +132,7 @@ def digest(output):
     return hashlib.sha256((output / "model.safetensors").read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_killed_and_continued_to_the_same_weights(base, toy_set, tmp_path, trained):
     output = tmp_path / "tagger"
     process = subprocess.Popen(
