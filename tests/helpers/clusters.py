@@ -28,6 +28,11 @@ FLINK = (
     *("--runner", "FlinkRunner", "--flink_master", f"{LEADER}:8081"),
     *("--flink_job_server_jar", str(JARS / "beam-job-server.jar"), *POOL),
 )
+# Spark notices a host that does not answer after two minutes, and in tests sooner.
+SOONER = (
+    "-Dspark.network.timeout=20s -Dspark.network.timeoutInterval=5s "
+    "-Dspark.executor.heartbeatInterval=5s -Dspark.worker.timeout=20"
+)
 SPARK = ("--runner", "PortableRunner", "--job_endpoint", f"{LEADER}:8099", *POOL)
 
 
@@ -66,6 +71,7 @@ class Cluster:
             [TOOL, "start", self.engine, self.folder, sys.executable, "2", str(self.slots)],
             capture_output=True,
             text=True,
+            env={**os.environ, "JAVA_TOOL_OPTIONS": SOONER if self.engine == "spark" else ""},
         )
         assert done.returncode == 0, done.stderr
         self.end_pools()
