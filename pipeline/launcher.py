@@ -17,7 +17,8 @@ from pipeline.stages import local
 from pipeline.stages.part_pass import Stage, part_passes
 
 if TYPE_CHECKING:
-    from pipeline.runners.beam_runner import BeamRunner, Session
+    from pipeline.runners.beam_runner import BeamRunner
+    from pipeline.runners.session import Session
 
 _PAUSE_S, _REMOTE_PAUSE_S = 0.5, 10.0
 _LOGGER = logging.getLogger("nerbert")

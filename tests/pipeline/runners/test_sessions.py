@@ -6,9 +6,10 @@ import pytest
 
 from nerbert import files
 from nerbert.errors import HostLostError, RunError, UserError
-from pipeline.runners import beam_runner
-from pipeline.runners.beam_runner import BeamRunner, Session, _Submission
+from pipeline.runners import session as sessions
+from pipeline.runners.beam_runner import BeamRunner
 from pipeline.runners.engine import Engine
+from pipeline.runners.session import Session, _Submission
 from pipeline.stages.part_pass import Gather
 
 FLAGS = ["--runner=FnApiRunner"]
@@ -61,7 +62,7 @@ def session(engine, tmp_path):
 
 def test_an_interrupt_cancels_the_job(tmp_path, monkeypatch):
     engine, job = Elsewhere(), Job()
-    monkeypatch.setattr(beam_runner, "_LOOK_S", 0.01)
+    monkeypatch.setattr(sessions, "_LOOK_S", 0.01)
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -76,7 +77,7 @@ def test_an_interrupt_cancels_the_job(tmp_path, monkeypatch):
 @pytest.mark.parametrize("engine", [Elsewhere(ends=False), Elsewhere(error=OSError("gone"))])
 def test_a_job_that_goes_on_is_named(engine, tmp_path, monkeypatch):
     job = Job()
-    monkeypatch.setattr(beam_runner, "_LOOK_S", 0.01)
+    monkeypatch.setattr(sessions, "_LOOK_S", 0.01)
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -90,7 +91,7 @@ def test_a_job_that_goes_on_is_named(engine, tmp_path, monkeypatch):
 
 def test_no_answer_within_the_limit(tmp_path, monkeypatch):
     engine, job = Elsewhere(), Job()
-    monkeypatch.setattr(beam_runner, "_LOOK_S", 0.01)
+    monkeypatch.setattr(sessions, "_LOOK_S", 0.01)
     start = time.monotonic()
     with pytest.raises(
         UserError, match=r"^--environment_type DOCKER: no worker answered within 0 s"
@@ -146,7 +147,7 @@ def test_hosts_that_are_lost_again_and_again_end_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "_run", run)
     with pytest.raises(RunError, match="lost TaskManager h"):
         runs.run(stage(None), "extract", str(tmp_path))
-    assert len(runs._engine.left_out) == beam_runner._STARTS - 1
+    assert len(runs._engine.left_out) == sessions._STARTS - 1
 
 
 def test_unknown_errors_of_a_cluster_are_one_line_with_the_logs(tmp_path):
