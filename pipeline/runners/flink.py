@@ -153,7 +153,10 @@ class Flink(Engine):
         self._lost.add(host)
         end = time.monotonic() + _FREE_S
         while time.monotonic() < end:
-            hosts = self._hosts()
+            try:
+                hosts = self._hosts()
+            except requests.RequestException:
+                hosts = []  # `check` says so, if it stays away
             if hosts and all(host["freeSlots"] == host["slotsNumber"] for host in hosts):
                 return
             time.sleep(0.2)

@@ -5,20 +5,20 @@ from clusters import DUMPS, arguments, made_cluster, missing
 from runs import start
 
 
-@pytest.fixture(scope="module")
-def flink(tmp_path_factory):
-    cluster = made_cluster("flink", 2, tmp_path_factory)
+def started(cluster):
     cluster.start()
     yield cluster
     cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def flink(tmp_path_factory):
+    yield from started(made_cluster("flink", 2, tmp_path_factory))
 
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
-    cluster = made_cluster("spark", 1, tmp_path_factory)
-    cluster.start()
-    yield cluster
-    cluster.stop()
+    yield from started(made_cluster("spark", 1, tmp_path_factory))
 
 
 @pytest.fixture(scope="session")
