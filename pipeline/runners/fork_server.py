@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import threading
 import traceback
 from typing import Any
 
-_ALIVE_S = 60.0
+_LOOK_S = 1.0
 _CACHE_BYTES = 100 << 20
 """For what a runner broadcasts, as in Beam's containers."""
 
@@ -72,6 +73,10 @@ class ForkServer:
 
     def wait(self) -> int:
         """Waits for the end of the process; returns its exit code."""
+        assert self._process.stdout is not None
+        # In steps: a signal that comes just before a call that blocks would not end the call.
+        while not select.select([self._process.stdout], [], [], _LOOK_S)[0]:
+            pass
         return self._process.wait()
 
     def _send(self, message: dict[str, str]) -> None:
