@@ -30,8 +30,8 @@ FLINK = (
 )
 # Spark notices a host that does not answer after two minutes, and in tests sooner.
 SOONER = (
-    "-Dspark.network.timeout=20s -Dspark.network.timeoutInterval=5s "
-    "-Dspark.executor.heartbeatInterval=5s -Dspark.worker.timeout=20"
+    *("-Dspark.network.timeout=20s", "-Dspark.network.timeoutInterval=5s"),
+    *("-Dspark.executor.heartbeatInterval=5s", "-Dspark.worker.timeout=20"),
 )
 SPARK = ("--runner", "PortableRunner", "--job_endpoint", f"{LEADER}:8099", *POOL)
 
@@ -67,11 +67,15 @@ class Cluster:
     def start(self, **environment):
         """Starts two fresh hosts and their leader; the pools have these variables, too."""
         self.stop()
+        # Java's temporary files of killed hosts are a gigabyte; they go with the cluster.
+        temporary = self.folder / "tmp"
+        temporary.mkdir()
+        options = [f"-Djava.io.tmpdir={temporary}", *(SOONER if self.engine == "spark" else [])]
         done = subprocess.run(
             [TOOL, "start", self.engine, self.folder, sys.executable, "2", str(self.slots)],
             capture_output=True,
             text=True,
-            env={**os.environ, "JAVA_TOOL_OPTIONS": SOONER if self.engine == "spark" else ""},
+            env={**os.environ, "JAVA_TOOL_OPTIONS": " ".join(options)},
         )
         assert done.returncode == 0, done.stderr
         self.end_pools()
@@ -120,6 +124,8 @@ class Cluster:
         for process in self._pools:
             process.wait()
         self._pools = []
+        for made in ("tmp", "work", "artifacts"):
+            shutil.rmtree(self.folder / made, ignore_errors=True)
 
 
 def made_cluster(engine, slots, factory):
