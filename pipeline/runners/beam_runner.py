@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -105,17 +106,30 @@ class BeamRunner:
     def _served(self, folder: str) -> Iterator[list[str]]:
         """The flags that the engine adds; for the block its job server runs."""
         flags = self.engine.chosen()
-        server = self.engine.job_server(PipelineOptions([*self.engine.flags, *flags]))
-        if server is None:
-            yield flags
-            return
+        with _own_temporary_folder() as temporary:
+            java = f"--job_server_jvm_properties=-Djava.io.tmpdir={temporary}"
+            server = self.engine.job_server(PipelineOptions([java, *self.engine.flags, *flags]))
+            if server is None:
+                yield flags
+                return
+            try:
+                command, endpoint = server.subprocess_cmd_and_endpoint()
+            except RuntimeError as error:
+                raise job_server.not_fetched(self.engine.name, str(error)) or error from None
+            with job_server.started(command, endpoint, files.join(folder, "job-server.log")):
+                check_flags(self.engine.flags, job_server.JobService(endpoint).options())
+                yield [*flags, f"--job_endpoint={endpoint}"]
+
+
+@contextmanager
+def _own_temporary_folder() -> Iterator[str]:
+    """Temporary files of the block get a folder that ends with it: Beam leaves those of a job."""
+    with tempfile.TemporaryDirectory(prefix="nerbert-", ignore_cleanup_errors=True) as folder:
+        before, tempfile.tempdir = tempfile.tempdir, folder
         try:
-            command, endpoint = server.subprocess_cmd_and_endpoint()
-        except RuntimeError as error:
-            raise job_server.not_fetched(self.engine.name, str(error)) or error from None
-        with job_server.started(command, endpoint, files.join(folder, "job-server.log")):
-            check_flags(self.engine.flags, job_server.JobService(endpoint).options())
-            yield [*flags, f"--job_endpoint={endpoint}"]
+            yield folder
+        finally:
+            tempfile.tempdir = before
 
 
 def _check_runner(options: PipelineOptions) -> None:

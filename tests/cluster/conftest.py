@@ -1,4 +1,5 @@
 import bz2
+import shutil
 
 import pytest
 from clusters import DUMPS, arguments, made_cluster, missing
@@ -21,6 +22,20 @@ def spark(tmp_path_factory):
     yield from started(made_cluster("spark", 1, tmp_path_factory))
 
 
+@pytest.fixture
+def flink_pools(flink):
+    """Flink, whose pools a test may change."""
+    yield flink
+    flink.renew_pools()
+
+
+@pytest.fixture
+def spark_pools(spark):
+    """Spark, whose pools a test may change."""
+    yield spark
+    spark.renew_pools()
+
+
 @pytest.fixture(scope="session")
 def dump(tmp_path_factory):
     """Seven real dumps as XML, which are twelve units."""
@@ -41,3 +56,12 @@ def local(dump, tmp_path_factory):
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return folder, out, err
+
+
+@pytest.fixture
+def documents(local, tmp_path):
+    """The local run's folder as it was after its first stage."""
+    for name in ("manifest.json", "documents"):
+        found, copy = local[0] / name, tmp_path / "out" / name
+        shutil.copytree(found, copy) if found.is_dir() else shutil.copy(found, copy)
+    return tmp_path / "out"

@@ -64,8 +64,8 @@ class Cluster:
         self.engine, self.folder, self.slots = engine, folder, slots
         self._pools = []
 
-    def start(self, **environment):
-        """Starts two fresh hosts and their leader; the pools have these variables, too."""
+    def start(self):
+        """Starts two fresh hosts and their leader."""
         self.stop()
         # Java's temporary files of killed hosts are a gigabyte; they go with the cluster.
         temporary = self.folder / "tmp"
@@ -78,6 +78,10 @@ class Cluster:
             env={**os.environ, "JAVA_TOOL_OPTIONS": " ".join(options)},
         )
         assert done.returncode == 0, done.stderr
+        self.renew_pools()
+
+    def renew_pools(self, **environment):
+        """Ends the pools of all hosts, and starts ours, which have these variables, too."""
         self.end_pools()
         for host in (1, 2):
             self.start_pool(host, **environment)
@@ -119,6 +123,22 @@ class Cluster:
         """`lose`, `cut` or `mend` a host."""
         subprocess.run([TOOL, how, str(host)], check=True)
 
+    def repair(self, how):
+        """Makes a cluster whole again after its second host was harmed so."""
+        if how == "lose":
+            return self.start()
+        self.harm("mend")
+        for _ in range(300):
+            if self._slots() == 2 * self.slots:
+                return self.renew_pools()
+            time.sleep(0.1)
+        return self.start()
+
+    def _slots(self):
+        if self.engine == "flink":
+            return get("8081/overview")["slots-total"]
+        return get("8080/json/")["cores"]
+
     def stop(self):
         subprocess.run([TOOL, "stop"], check=True, capture_output=True)
         for process in self._pools:
@@ -158,7 +178,11 @@ class Run:
 
     def __init__(self, dump, output, *flags):
         self.output = Path(output)
-        self.process = start(*arguments(dump, output, *flags), cwd=self.output.parent)
+        folder = self.output.parent
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
+        environment = {"TMPDIR": str(self.temporary)}
+        self.process = start(*arguments(dump, output, *flags), cwd=folder, environment=environment)
 
     def await_files(self, pattern, count=1):
         """Waits until the run has made so many files."""
@@ -170,8 +194,9 @@ class Run:
         raise AssertionError(f"no {pattern} within two minutes")
 
     def end(self, timeout=240):
-        """Waits for the end; returns code, standard output and error."""
+        """Waits for the end, which leaves no temporary file; returns code, output and error."""
         out, err = self.process.communicate(timeout=timeout)
+        assert not list(self.temporary.iterdir())
         return self.process.returncode, out, err
 
     def signal(self, number):
