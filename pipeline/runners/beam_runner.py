@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from apache_beam.options.pipeline_options import (
+    JobServerOptions,
     PipelineOptions,
     PortableOptions,
     SparkRunnerOptions,
@@ -77,6 +78,7 @@ class BeamRunner:
         logs.quiet()
         runner = cls(engine_of(flags))
         runner.engine.check()
+        runner._fetch_job_server()
         return runner
 
     @property
@@ -102,6 +104,21 @@ class BeamRunner:
                 session.check(output, inputs)
             yield session
 
+    def _fetch_job_server(self) -> None:
+        """Downloads the engine's job server, before anything is written.
+
+        Raises:
+            UserError: Beam cannot download it.
+        """
+        options = PipelineOptions([*self.engine.flags, *self.engine.chosen()])
+        if (server := self.engine.job_server(options)) is None:
+            return
+        cache = options.view_as(JobServerOptions).jar_cache_dir
+        try:
+            server.local_jar(server.path_to_jar(), cache)
+        except RuntimeError as error:
+            raise job_server.not_fetched(self.engine.name, str(error)) or error from None
+
     @contextmanager
     def _served(self, folder: str) -> Iterator[list[str]]:
         """The flags that the engine adds; for the block its job server runs."""
@@ -112,10 +129,7 @@ class BeamRunner:
             if server is None:
                 yield flags
                 return
-            try:
-                command, endpoint = server.subprocess_cmd_and_endpoint()
-            except RuntimeError as error:
-                raise job_server.not_fetched(self.engine.name, str(error)) or error from None
+            command, endpoint = server.subprocess_cmd_and_endpoint()
             with job_server.started(command, endpoint, files.join(folder, "job-server.log")):
                 check_flags(self.engine.flags, job_server.JobService(endpoint).options())
                 yield [*flags, f"--job_endpoint={endpoint}"]

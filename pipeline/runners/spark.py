@@ -6,7 +6,11 @@ import re
 from typing import Any
 
 import requests
-from apache_beam.options.pipeline_options import PipelineOptions, SparkRunnerOptions
+from apache_beam.options.pipeline_options import (
+    JobServerOptions,
+    PipelineOptions,
+    SparkRunnerOptions,
+)
 from apache_beam.runners.portability.spark_runner import SparkJarJobServer
 
 from nerbert.errors import UserError
@@ -64,9 +68,11 @@ class Spark(Portable):
     def job_server(self, options: PipelineOptions) -> SparkJarJobServer | None:
         if self.endpoint:
             return None
-        given = [f for f in self.flags if f"-D{_PARALLELISM}=" in f]
-        more = [] if given else [f"--job_server_jvm_properties=-D{_PARALLELISM}={self._cores}"]
-        return SparkJarJobServer(PipelineOptions([*self.flags, *more]))
+        java = options.view_as(JobServerOptions)
+        if not any(f"-D{_PARALLELISM}=" in flag for flag in java.job_server_jvm_properties):
+            more = f"-D{_PARALLELISM}={self._cores}"
+            java.job_server_jvm_properties = [*java.job_server_jvm_properties, more]
+        return SparkJarJobServer(options)
 
     def described(self) -> str:
         if not self._cores:

@@ -61,7 +61,7 @@ def local(dump, tmp_path_factory):
 @pytest.fixture
 def documents(local, tmp_path):
     """The local run's folder as it was after its first stage."""
-    for name in ("manifest.json", "documents"):
-        found, copy = local[0] / name, tmp_path / "out" / name
-        shutil.copytree(found, copy) if found.is_dir() else shutil.copy(found, copy)
-    return tmp_path / "out"
+    output = tmp_path / "out"
+    shutil.copytree(local[0] / "documents", output / "documents")
+    shutil.copy(local[0] / "manifest.json", output)
+    return output

@@ -1,7 +1,12 @@
+import tempfile
+from contextlib import contextmanager
+
 import pytest
+from apache_beam.runners.portability.job_server import JavaJarJobServer
 
 from nerbert.errors import HostLostError, RunError, UserError
-from pipeline.runners.beam_runner import engine_of
+from pipeline.runners import job_server
+from pipeline.runners.beam_runner import BeamRunner, engine_of
 from pipeline.runners.flink import Flink
 
 
@@ -40,6 +45,41 @@ def test_every_free_slot_and_a_process_for_each(cluster):
 def test_the_flags_of_the_user_win(cluster):
     engine = flink(cluster, "--parallelism=7")
     assert engine.chosen() == ["--flink_version=1.19", "--sdk_worker_parallelism=3"]
+
+
+def test_a_job_server_that_beam_cannot_download_is_told_before_a_run(cluster, monkeypatch):
+    def fetch(url, *_):
+        raise RuntimeError(f"Unable to fetch remote job server jar at {url}: no internet")
+
+    monkeypatch.setattr(JavaJarJobServer, "local_jar", staticmethod(fetch))
+    message = (
+        r"cannot download beam-runners-flink-1\.19-job-server-[\d.]+\.jar; name it with --flink"
+    )
+    with pytest.raises(UserError, match=message):
+        BeamRunner.of(["--runner=FlinkRunner", "--flink_master", cluster.address])
+
+
+def test_temporary_files_of_the_job_server_end_with_it(cluster, monkeypatch, tmp_path):
+    (tmp_path / "server.jar").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    engine = flink(cluster, f"--flink_job_server_jar={tmp_path / 'server.jar'}")
+    commands = []
+
+    @contextmanager
+    def started(command, endpoint, log):
+        commands.append(command)
+        tempfile.mkdtemp()
+        yield
+
+    monkeypatch.setattr(job_server, "started", started)
+    monkeypatch.setattr(job_server.JobService, "options", lambda self: set())
+    with BeamRunner(engine)._served(str(tmp_path)) as flags:
+        (folder,) = tmp_path.glob("nerbert-*")
+        assert flags[-1].startswith("--job_endpoint=localhost:")
+    assert f"-Djava.io.tmpdir={folder}" in commands[0]
+    artifacts = commands[0][commands[0].index("--artifacts-dir") + 1]
+    assert artifacts.startswith(f"{folder}/")
+    assert [path.name for path in tmp_path.iterdir()] == ["server.jar"]
 
 
 def test_a_lost_host_is_left_out(cluster):

@@ -1,4 +1,5 @@
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from nerbert.errors import UserError
 from pipeline.runners import spark
@@ -25,8 +26,9 @@ def test_cores_of_a_master_become_tasks_and_processes(page, tmp_path):
     engine.check()
     assert engine.chosen() == ["--sdk_worker_parallelism=4"]
     assert engine.described() == "Spark at spark://m:7077: 7 cores, 4 a host at most"
-    command, _ = engine.job_server(engine.options).subprocess_cmd_and_endpoint()
-    assert "-Dspark.default.parallelism=7" in command
+    options = PipelineOptions([*engine.flags, "--job_server_jvm_properties=-Dx=1"])
+    command, _ = engine.job_server(options).subprocess_cmd_and_endpoint()
+    assert {"-Dspark.default.parallelism=7", "-Dx=1"} < set(command)
     assert command[command.index("--spark-master-url") + 1] == "spark://m:7077"
 
 
