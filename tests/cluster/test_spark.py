@@ -4,12 +4,21 @@ import signal
 from collections import Counter
 
 import pytest
-from clusters import LEADER, SPARK, Run, arguments, counting, fixed, get, unfinished
+from clusters import (
+    EXTRACTED,
+    LEADER,
+    LINKED,
+    SPARK,
+    Run,
+    arguments,
+    counting,
+    fixed,
+    get,
+    unfinished,
+)
 from runs import assert_same_bytes, start
 
 pytestmark = pytest.mark.cluster
-
-EXTRACT = "documents/reports/part-*.json"
 
 
 def applications():
@@ -20,7 +29,7 @@ def test_bytes_of_the_local_run_from_every_core(spark_pools, dump, local, tmp_pa
     """Of `extract`; the bytes of the other stages are those of the run that loses a host there."""
     spark_pools.renew_pools(**counting(tmp_path))
     run = Run(dump, tmp_path / "out", *SPARK, "--stage", "extract")
-    run.await_files(EXTRACT)
+    run.await_files(EXTRACTED)
     (application,) = get("4040/api/v1/applications")
     hosts = get(f"4040/api/v1/applications/{application['id']}/executors")
     busy = [host["totalTasks"] for host in hosts if host["id"] != "driver"]
@@ -42,7 +51,7 @@ def test_bytes_of_the_local_run_from_every_core(spark_pools, dump, local, tmp_pa
 @pytest.mark.slow
 def test_a_signal_cancels_the_job(spark, dump, tmp_path):
     run = Run(dump, tmp_path / "out", *SPARK)
-    run.await_files(EXTRACT)
+    run.await_files(EXTRACTED)
     code, seconds, err = run.signal(signal.SIGTERM)
     assert code == 130, err
     assert seconds < 15
@@ -55,25 +64,14 @@ def test_a_signal_cancels_the_job(spark, dump, tmp_path):
 @pytest.mark.parametrize("how", ["cut", "lose"])
 def test_a_host_lost_in_extract(spark, dump, local, tmp_path, how):
     run = Run(dump, tmp_path / "out", *SPARK, "--stage", "extract")
-    run.await_files(EXTRACT)
-    spark.harm(how)
-    code, _, err = run.end(400)
-    assert code == 0, err
-    assert_same_bytes(tmp_path / "out" / "documents", local[0] / "documents")
-    assert not unfinished(tmp_path / "out")
+    run.end_harmed(spark, how, EXTRACTED, local[0], "documents")
     spark.repair(how)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["cut", "lose"])
 def test_a_host_lost_in_corpus(spark, dump, local, documents, how):
-    run = Run(dump, documents, *SPARK)
-    run.await_files("examples/linked/reports/*")
-    spark.harm(how)
-    code, _, err = run.end(400)
-    assert code == 0, err
-    assert_same_bytes(documents, local[0])
-    assert not unfinished(documents)
+    Run(dump, documents, *SPARK).end_harmed(spark, how, LINKED, local[0])
     spark.repair(how)
 
 

@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from runs import ROOT, start
+from runs import ROOT, assert_same_bytes, start
 
 TOOL = ROOT.parent / "shared" / "tools" / "cluster"
 JARS = ROOT.parent / "shared" / "cluster"
@@ -34,6 +34,9 @@ SOONER = (
     *("-Dspark.executor.heartbeatInterval=5s", "-Dspark.worker.timeout=20"),
 )
 SPARK = ("--runner", "PortableRunner", "--job_endpoint", f"{LEADER}:8099", *POOL)
+# Files of the first parts of `extract`, and of `corpus`.
+EXTRACTED = "documents/reports/part-*.json"
+LINKED = "examples/linked/reports/*"
 
 
 def missing():
@@ -198,6 +201,19 @@ class Run:
         out, err = self.process.communicate(timeout=timeout)
         assert not list(self.temporary.iterdir())
         return self.process.returncode, out, err
+
+    def end_harmed(self, cluster, how, made, local, folder="."):
+        """Harms a host when these files are made; the folder must be the local run's.
+
+        Returns standard output and error.
+        """
+        self.await_files(made)
+        cluster.harm(how)
+        code, out, err = self.end(400)
+        assert code == 0, err
+        assert_same_bytes(self.output / folder, local / folder)
+        assert not unfinished(self.output)
+        return out, err
 
     def signal(self, number):
         """Sends a signal; returns code, seconds until the end, and standard error."""
