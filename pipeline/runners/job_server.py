@@ -21,11 +21,8 @@ from nerbert.errors import UserError
 _START_S = 60.0
 _ASK_S = 5.0
 _NOT_FETCHED = re.compile(r"Unable to fetch remote .*?([\w.-]+\.(?:jar|zip))\b")
-_PATH_FLAGS = {
-    "FlinkRunner": "--flink_job_server_jar",
-    "SparkRunner": "--spark_job_server_jar",
-    "PrismRunner": "--prism_location",
-}
+_PATH_FLAGS = {"FlinkRunner": "--flink_job_server_jar", "SparkRunner": "--spark_job_server_jar"}
+"""Others download Beam's Prism, if anything."""
 _KEEPER = (
     "import select, subprocess, sys; process = subprocess.Popen(sys.argv[1:], stdin=-3)\n"
     "while process.poll() is None and not select.select([sys.stdin], [], [], 0.2)[0]: pass\n"
@@ -151,7 +148,7 @@ def not_fetched(runner: str, error: str) -> UserError | None:
     """The error for a job server that Beam cannot download; None if the text tells another one."""
     if (file := _NOT_FETCHED.search(error)) is None:
         return None
-    flag = _PATH_FLAGS.get(runner.rpartition(".")[2], "--flink_job_server_jar")
+    flag = _PATH_FLAGS.get(runner.rpartition(".")[2], "--prism_location")
     return UserError(
         f"--runner {runner}: Beam cannot download {file[1]}; name it with {flag}, put it in "
         "~/.apache_beam/cache/jars, or start a job service and use PortableRunner"
