@@ -172,8 +172,7 @@ def _add(group: Any, entry: Option) -> None:
 
 
 def _metavar(entry: Option) -> str:
-    choices = getattr(entry.kind, "__args__", ())
-    if choices:
+    if choices := getattr(entry.kind, "__args__", ()):
         return "{" + ",".join(map(str, choices)) + "}"
     return {int: "N", float: "X"}.get(entry.kind, "TEXT")
 
