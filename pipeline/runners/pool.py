@@ -7,8 +7,10 @@ from a process that has loaded Beam and our stages.
 
 from __future__ import annotations
 
+import errno
 import logging
 import platform
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import apache_beam
@@ -51,6 +53,7 @@ def serve(host: str, port: int) -> None:
         UserError: the port is taken.
         RunError: the process that makes the workers has ended.
     """
+    _check_port(host, port)
     options = [("grpc.so_reuseport", 0)]  # else a second pool would take every other call
     with ForkServer() as workers:
         server = grpc.server(ThreadPoolExecutor(8), options=options)
@@ -58,9 +61,7 @@ def serve(host: str, port: int) -> None:
         try:
             server.add_insecure_port(f"{host}:{port}")
         except RuntimeError:
-            raise UserError(
-                f"--port {port}: taken, or {host} is not this host; give another"
-            ) from None
+            raise _no_port(host, port) from None
         server.start()
         _LOGGER.info(
             "nerbert %s, Python %s, Beam %s: workers at %s:%d",
@@ -71,3 +72,30 @@ def serve(host: str, port: int) -> None:
         finally:
             server.stop(0)
     raise RunError(f"The process that makes the workers ended with code {code}; see above")
+
+
+def _check_port(host: str, port: int) -> None:
+    """Checks that the port is free at each address of a host.
+
+    gRPC is content with one of them, and a runner may call another one. Also a connection that
+    somebody on this host has opened takes a port.
+
+    Raises:
+        UserError: it is not.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except socket.gaierror:
+        raise _no_port(host, port) from None
+    for family, kind, _, _, address in found:
+        try:
+            with socket.socket(family, kind) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:  # a host without IPv6 has no such address
+                raise _no_port(host, port) from None
+
+
+def _no_port(host: str, port: int) -> UserError:
+    return UserError(f"--port {port}: taken, or {host} is not this host; give another")

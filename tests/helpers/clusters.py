@@ -60,6 +60,11 @@ def get(url):
     return json.load(opener.open(f"http://{LEADER}:{url}", timeout=5))
 
 
+def on(host):
+    """The beginning of a command that runs on a host."""
+    return [shutil.which("ip"), "netns", "exec", f"nerbert-host{host}"]
+
+
 class Cluster:
     """A cluster of several hosts, with `nerbert worker` on each."""
 
@@ -81,6 +86,9 @@ class Cluster:
             env={**os.environ, "JAVA_TOOL_OPTIONS": " ".join(options)},
         )
         assert done.returncode == 0, done.stderr
+        for host in (1, 2):  # else a connection may take the pool's port
+            reserve = "echo 50000 > /proc/sys/net/ipv4/ip_local_reserved_ports"
+            subprocess.run([*on(host), "sh", "-c", reserve], check=True)
         self.renew_pools()
 
     def renew_pools(self, **environment):
@@ -93,14 +101,14 @@ class Cluster:
         """Starts a pool of workers on a host, and waits until it listens."""
         with open(self.folder / "log" / f"pool-{host}.log", "wb") as log:
             process = subprocess.Popen(
-                [shutil.which("ip"), "netns", "exec", f"nerbert-host{host}", *map(str, command)],
+                [*on(host), *map(str, command)],
                 stderr=log,
                 stdout=log,
                 cwd=self.folder,
                 env={**os.environ, **environment},
             )
         self._pools.append(process)
-        look = ["ip", "netns", "exec", f"nerbert-host{host}", "ss", "-ltn", "sport = :50000"]
+        look = [*on(host), "ss", "-ltn", "sport = :50000"]
         for _ in range(300):
             if ":50000" in subprocess.run(look, capture_output=True, text=True).stdout:
                 return

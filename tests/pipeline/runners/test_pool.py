@@ -1,5 +1,6 @@
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -33,10 +34,26 @@ def test_one_line_says_what_it_is(pool):
     assert line.endswith(f"workers at localhost:{port}\n")
 
 
-def test_a_port_that_is_taken(pool):
-    done = subprocess.run([*NERBERT, "--port", str(pool[1])], capture_output=True, text=True)
+def assert_taken(port):
+    done = subprocess.run([*NERBERT, "--port", str(port)], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == f"--port {pool[1]}: taken, or localhost is not this host; give another\n"
+    assert done.stderr == f"--port {port}: taken, or localhost is not this host; give another\n"
+
+
+def test_a_port_that_is_taken(pool):
+    assert_taken(pool[1])
+
+
+def test_a_port_that_is_taken_at_one_address_by_who_does_not_listen(free_port):
+    with socket.socket() as client:
+        client.bind(("127.0.0.1", free_port))
+        assert_taken(free_port)
+
+
+def test_an_unknown_host():
+    done = subprocess.run([*NERBERT, "--host", "no.such"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "--port 50000: taken, or no.such is not this host; give another\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
