@@ -63,6 +63,19 @@ def read_batches(
         yield from parquet.iter_batches(batch_size=rows, columns=columns)
 
 
+def read_groups(path: str) -> Iterator[pa.Table]:
+    """Reads the rows of a part in order, in the groups in which they were written."""
+    with files.open_read(path) as file, pq.ParquetFile(file) as parquet:
+        for group in range(parquet.num_row_groups):
+            yield parquet.read_row_group(group)
+
+
+def schema_of(path: str) -> pa.Schema:
+    """The columns of a part, with their metadata."""
+    with files.open_read(path) as file:
+        return pq.read_schema(file)
+
+
 def read_range(path: str, column: str, low: int, high: int) -> pa.Table:
     """Reads the rows of a part with `low <= column < high`; other row groups are not read."""
     field = pc.field(column)

@@ -1,9 +1,15 @@
-"""Reads the types of pages line by line, from N-Triples or Turtle files of DBpedia or Wikidata."""
+"""Reads the types of pages from N-Triples or Turtle files of DBpedia or Wikidata.
+
+Their files have one triple a line, also those of Turtle, and are read line by line. Other Turtle is
+read by rdflib, which is slow and holds the file in memory.
+"""
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from urllib.parse import unquote
 
 from nerbert.files import read_blocks
@@ -16,18 +22,38 @@ WIKIDATA, SUBCLASS = "wikidata", "subclass"
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _DIRECT = "http://www.wikidata.org/prop/direct/"
 _INSTANCE_OF, _SUBCLASS_OF = f"{_DIRECT}P31", f"{_DIRECT}P279"
-_TRIPLE = re.compile(r"\s*<([^<>]*)>\s*<([^<>]*)>\s*<([^<>]*)>")
+_IRI = r"<([^<>\s]*:[^<>]*)>"  # never a relative one
+_END = r"\s*\.\s*(?:#.*)?"
+_TRIPLE = re.compile(rf"\s*{_IRI}\s*{_IRI}\s*{_IRI}(?:\s*{_IRI})?{_END}")
+_OTHER_TRIPLE = re.compile(
+    rf"\s*(?:{_IRI}|_:\S+)\s*{_IRI}\s*"
+    rf"(?:{_IRI}|_:[^\s.]+|\"[^\"\\]*+(?:\\.[^\"\\]*+)*\"(?:@[\w-]+|\^\^{_IRI})?)(?:\s*{_IRI})?{_END}"
+)
+"""A triple, or a quad, with blank nodes or a literal."""
 _PLAIN = re.compile(
     r"<http://(?:([a-z-]+)\.)?dbpedia\.org/resource/([^<>\\]*)>"
-    rf" <{re.escape(_TYPE)}> <{re.escape(NAMESPACE)}([^<>\\]*)>"
+    rf" <{re.escape(_TYPE)}> <{re.escape(NAMESPACE)}([^<>\\]*)> \.\r?"
 )
 """The form of nearly all lines; it is matched first because it is faster."""
 _ITEM = re.compile(r"https?://www\.wikidata\.org/entity/(Q[1-9]\d*)")
 _QID = re.compile(r"Q[1-9]\d*")
+_LONGEST_LINE = 1 << 20
 _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 
-def read_instance_types(path: str) -> Iterator[tuple[str, str, str] | None]:
+UNREADABLE = ("", "", "")
+"""Stands for a line that is no triple."""
+_BEARABLE = 0.01
+_LOOKED_AT = 1000
+
+Statement = tuple[str, str, str]
+
+
+class UnreadableError(ValueError):
+    """A file has too many lines that are no triples."""
+
+
+def read_instance_types(path: str) -> Iterator[Statement | None]:
     """Reads the statements `<subject> rdf:type <class>` of a file, and Wikidata's P31 and P279.
 
     Subjects are resources of DBpedia in any language, and items of Wikidata. Classes are those of
@@ -36,15 +62,35 @@ def read_instance_types(path: str) -> Iterator[tuple[str, str, str] | None]:
     Yields:
         A language, a normal title and a class; or WIKIDATA, an item such as "Q42" and a class; or
         SUBCLASS, a class of Wikidata and its superclass. Classes of the ontology are without
-        namespace, classes of Wikidata such as "Q5". None for any other line (another predicate or
-        vocabulary, not a triple). Blank lines and comments are skipped.
+        namespace, classes of Wikidata such as "Q5". None for any other triple (another predicate or
+        vocabulary); UNREADABLE for a line that is no triple. Blank lines and comments are skipped.
 
     Raises:
         OSError: the file cannot be read.
         EOFError: the file is truncated.
+        UnreadableError: the file is neither Turtle, nor are nearly all of its lines triples.
     """
-    for line in _lines(path):
-        plain = _PLAIN.match(line)
+    if is_turtle(path):
+        yield from _read_turtle(path)
+        return
+    lines = unreadable = 0
+    for statement in _read_lines(_lines(path)):
+        lines += 1
+        unreadable += statement is UNREADABLE
+        yield statement
+    if unreadable > _BEARABLE * lines:
+        raise UnreadableError(f"{unreadable:,} of its {lines:,} lines are no triples")
+
+
+def is_turtle(path: str) -> bool:
+    """Whether the first lines of a file are not one triple each, so that rdflib reads it."""
+    head = list(islice(_read_lines(_lines(path)), _LOOKED_AT))
+    return sum(statement is UNREADABLE for statement in head) > _BEARABLE * len(head)
+
+
+def _read_lines(lines: Iterable[str]) -> Iterator[Statement | None]:
+    for line in lines:
+        plain = _PLAIN.fullmatch(line)
         if plain is not None:
             language, subject, name = plain.groups()
             if language == WIKIDATA:
@@ -52,16 +98,42 @@ def read_instance_types(path: str) -> Iterator[tuple[str, str, str] | None]:
                 continue
             title = normal_title(unquote(subject) if "%" in subject else subject)
             yield language or "en", title, name
-        elif line.strip() and line.lstrip()[0] not in "#@":
-            yield _statement(line)
+        elif (text := line.strip()) and text[0] not in "#@":
+            triple = _TRIPLE.fullmatch(text)
+            if triple is not None:
+                yield _statement(*map(_unescape, triple.groups()[:3]))
+            else:
+                yield None if _OTHER_TRIPLE.fullmatch(text) else UNREADABLE
+
+
+def _read_turtle(path: str) -> Iterator[Statement | None]:
+    """The statements of a Turtle file in sorted order."""
+    from rdflib import Graph, URIRef  # takes half a second, and few files need it
+
+    graph = Graph()
+    # rdflib takes neither a byte order mark nor single carriage returns.
+    text = b"".join(read_blocks(path)).removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n")
+    try:
+        graph.parse(io.BytesIO(text), format="turtle")
+    except Exception as error:  # rdflib has no common class of errors
+        reason = " ".join(str(error).split())[:200]
+        raise UnreadableError(f"neither triples in lines nor Turtle ({reason})") from None
+    for triple in sorted(graph):
+        is_iris = all(isinstance(term, URIRef) for term in triple)
+        yield _statement(*map(str, triple)) if is_iris else None
 
 
 def _lines(path: str) -> Iterator[str]:
-    """Reads the lines of a text file, which may be compressed."""
-    rest = b""
+    """Reads the lines of a file, which may be compressed; of a long line only the beginning."""
+    rest, start = b"", b"\xef\xbb\xbf"  # a byte order mark
     for block in read_blocks(path):
-        *lines, rest = (rest + block).split(b"\n")
-        yield from b"\n".join(lines).decode("utf-8", "replace").split("\n")
+        block, start = block.removeprefix(start), b""
+        whole, newline, tail = block.rpartition(b"\n")
+        if not newline:
+            rest += tail[: max(0, _LONGEST_LINE - len(rest))]
+            continue
+        yield from (rest + whole).decode("utf-8", "replace").split("\n")
+        rest = tail
     yield rest.decode("utf-8", "replace")
 
 
@@ -71,11 +143,7 @@ def check_whole(path: str) -> None:
         pass
 
 
-def _statement(line: str) -> tuple[str, str, str] | None:
-    match = _TRIPLE.match(line)
-    if match is None:
-        return None
-    subject, predicate, value = (_unescape(iri) for iri in match.groups())
+def _statement(subject: str, predicate: str, value: str) -> Statement | None:
     about, name = _about(subject), _class(value)
     if about is None or name is None:
         return None

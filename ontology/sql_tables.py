@@ -8,6 +8,7 @@ are wanted are found by the text behind their first value, and the others are no
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -27,20 +28,55 @@ _LONGEST_ROW = 4096
 _LARGEST_QID = (1 << 32) - 1
 
 
-def check_table(path: str, table: str) -> None:
+_COLUMNS = {
+    "page_props": ("pp_page", "pp_propname", "pp_value"),
+    "langlinks": ("ll_from", "ll_lang", "ll_title"),
+}
+"""The first columns of each table. Source: MediaWiki, maintenance/tables.json."""
+_DATABASE = re.compile(rb"^-- Host: .*\bDatabase: (\w+)", re.MULTILINE)
+_COLUMN = re.compile(rb"^\s+`(\w+)`", re.MULTILINE)
+_LAST_LINE = b"-- Dump completed"
+"""mysqldump ends with this line."""
+
+
+def check_table(path: str, table: str, wiki: str | None = None) -> None:
     """Checks that a file is the SQL dump of a table.
 
+    Args:
+        path: path of the file.
+        table: name of the table, page_props or langlinks.
+        wiki: name of the wiki's database, such as enwiki; None if it is not known.
+
     Raises:
-        ValueError: it is not.
+        ValueError: it is not, or it is of another wiki, has other columns, or none of the rows that
+            are wanted.
         OSError, EOFError: the file cannot be read.
     """
     head = next(read_blocks(path, _HEAD), b"")
     if f"`{table}`".encode() not in head:
         raise ValueError(f"no SQL dump of the table {table}")
+    database = _DATABASE.search(head)
+    if wiki and database and database[1].decode() != wiki:
+        raise ValueError(f"a table of {database[1].decode()}, and the dump is of {wiki}")
+    declared = head.partition(b"CREATE TABLE")[2].partition(b"(")[2]
+    columns = tuple(name.decode() for name in _COLUMN.findall(declared))
+    wanted = _COLUMNS[table]
+    if columns and columns[: len(wanted)] != wanted:
+        raise ValueError(f"its columns are {', '.join(columns[:4])}, not {', '.join(wanted)}")
+    rows: Iterator[object] = (
+        read_page_props(path) if table == "page_props" else read_langlinks(path)
+    )
+    if next(rows, None) is None:
+        kind = {"page_props": "a Wikidata id", "langlinks": "an English title"}[table]
+        raise ValueError(f"no row with {kind}; is it complete?")
 
 
-def read_page_props(path: str) -> Iterator[tuple[Ids, Ids]]:
+def read_page_props(path: str, counts: Counter[str] | None = None) -> Iterator[tuple[Ids, Ids]]:
     """Reads the Wikidata ids of pages from a dump of `page_props`, block by block.
+
+    Args:
+        path: path of the file.
+        counts: is increased by `rows`, and by `truncated` for a file without mysqldump's last line.
 
     Yields:
         Ids of pages, and their Wikidata ids, without the Q; shapes (rows,).
@@ -50,24 +86,28 @@ def read_page_props(path: str) -> Iterator[tuple[Ids, Ids]]:
         OSError, EOFError: the file cannot be read, or is truncated.
     """
     # A cut inside of another string does no harm: no wanted row is in one.
-    for block in _pieces(path, lambda block: block.rfind(b"),") + 1):
+    for block in _pieces(path, lambda block: block.rfind(b"),") + 1, counts):
         before, after = _around(block, b",'wikibase_item','")
         # Test pages have other values than Q ids.
         qids = [text[1 : text.find(b"'")] if text[:1] == b"Q" else b"0" for text in after]
         numbers = [int(text) if text.isdigit() else 0 for text in qids]
         found = np.array([n if n <= _LARGEST_QID else 0 for n in numbers], np.int64)
         pages = _page_ids(path, before)
-        if len(found):
+        if (found > 0).any():
+            _count(counts, rows=int((found > 0).sum()))
             yield pages[found > 0], found[found > 0]
 
 
-def read_langlinks(path: str, language: str = "en") -> Iterator[tuple[Ids, list[str]]]:
+def read_langlinks(
+    path: str, counts: Counter[str] | None = None, language: str = "en"
+) -> Iterator[tuple[Ids, list[str]]]:
     """Reads the titles of pages on another wiki from a dump of `langlinks`, block by block.
 
     Links to sections are left out: the section is about the page, not the page of that title.
 
     Args:
         path: path of the file.
+        counts: as for `read_page_props`.
         language: code of the other wiki.
 
     Yields:
@@ -77,15 +117,23 @@ def read_langlinks(path: str, language: str = "en") -> Iterator[tuple[Ids, list[
         ValueError: a row is not as in MediaWiki's table.
         OSError, EOFError: the file cannot be read, or is truncated.
     """
-    for block in _pieces(path, _whole_rows):
+    for block in _pieces(path, _whole_rows, counts):
         before, after = _around(block, f",'{language}','".encode())
         titles = [_title(text) for text in after]
         kept = [number for number, title in enumerate(titles) if title and "#" not in title]
         if kept:
+            _count(counts, rows=len(kept))
             yield _page_ids(path, before)[kept], [titles[number] for number in kept]
 
 
-def _pieces(path: str, end_of_rows: Callable[[bytes], int]) -> Iterator[bytes]:
+def _count(counts: Counter[str] | None, **numbers: int) -> None:
+    if counts is not None:
+        counts.update(numbers)
+
+
+def _pieces(
+    path: str, end_of_rows: Callable[[bytes], int], counts: Counter[str] | None
+) -> Iterator[bytes]:
     """Blocks of a file that end with a whole row."""
     rest = b""
     for block in read_blocks(path, _BLOCK):
@@ -93,6 +141,7 @@ def _pieces(path: str, end_of_rows: Callable[[bytes], int]) -> Iterator[bytes]:
         end = end_of_rows(block)
         rest = block[end:]
         yield block[:end]
+    _count(counts, truncated=int(_LAST_LINE not in rest))
     yield rest
 
 
@@ -113,7 +162,7 @@ def _page_ids(path: str, before: Sequence[bytes]) -> Ids:
     """The ids that begin the rows, which are the ends of some texts."""
     try:
         return np.array([int(text[text.rfind(b"(") + 1 :]) for text in before], np.int64)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise ValueError(f"{path}: a row does not begin with the id of a page ({error})") from None
 
 

@@ -22,7 +22,7 @@ from nerbert.text.sentences import TRAINED, SentenceModel
 from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
 from ontology.infobox import InfoboxMapping
-from ontology.instance_types import check_whole, read_instance_types
+from ontology.instance_types import UNREADABLE, check_whole, is_turtle, read_instance_types
 from ontology.scripts import EXTRAS, converter
 from ontology.sql_tables import check_table
 from pipeline.dump.names import find_dumps
@@ -31,7 +31,7 @@ from pipeline.sentences.model import pretrained
 from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
-VERSIONS = {"extract": 7, "resolve": 9, "examples": 10, "corpus": 5}
+VERSIONS = {"extract": 8, "resolve": 9, "examples": 11, "corpus": 5}
 """Raised if a change of the code changes the rows of a stage; older outputs are made again."""
 
 MANIFEST = "manifest.json"
@@ -116,13 +116,20 @@ def make_plan(settings: CorpusSettings) -> Plan:
             f"--dump: files of several languages ({', '.join(sorted(languages))}); "
             "run one language at a time, or give --language"
         )
+    wikis = {source.database for source in inputs} - {None}
+    if len(wikis) > 1:
+        raise UserError(
+            f"--dump: files of several wikis ({', '.join(sorted(filter(None, wikis)))}); "
+            "run one wiki at a time"
+        )
+    wiki = next(iter(wikis), None)
     tree = checked("--ontology", settings.ontology, ClassTree.from_owl) or ClassTree.shipped()
     for path in settings.types:
         checked("--types", path, check_types)
     for path in settings.page_props:
-        checked("--page-props", path, lambda local: check_table(local, "page_props"))
+        checked("--page-props", path, lambda local: check_table(local, "page_props", wiki))
     for path in settings.langlinks:
-        checked("--langlinks", path, lambda local: check_table(local, "langlinks"))
+        checked("--langlinks", path, lambda local: check_table(local, "langlinks", wiki))
     for path in settings.exclude:
         checked("--exclude", path, check_columns)
     mapping = _mapping(settings, inputs[0].site.language)
@@ -272,7 +279,7 @@ def checked(flag: str, path: str | None, read: Callable[[str], Any]) -> Any:
 
 
 def check_types(path: str) -> None:
-    """Checks that there is a statement in the first 1,000 lines of an instance-types file.
+    """Checks that there is a statement in the first 1,000 lines of a file of types.
 
     A small file is checked to its end; a large one when it is read.
 
@@ -282,8 +289,10 @@ def check_types(path: str) -> None:
     """
     if files.size(path) <= _SMALL:
         check_whole(path)
+    if is_turtle(path):
+        _LOGGER.info("--types %s: Turtle with other than one triple a line is slow to read", path)
     for number, statement in enumerate(read_instance_types(path)):
-        if statement is not None:
+        if statement is not None and statement is not UNREADABLE:
             return
         if number == 1000:
             break

@@ -35,8 +35,8 @@ def fill(mirror, folder, shared):
     pages = [row[1:] for row in rows("pages.tsv") if row[0] == "ltg"]
     props = [(int(page), "wikibase_item", item, None) for page, item, _ in pages if item != "-"]
     links = [(int(page), "en", title) for page, _, title in pages]
-    write_table(folder / "props.sql.gz", "page_props", props)
-    write_table(folder / "links.sql.gz", "langlinks", links)
+    write_table(folder / "props.sql.gz", "page_props", props, wiki="ltgwiki")
+    write_table(folder / "links.sql.gz", "langlinks", links, wiki="ltgwiki")
     start = f"ltgwiki-{DATE}"
     dump = (shared / "dumps" / "ltgwiki-20170901-pages-articles.xml.bz2").read_bytes()
     jobs = {

@@ -19,7 +19,7 @@ _RUN = r"(?:--|\.\.|\.\s\.\s\.)"
 TOKEN = re.compile(
     r"-{2,}|\.{2,}|(?:\.\s){2,}\."
     r"|[^\s(\"`{\[:;&#*@)}\],-]"  # a word's first character, then what cannot end it
-    rf"(?:[^\s)\";}}\]*:@'({{\[‘’“”«»?!.,-]++|(?!{_RUN}|,(?:$|\s|{_BREAKER}|{_RUN}))[.,-])*+"
+    rf"(?:[^\s)\";}}\]*:@'({{\[‘’“”«»?!.,-]++|(?!{_RUN}|,(?:$|\s|{_BREAKER}|{_RUN}))[.,-])*"
     r"|\S"
 )
 _CANDIDATE = re.compile(rf"[.?!](?:(?={_BREAKER})|[^\S\n]+(?=\S))")

@@ -16,7 +16,7 @@ _QUOTES = ('"', "``", "''")
 _ALONE = r"\"«“‘„»”’;@#$%&‒–—―?!*()\[\]{}<>"  # always tokens of their own
 _TOKEN = re.compile(
     rf"[{_ALONE}]|\.\.+|--|[,:](?!\d)"
-    rf"|(?:[^\s{_ALONE},:.-]++|\.(?!\.)|-(?!-)|[,:](?=\d))++"
+    rf"|(?:[^\s{_ALONE},:.-]++|\.(?!\.)|-(?!-)|[,:](?=\d))+"
 )
 _CONTRACTIONS = (
     "cannot",

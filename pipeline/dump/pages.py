@@ -241,12 +241,14 @@ def _take_pages(
         The pages, the rest of the buffer, and the limit as a position in the rest.
     """
     pages: list[bytes | BadPage] = []
-    position = 0
+    position, end = 0, -2
+    match: re.Match[bytes] | None = None
     while (start := _next_page(buffer, position)) >= 0:
         if limit is not None and start >= limit:
             break
-        match = _page_end(buffer, start)
-        end = match.start() if match else -1
+        if end == -2 or 0 <= end < start:  # one search for the end of many open pages
+            match = _page_end(buffer, start)
+            end = match.start() if match else -1
         following = _next_page(buffer, start + 6, end if end >= 0 else len(buffer))
         # Pages are not nested, and wikitext has `&lt;page>`: bytes between were lost.
         if following >= 0:

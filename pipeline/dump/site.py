@@ -213,6 +213,16 @@ def declared_language(head: bytes) -> str | None:
     return match[1].decode() if match else None
 
 
+def database(head: bytes, name: str) -> str | None:
+    """A wiki's database, such as enwiki, by siteinfo or the file's name; None if unknown."""
+    if match := re.search(rb"<dbname>(\w+)</dbname>", head):
+        return match[1].decode()
+    if match := re.search(rb"<base>https?://([a-z-]+)\.wikipedia\.org/", head):
+        return match[1].decode().replace("-", "_") + "wiki"
+    named = re.match(r"([a-z_]{2,16}wiki)[-.]", name)
+    return named[1] if named else None
+
+
 def _database_language(root: etree._Element) -> str | None:
     match = re.fullmatch(r"(\w+?)wiki", root.findtext("{*}dbname") or "")
     return match[1].replace("_", "-") if match else None

@@ -8,20 +8,42 @@ import lzma
 import re
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from nerbert import files
 
 BLOCK = 1 << 20
+_FED = 1 << 16
+"""Bytes that a decompressor gets at a time; where damage begins is known to within as many."""
 _STREAM = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 """Header of a bz2 stream and of its first block, or of its end if the stream is empty."""
 
 
-class CorruptStreamError(OSError):
-    """A compressed stream cannot be read. `position` is the first byte that is lost."""
+class Piece(NamedTuple):
+    """Decompressed bytes.
 
-    def __init__(self, position: int, reason: object) -> None:
-        super().__init__(f"compressed stream at byte {position}: {reason}")
+    Attributes:
+        data: the bytes; None stands for bytes that are lost.
+        beyond: whether their stream begins beyond the end of what was asked for.
+        stream: position in the file where their stream begins.
+    """
+
+    data: bytes | None
+    beyond: bool
+    stream: int
+
+
+class CorruptStreamError(OSError):
+    """A compressed stream cannot be read.
+
+    Attributes:
+        stream: position in the file where the stream begins.
+        position: first byte of the file that is lost.
+    """
+
+    def __init__(self, stream: int, position: int, reason: object) -> None:
+        super().__init__(f"compressed stream at byte {stream}: {reason}")
+        self.stream = stream
         self.position = position
 
 
@@ -39,67 +61,60 @@ def stream_starts(path: str, start: int = 0) -> Iterator[int]:
             tail = data[-9:]
 
 
-def pieces(file: IO[bytes], start: int, end: int) -> Iterator[tuple[bytes, bool]]:
-    """Reads the streams from position `start`, with a flag: whether a stream begins beyond `end`.
+def read_pieces(file: IO[bytes], compression: str, start: int, end: int) -> Iterator[Piece]:
+    """Reads decompressed bytes from position `start` of a dump file.
 
     An empty piece comes before the first piece beyond `end`; most readers stop there.
 
     Raises:
-        EOFError: the file ends inside a stream.
-        CorruptStreamError: a stream is damaged; everything before it has been yielded.
+        EOFError: the file ends inside a compressed stream.
+        OSError: the file, or a stream of it, cannot be read; what is before it has been yielded.
     """
     file.seek(start)
+    if compression == "bz2":
+        yield from _bz2_pieces(file, start, end)
+    elif compression == "xml":
+        for position in range(start, end, BLOCK):
+            yield Piece(file.read(min(BLOCK, end - position)), False, 0)
+        yield Piece(b"", True, 0)
+        while block := file.read(BLOCK):
+            yield Piece(block, True, 0)
+    else:
+        opener = gzip.open if compression == "gz" else lzma.open
+        with opener(file) as stream:
+            try:
+                while block := stream.read1(BLOCK):
+                    yield Piece(block, False, 0)
+            except (OSError, zlib.error, lzma.LZMAError) as error:
+                raise CorruptStreamError(0, file.tell(), error) from None
+
+
+def _bz2_pieces(file: IO[bytes], start: int, end: int) -> Iterator[Piece]:
+    """Reads bz2 streams from position `start`, where the file is."""
     data, position = b"", start  # `data` begins at file position `position`
     beyond = False
     while True:
         stream_start = position
         if stream_start >= end and not beyond:
             beyond = True
-            yield b"", True
-        if not (data := data or file.read(BLOCK)):
+            yield Piece(b"", True, stream_start)
+        if not (data := data or file.read(_FED)):
             return
         decompressor: Any = bz2.BZ2Decompressor()
+        fed = lost = position  # a damaged block is lost from its beginning
         while not decompressor.eof:
             if decompressor.needs_input:
-                if not data and not (data := file.read(BLOCK)):
+                if not data and not (data := file.read(_FED)):
                     raise EOFError(f"the file ends inside the bz2 stream at byte {stream_start}")
-                position += len(data)
+                fed, position = position, position + len(data)
             try:
                 # The bound keeps memory flat: a small block may hold a huge text.
                 piece = decompressor.decompress(data, BLOCK)
             except OSError as error:
-                raise CorruptStreamError(stream_start, error) from None
+                raise CorruptStreamError(stream_start, lost, error) from None
             data = b""
             if piece:
-                yield piece, beyond
+                lost = fed
+                yield Piece(piece, beyond, stream_start)
         data = decompressor.unused_data
         position -= len(data)
-
-
-def read_pieces(path: str, compression: str, start: int, end: int) -> Iterator[tuple[bytes, bool]]:
-    """Reads decompressed bytes from position `start`, with a flag: whether they lie beyond `end`.
-
-    An empty piece comes before the first piece beyond `end`; most readers stop there.
-
-    Raises:
-        EOFError: the file ends inside a compressed stream.
-        OSError: the file, or a stream of it, cannot be read.
-    """
-    with files.open_read(path) as file:
-        file.seek(start)
-        if compression == "bz2":
-            yield from pieces(file, start, end)
-        elif compression == "xml":
-            for position in range(start, end, BLOCK):
-                yield file.read(min(BLOCK, end - position)), False
-            yield b"", True
-            while block := file.read(BLOCK):
-                yield block, True
-        else:
-            opener = gzip.open if compression == "gz" else lzma.open
-            with opener(file) as stream:
-                try:
-                    while block := stream.read1(BLOCK):
-                        yield block, False
-                except (OSError, zlib.error, lzma.LZMAError) as error:
-                    raise CorruptStreamError(file.tell(), error) from None

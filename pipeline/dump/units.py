@@ -10,15 +10,17 @@ from __future__ import annotations
 import lzma
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import IO
 
 from nerbert import files
 from nerbert.errors import UserError
 from nerbert.identity import Identities
 from pipeline.dump.pages import BadPage, Page, parse_page, split_pages
-from pipeline.dump.site import Site, declared_language
-from pipeline.dump.streams import CorruptStreamError, read_pieces, stream_starts
+from pipeline.dump.site import Site, database, declared_language
+from pipeline.dump.streams import CorruptStreamError, Piece, read_pieces, stream_starts
 
 _END, _ENDING = b"</mediawiki>", 4096
 MIN_UNIT = {"bz2": 256 << 10, "xml": 1 << 20}
@@ -29,13 +31,17 @@ UNITS_WANTED = 64
 
 @dataclass(frozen=True)
 class InputFile:
-    """A dump file: its path, compression, size, digest and wiki."""
+    """A dump file: its path, compression, size, digest and wiki.
+
+    `database` is the name of the wiki's database, such as enwiki; None if it is not known.
+    """
 
     path: str
     compression: str
     size: int
     digest: str
     site: Site
+    database: str | None = None
 
     @property
     def identity(self) -> tuple[int, str, str]:
@@ -70,6 +76,7 @@ class Damage:
         position: first byte in the file that is lost.
         lost: number of bytes that are lost; 0 for a truncated file, which may lack any number.
         detail: what the decompressor says.
+        pages_before: number of pages of the damaged stream that were read.
     """
 
     reason: str
@@ -77,6 +84,7 @@ class Damage:
     position: int
     lost: int
     detail: str
+    pages_before: int = 0
 
 
 def inspect(
@@ -95,22 +103,27 @@ def inspect(
     try:
         size, digest = (identities or Identities()).of(path)
         with files.open_read(path) as file:
-            start = file.read(8)
+            compression = _compression(file.read(8))
+            head = _head(file, compression, size)
     except OSError as error:
         raise UserError(
             f"{path}: cannot be read ({error.strerror or error}); check --dump"
         ) from None
-    compression = _compression(start)
-    try:
-        head = next(read_pieces(path, compression, 0, size))[0] or b""
-    except (OSError, EOFError, StopIteration, zlib.error, lzma.LZMAError):
-        head = b""
     if b"<mediawiki" not in head[:65536] and b"<page" not in head[:65536]:
         raise UserError(
             f"{path}: no MediaWiki export (its beginning holds no <mediawiki> element); "
             "give a pages-articles XML file, plain or as .bz2, .gz or .xz"
         )
-    return InputFile(path, compression, size, digest, _site(head, path, language))
+    site, wiki = _site(head, path, language), database(head, files.name(path))
+    return InputFile(path, compression, size, digest, site, wiki)
+
+
+def _head(file: IO[bytes], compression: str, size: int) -> bytes:
+    """The first bytes of a dump; none if they cannot be read."""
+    try:
+        return next(read_pieces(file, compression, 0, size)).data or b""
+    except (OSError, EOFError, StopIteration, zlib.error, lzma.LZMAError):
+        return b""
 
 
 def _compression(start: bytes) -> str:
@@ -157,23 +170,37 @@ def _bz2_cuts(source: InputFile, size: int) -> list[int]:
     return cuts
 
 
-def read_unit(unit: Unit) -> Iterator[Page | BadPage | Damage]:
-    """Reads the pages of a unit, in order; reports the bytes that could not be read."""
+def read_unit(unit: Unit, streams: Counter[int] | None = None) -> Iterator[Page | BadPage | Damage]:
+    """Reads the pages of a unit, in order; reports the bytes that could not be read.
+
+    Args:
+        unit: the unit.
+        streams: counts the intact streams by their number of pages.
+    """
     damages: list[Damage] = []
     last, is_cut = b"", False
+    stream = unit.start
+    in_stream = 0  # pages that were read while `stream` was
 
     def intact() -> Iterator[tuple[bytes | None, bool]]:
-        nonlocal last, is_cut
-        for piece, beyond, damage in _damaged_pieces(unit):
+        nonlocal last, is_cut, stream, in_stream
+        for piece, damage in _damaged_pieces(unit):
             if damage is not None:
-                damages.append(damage)
+                known = in_stream if stream == piece.stream else 0
+                damages.append(replace(damage, pages_before=known))
                 is_cut |= damage.reason == "truncated"
-            last = (last + (piece or b""))[-_ENDING:]
-            yield piece, beyond
+                stream, in_stream = -1, 0
+            elif piece.stream != stream:
+                if streams is not None and stream >= 0:
+                    streams[in_stream] += 1
+                stream, in_stream = piece.stream, 0
+            last = (last + (piece.data or b""))[-_ENDING:]
+            yield piece.data, piece.beyond
 
     for page in split_pages(intact()):
         yield from damages
         damages.clear()
+        in_stream += 1
         yield parse_page(page, unit.site) if isinstance(page, bytes) else page
     yield from damages
     if not is_cut and _lacks_end(unit, last):
@@ -193,35 +220,51 @@ def _lacks_end(unit: Unit, last: bytes) -> bool:
     rest = last.strip()
     if unit.end < size or _END in last or _END.endswith(rest):
         return False
-    try:
-        head = next(read_pieces(unit.path, unit.compression, 0, size), (b"", False))[0]
-    except (OSError, EOFError, zlib.error, lzma.LZMAError):
-        return True
-    return b"<mediawiki" in head[:65536]
+    with files.open_read(unit.path) as file:
+        head = _head(file, unit.compression, size)
+    return not head or b"<mediawiki" in head[:65536]
 
 
-def _damaged_pieces(unit: Unit) -> Iterator[tuple[bytes | None, bool, Damage | None]]:
-    """Reads the pieces of a unit. A damaged bz2 stream is skipped and reported."""
+def _damaged_pieces(unit: Unit) -> Iterator[tuple[Piece, Damage | None]]:
+    """Reads the pieces of a unit. A damaged bz2 stream is skipped and reported.
+
+    Streams next to each other of which nothing can be read are one damage.
+    """
     start = unit.start
-    while True:
-        position = start
-        try:
-            for piece, beyond in read_pieces(unit.path, unit.compression, start, unit.end):
-                yield piece, beyond, None
-            return
-        except EOFError as error:
-            size = files.size(unit.path)
-            yield None, False, Damage("truncated", unit.path, size, 0, str(error))
-            return
-        except OSError as error:
-            position = error.position if isinstance(error, CorruptStreamError) else start
-            reason = str(error)
-        # Only bz2 can be entered again behind the damage: gz and xz are one stream.
-        following = None
-        if unit.compression == "bz2":
-            following = next(stream_starts(unit.path, position + 1), None)
-        start = unit.end if following is None else min(following, unit.end)
-        # What lies beyond the unit is the loss of the next one.
-        yield None, False, Damage("corrupt", unit.path, position, max(0, start - position), reason)
-        if start == unit.end:
-            return
+    damage: tuple[Piece, Damage] | None = None  # it grows while the next stream is damaged, too
+    # Only bz2 can be entered again behind the damage: gz and xz are one stream.
+    headers = stream_starts(unit.path, start) if unit.compression == "bz2" else iter(())
+    with files.open_read(unit.path) as file:
+        while True:
+            try:
+                for piece in read_pieces(file, unit.compression, start, unit.end):
+                    if damage is not None:
+                        yield damage
+                        damage = None
+                    yield piece, None
+                break
+            except EOFError as error:
+                if damage is not None:
+                    yield damage
+                size = files.size(unit.path)
+                lost = Damage("truncated", unit.path, size, 0, str(error))
+                damage = Piece(None, False, start), lost
+                break
+            except OSError as error:
+                stream, position = start, start
+                if isinstance(error, CorruptStreamError):
+                    stream, position = error.stream, error.position
+                if stream >= unit.end:  # the next unit reports it
+                    yield Piece(None, True, stream), None
+                    return
+                following = next((header for header in headers if header > stream), unit.end)
+                start = min(following, unit.end)
+                if damage is None:
+                    lost = Damage("corrupt", unit.path, position, 0, str(error))
+                    damage = Piece(None, False, stream), lost
+                size = max(0, start - damage[1].position)
+                damage = damage[0], replace(damage[1], lost=size)
+                if start == unit.end:
+                    break
+    if damage is not None:
+        yield damage

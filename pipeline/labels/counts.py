@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from nerbert.corpus import SPLITS
 from nerbert.parts import Report, add_counts
-from pipeline.labels.balance import Weights
+from pipeline.labels.balance import CategoryCounts, Weights
 from pipeline.labels.filters import REASONS
 from pipeline.labels.mentions import Bools, Ints
 
@@ -53,24 +57,19 @@ class SelectionReport(Report):
     @classmethod
     def sum(cls, reports: Sequence[SelectionReport]) -> SelectionReport:
         """Sums of the counts of all parts, in their order."""
-        total = Selection()
-        for report in reports:
-            total.seen_sentences += report.sentences_in
-            total.seen_mentions += report.mentions_in
-            total.mention_sources.update(report.mention_sources)
-            total.outside += report.anchors_outside
-            total.dropped_sentences.update(report.dropped_sentences)
-            total.dropped_mentions.update(report.dropped_mentions)
-            total.sentences.update(report.sentences)
-            total.tokens.update(report.tokens)
-            total.mentions.update(report.mentions)
-            for split in SPLITS:
-                add_counts(total.by_category[split], report.by_category[split])
-                add_counts(total.with_category[split], report.with_category[split])
-            total.contamination.extend(map(tuple, report.contamination))
+        total = Selection.of(reports)
         total.dropped_sentences = _by_reason(total.dropped_sentences)
         total.dropped_mentions = _by_reason(total.dropped_mentions)
         return total.report("")
+
+    def without(self, rows: Mapping[str, pa.Table], reason: str) -> SelectionReport:
+        """The counts when some examples, given by split, are dropped."""
+        rest = Selection.of([self])
+        for split, dropped in rows.items():
+            mentions = rest.count(split, dropped, tuple(self.by_category[split]), -1)
+            rest.dropped_sentences[reason] += len(dropped)
+            rest.dropped_mentions[reason] += mentions
+        return rest.report(self.source)
 
 
 def _by_reason(counts: Mapping[str, int]) -> Counter[str]:
@@ -98,6 +97,51 @@ class Selection:
     by_category: dict[str, Counter[str]] = field(default_factory=_by_split)
     with_category: dict[str, Counter[str]] = field(default_factory=_by_split)
     contamination: list[tuple[Any, ...]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, reports: Sequence[SelectionReport]) -> Selection:
+        """The counts of some reports."""
+        total = cls()
+        for report in reports:
+            total.seen_sentences += report.sentences_in
+            total.seen_mentions += report.mentions_in
+            total.mention_sources.update(report.mention_sources)
+            total.outside += report.anchors_outside
+            total.dropped_sentences.update(report.dropped_sentences)
+            total.dropped_mentions.update(report.dropped_mentions)
+            total.sentences.update(report.sentences)
+            total.tokens.update(report.tokens)
+            total.mentions.update(report.mentions)
+            for split in SPLITS:
+                add_counts(total.by_category[split], report.by_category[split])
+                add_counts(total.with_category[split], report.with_category[split])
+            total.contamination.extend(map(tuple, report.contamination))
+        return total
+
+    def count(
+        self, split: str, rows: pa.RecordBatch | pa.Table, names: Sequence[str], times: int = 1
+    ) -> int:
+        """Adds the counts of some examples; returns their number of mentions.
+
+        Args:
+            split: split of the examples.
+            rows: columns of the examples.
+            names: names of the categories, by index.
+            times: how often they are counted; -1 takes them away.
+        """
+        tags = rows.column("ner_tags")
+        tags = tags.combine_chunks() if isinstance(tags, pa.ChunkedArray) else tags
+        counts = CategoryCounts.of_tags(tags, len(names))
+        mentions = times * np.bincount(counts.categories, counts.mentions, len(names)).astype(int)
+        holding = times * np.bincount(counts.categories, minlength=len(names))
+        self.by_category[split].update(dict(zip(names, mentions.tolist(), strict=True)))
+        self.with_category[split].update(dict(zip(names, holding.tolist(), strict=True)))
+        self.sentences[split] += times * len(rows)
+        self.tokens[split] += times * (
+            pc.sum(pc.list_value_length(rows.column("tokens"))).as_py() or 0
+        )
+        self.mentions[split] += int(mentions.sum())
+        return abs(int(mentions.sum()))
 
     def drop(self, reason: str, dropped: Bools, mentions: Ints) -> None:
         """Counts dropped sentences.
@@ -187,6 +231,7 @@ class Statistics:
         with_category: number of mentions of each category in sentences with a category.
         frequent: the most frequent categories.
         selected: counts of the selection of examples.
+        boilerplate: rows of `examples/digests/` of each part whose sentence an earlier page has.
         weights: how often train examples are repeated.
     """
 
@@ -197,4 +242,5 @@ class Statistics:
     with_category: Counts = field(default_factory=dict)
     frequent: list[str] = field(default_factory=list)
     selected: SelectionReport = field(default_factory=lambda: SelectionReport.sum([]))
+    boilerplate: Mapping[str, Ints] = field(default_factory=dict)
     weights: Weights = field(default_factory=lambda: Weights("none", ()))

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nerbert.corpus import SPLITS
-from nerbert.digests import uniform
+from nerbert.digests import digest64, uniform
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import tokenize
 from ontology.entity_table import EntityTable
 from pipeline.labels import filters
-from pipeline.labels.balance import CategoryCounts
 from pipeline.labels.counts import Selection
 from pipeline.labels.mentions import COLUMNS as SENTENCE_COLUMNS
 from pipeline.labels.mentions import SOURCES, Bools, Ints, Labelling, Names, Sentences, sentences_of
@@ -44,6 +44,9 @@ COLUMNS = pa.schema(
     ]
 )
 """Columns of an example."""
+
+DIGESTS = pa.schema([("digest", pa.uint64()), ("page_id", pa.int64()), ("sentence", pa.int32())])
+"""Columns of `examples/digests/part-*.parquet`: a digest of the tokens of each example."""
 
 DOCUMENT_COLUMNS = (
     "page_id",
@@ -286,13 +289,13 @@ class Selector:
         self, rows: list[dict[str, Any]], split: str, selection: Selection
     ) -> pa.RecordBatch:
         batch = pa.RecordBatch.from_pylist(rows, schema=schema(self._labels))
-        names = self._labelling.names
-        counts = CategoryCounts.of_tags(batch.column("ner_tags"), len(names))
-        mentions = np.bincount(counts.categories, counts.mentions, len(names)).astype(int)
-        holding = np.bincount(counts.categories, minlength=len(names))
-        selection.by_category[split].update(dict(zip(names, mentions.tolist(), strict=True)))
-        selection.with_category[split].update(dict(zip(names, holding.tolist(), strict=True)))
-        selection.sentences[split] += len(rows)
-        selection.tokens[split] += sum(len(row["tokens"]) for row in rows)
-        selection.mentions[split] += int(mentions.sum())
+        selection.count(split, batch, self._labelling.names)
         return batch
+
+
+def digests_of(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """DIGESTS of some examples. Sentences with the same tokens have the same digest."""
+    texts = pc.binary_join(batch.column("tokens"), "\x1f").to_pylist()
+    digests = pa.array([digest64(0, "sentence", text) for text in texts], pa.uint64())
+    columns = [digests, batch.column("page_id"), batch.column("sentence")]
+    return pa.RecordBatch.from_arrays(columns, schema=DIGESTS)

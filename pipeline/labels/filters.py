@@ -20,6 +20,7 @@ REASONS = (
     "too-short",
     "too-long",
     "contaminated",
+    "boilerplate",
 )
 """Reasons for dropping a sentence, in the order of the filters."""
 

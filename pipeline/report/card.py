@@ -12,7 +12,7 @@ import pyarrow as pa
 from nerbert.reports import filled
 from nerbert.text.tags import LabelSet
 from pipeline.labels.examples import COLUMNS
-from pipeline.report.corpus_report import CategoryRow, CorpusReport
+from pipeline.report.corpus_report import CategoryRow, CorpusReport, table_facts
 
 _PLAIN = re.compile(r"[A-Za-z][\w-]*")
 
@@ -37,6 +37,7 @@ def dataset_card(report: CorpusReport, labels: LabelSet, types: Sequence[str]) -
         features=_lines(line for name, kind in columns for line in _feature(name, kind, labels)),
         dumps=", ".join(report.dumps),
         types=", ".join(types) or "infoboxes of the dump",
+        tables="".join(f" {fact}." for fact in table_facts(report.coverage.tables).values()),
         sentence_model=report.sentence_model,
         damage=_damage(funnel.pages),
         sources=", ".join(f"{n:,} {name}" for name, n in funnel.mentions.sources.items() if n),

@@ -66,6 +66,7 @@ class Coverage:
     Attributes:
         anchors: numbers of anchors.
         typed_share: share of the anchors that are names and lead to a page with a class.
+        tables: number of articles, and how many of them have a row in MediaWiki's tables.
         types_files: counts of each file of instance types.
         voters: each source of classes: how many entities it knows, its weight, and how many of its
             statements agree with the other sources.
@@ -75,6 +76,7 @@ class Coverage:
 
     anchors: Counts
     typed_share: float | None
+    tables: dict[str, Any]
     types_files: list[dict[str, Any]]
     voters: list[dict[str, Any]]
     page_typer: dict[str, Any] | None
@@ -158,14 +160,15 @@ class CorpusReport:
         """The last lines that a run prints: what came in, what was dropped, what came out."""
         pages, sentences = self.funnel.pages, self.funnel.sentences
         aside, train = sum(pages["set_aside"].values()), self.funnel.train_after_balancing
-        twice = f", {pages['duplicate']:,} twice" if pages.get("duplicate") else ""
         reached = self.balance.exponent if self.balance.exponent is not None else "n/a"
         lines = [
             f"pages      {pages.get('read', 0):>12,} read: {pages.get('article', 0):,} articles, "
             f"{pages.get('redirect', 0):,} redirects, {pages.get('category', 0):,} categories, "
             f"{pages.get('other-namespace', 0):,} of other namespaces, "
-            f"{pages.get('other-content', 0):,} of other content, {aside:,} set aside{twice}",
+            f"{pages.get('other-content', 0):,} of other content, {aside:,} set aside",
+            *_duplicate_lines(pages),
             *_damage_lines(pages),
+            *(f"{name:11}{fact}" for name, fact in table_facts(self.coverage.tables).items()),
             f"anchors    {sum(self.coverage.anchors.values()):>12,}, "
             f"{self.coverage.anchors['no-name']:,} of them no names, "
             f"{100 * (self.coverage.typed_share or 0):.1f} % of the others with a class",
@@ -177,6 +180,29 @@ class CorpusReport:
             f"categories {self.categories.kept:>12,} and {ENTITY}",
         ]
         return "\n".join(lines)
+
+
+def _duplicate_lines(pages: Mapping[str, Any]) -> list[str]:
+    """What a run prints of pages that are given twice; nothing without any."""
+    older = pages["duplicate_files"]
+    if not older:
+        return []
+    by_file = ", ".join(f"{count:,} in {name}" for name, count in older.items())
+    return [f"  twice    {sum(older.values()):>12,}, of which the newest revision stays: {by_file}"]
+
+
+_TABLES = {"page_props": "a Wikidata id", "langlinks": "an English title"}
+
+
+def table_facts(tables: Mapping[str, Any]) -> dict[str, str]:
+    """What is told of each of MediaWiki's tables: how many articles have a row."""
+    return {
+        name: f"{tables[name]['pages']:,} of {tables['articles']:,} articles have {what} "
+        f"({tables[name].get('rows', 0):,} rows"
+        + (", truncated)" if tables[name].get("truncated") else ")")
+        for name, what in _TABLES.items()
+        if name in tables
+    }
 
 
 def _damage_lines(pages: Mapping[str, Any]) -> list[str]:
@@ -233,6 +259,7 @@ def _funnel(plan: Plan, selected: SelectionReport, balanced: BalanceReport) -> F
             **counts.get("pages", {}),
             "set_aside": dict(counts.get("set_aside", {})),
             "damage": dict(counts.get("damage", {})),
+            "duplicate_files": dict(counts.get("duplicate_files", {})),
             "lost": counts.get("lost_pages", 0),
         },
         sentences=Flow(selected.sentences_in, selected.dropped_sentences, selected.sentences),
@@ -262,6 +289,7 @@ def _coverage(plan: Plan, anchors: Counts) -> Coverage:
     return Coverage(
         anchors=anchors,
         typed_share=share,
+        tables=counts.get("tables", {}),
         types_files=counts.get("types_files", []),
         voters=counts.get("voters", []),
         page_typer=counts.get("page_typer"),

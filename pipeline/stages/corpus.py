@@ -5,7 +5,8 @@ It has passes over the parts. Each one needs statistics of the pass before it:
     linked    how often each entity is linked            -> categories with enough entities
     frequent  mentions of each category                  -> the most frequent categories
     surfaces  where the links of each text lead          -> dictionary
-    select    examples of both splits, in `examples/`    -> weights
+    select    examples of both splits, in `examples/`    -> sentences that several pages have
+    boilerplate  drops these                             -> weights
     balance   train examples repeated, in `corpus/`      -> labels, report, dataset card
 """
 
@@ -18,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from nerbert import files, parts
+from nerbert.corpus import SPLITS
 from nerbert.parts import Report
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
@@ -25,7 +27,7 @@ from ontology.entity_table import SOURCES
 from pipeline.labels import balance, filters
 from pipeline.labels.counts import BalanceReport, Selection, SelectionReport, Statistics
 from pipeline.labels.dictionary import Dictionary
-from pipeline.labels.examples import DOCUMENT_COLUMNS, Selector, schema
+from pipeline.labels.examples import DIGESTS, DOCUMENT_COLUMNS, Selector, digests_of, schema
 from pipeline.labels.mentions import (
     COLUMNS,
     Labelling,
@@ -37,7 +39,13 @@ from pipeline.labels.mentions import (
 from pipeline.labels.propagation import Propagation
 from pipeline.plan import Plan
 from pipeline.sentences.common_words import CommonWords
-from pipeline.stages.corpus_files import balancing_weights, example_part, write_presentation
+from pipeline.stages.boilerplate import DropBoilerplate, boilerplate
+from pipeline.stages.corpus_files import (
+    balancing_weights,
+    digests_part,
+    example_part,
+    write_presentation,
+)
 from pipeline.stages.dictionary import (
     CountSurfaces,
     MergeSurfaces,
@@ -159,11 +167,14 @@ class SelectExamples(_CorpusPass):
         with (
             parts.writer(example_part(self._plan, element, "train"), columns) as train,
             parts.writer(example_part(self._plan, element, "validation"), columns) as validation,
+            parts.writer(digests_part(self._plan, element), DIGESTS) as digests,
         ):
             for batch in parts.read_batches(element, DOCUMENT_COLUMNS, rows=1024):
                 examples = selector.select(batch, selection)
                 train.write_batch(examples["train"])
                 validation.write_batch(examples["validation"])
+                for split in SPLITS:
+                    digests.write_batch(digests_of(examples[split]))
         return selection.report(files.name(element))
 
 
@@ -225,13 +236,17 @@ def corpus_stage(plan: Plan) -> Stage:
             write_dictionary(plan)
         return known
 
+    def gather_digests(reports: list[SelectionReport], known: Statistics) -> Statistics:
+        examples = sum(sum(report.sentences.values()) for report in reports)
+        return replace(known, boilerplate=boilerplate(plan, examples))
+
     def gather_selected(reports: list[SelectionReport], known: Statistics) -> Statistics:
         ordered = sorted(reports, key=lambda report: report.source)
         selected = SelectionReport.sum(ordered)
         weights = balancing_weights(
             plan, known.kept, selected, [report.source for report in ordered]
         )
-        return replace(known, selected=selected, weights=weights)
+        return replace(known, selected=selected, weights=weights, boilerplate={})
 
     def finish(reports: list[BalanceReport], known: Statistics) -> None:
         balanced = BalanceReport.sum(sorted(reports, key=lambda report: report.source))
@@ -239,6 +254,7 @@ def corpus_stage(plan: Plan) -> Stage:
         plan.examples.finish()
         plan.corpus.finish()
 
+    select = SelectExamples(plan)
     return [
         CountLinked(plan),
         Gather("categories", gather_linked),
@@ -247,7 +263,9 @@ def corpus_stage(plan: Plan) -> Stage:
         CountSurfaces(plan),
         MergeSurfaces(plan),
         Gather("all of the dictionary", gather_dictionary),
-        SelectExamples(plan),
+        select,
+        Gather("repeated sentences", gather_digests),
+        DropBoilerplate(select, plan),
         Gather("weights", gather_selected),
         BalanceExamples(plan),
         Gather("report", finish),

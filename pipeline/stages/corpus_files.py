@@ -21,6 +21,11 @@ def example_part(plan: Plan, source: str, split: str) -> str:
     return files.join(plan.examples.path, split, files.name(source))
 
 
+def digests_part(plan: Plan, source: str) -> str:
+    """Path of the digests of the examples of a part of documents."""
+    return files.join(plan.examples.path, "digests", files.name(source))
+
+
 def balancing_weights(
     plan: Plan, kept: Sequence[str], selected: SelectionReport, sources: Sequence[str]
 ) -> balance.Weights:

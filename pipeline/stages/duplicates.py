@@ -1,13 +1,14 @@
-"""Drops pages that come twice, such as from a dump given under two names.
+"""Drops older revisions of pages that are given twice, such as in dumps of two dates.
 
-The page of the earlier unit stays. Dumps are in the order of page ids, so the ids of two units
-overlap only if something is wrong; only the ids of such units are compared.
+The newest revision of a page stays, whatever the order of the files; of equal ones the first.
+Dumps are in the order of page ids, so the ids of two units overlap only if pages are given twice;
+only the ids of such units are compared.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,134 +16,97 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nerbert import files, parts
-from nerbert.parts import Report, report_path
+from nerbert import parts
+from nerbert.parts import Report
 from pipeline.dump.site import ARTICLE
 from pipeline.dump.units import Unit
-from pipeline.stages.documents import SCHEMA, Row
 from pipeline.stages.documents_report import DocumentsReport, count_content
-from pipeline.stages.part_pass import PartPass, Pass
+from pipeline.stages.drop_rows import DropRows
 
 Ids = npt.NDArray[np.int64]
+Revision = tuple[int, int]
+"""Id of a page, and of one of its revisions."""
 
-_SMALL_IDS = 1 << 32
-"""Ids below this are kept as bits: 12 MB for the largest wiki."""
+_COLUMNS = ("page_id", "revision_id")
 
 
 def overlapping(reports: Sequence[DocumentsReport]) -> list[int]:
-    """Indices of the units that may share a page id with another one, by first and last id."""
+    """Indices of the units that may have a page twice, or share one with another unit.
+
+    They are sorted by the first id of their pages.
+    """
     ranges = sorted(
         (report.first_page, report.last_page, report.unit)
         for report in reports
         if report.first_page is not None and report.last_page is not None
     )
-    found: set[int] = set()
+    again = {report.unit for report in reports if report.superseded}
     widest: tuple[int, int] | None = None  # last id so far, and its unit
     for first, last, unit in ranges:
         if widest is not None and first <= widest[0]:
-            found |= {unit, widest[1]}
+            again |= {unit, widest[1]}
         if widest is None or last > widest[0]:
             widest = (last, unit)
-    return sorted(found)
+    return [unit for _, _, unit in ranges if unit in again]
 
 
-class _Seen:
-    """A set of page ids."""
+def superseded(
+    paths: Mapping[int, str], reports: Sequence[DocumentsReport]
+) -> dict[int, set[Revision]]:
+    """Documents of each unit of which some unit has a newer revision, or an earlier one the same.
 
-    def __init__(self, last: int) -> None:
-        self._bits = np.zeros(min(last, _SMALL_IDS) // 8 + 1, np.uint8)
-        self._large: set[int] = set()
-
-    def add(self, ids: Ids) -> Ids:
-        """Adds distinct ids; returns those that were there already."""
-        small = ids[ids < _SMALL_IDS]
-        bits = np.uint8(1) << (small % 8).astype(np.uint8)
-        there = (self._bits[small // 8] & bits) != 0
-        np.bitwise_or.at(self._bits, small // 8, bits)
-        large = set(ids[ids >= _SMALL_IDS].tolist())
-        again = sorted(large & self._large)
-        self._large |= large
-        return np.append(small[there], np.array(again, np.int64))
-
-
-def duplicates(paths: Mapping[int, str], reports: Sequence[DocumentsReport]) -> dict[int, Ids]:
-    """Page ids of each unit that an earlier unit has.
+    Memory holds the ids of the units that overlap at one place.
 
     Args:
         paths: unit -> path of its part of documents.
         reports: reports of all units.
     """
-    last = max((report.last_page or 0 for report in reports), default=0)
-    seen, found = _Seen(last), {}
+    first = {report.unit: report.first_page or 0 for report in reports}
+    found: dict[int, set[Revision]] = defaultdict(set)
+    newest = np.zeros((0, 3), np.int64)  # page id, revision, unit
     for unit in overlapping(reports):
-        again = seen.add(_ids(paths[unit]))
-        if len(again):
-            found[unit] = again
-    return found
+        # Units come by their first ids: smaller ids do not come again.
+        newest = newest[newest[:, 0] >= first[unit]]
+        rows = np.concatenate([newest, _revisions(paths[unit], unit)])
+        rows = rows[np.lexsort((rows[:, 2], -rows[:, 1], rows[:, 0]))]
+        is_first = np.append(True, rows[1:, 0] != rows[:-1, 0])
+        for page_id, revision, other in rows[~is_first].tolist():
+            found[other].add((page_id, revision))
+        newest = rows[is_first]
+    return dict(found)
 
 
-def _ids(part: str) -> Ids:
-    batches = parts.read_batches(part, ["page_id"], rows=65_536)
-    columns = [batch.column("page_id").to_numpy() for batch in batches]
-    return np.concatenate(columns) if columns else np.zeros(0, np.int64)
+def _revisions(part: str, unit: int) -> Ids:
+    """Page id, revision and unit of each row of a part, shape (rows, 3)."""
+    batches = parts.read_batches(part, _COLUMNS, rows=65_536)
+    columns = [
+        np.stack([*(batch.column(name).to_numpy() for name in _COLUMNS), np.full(len(batch), unit)])
+        for batch in batches
+    ]
+    return np.concatenate([np.zeros((0, 3), np.int64), *(column.T for column in columns)])
 
 
-class DropDuplicates(Pass):
-    """Writes the parts that have duplicates again, without them.
+class DropSuperseded(DropRows):
+    """Drops documents of which another unit, or the same, has a newer revision."""
 
-    The report of a part is emptied first, and written last, as when the part was made: after a
-    kill the part is made again.
-    """
+    name, key = "older revisions", _COLUMNS
 
-    name = "duplicate pages"
+    def files(self, element: Unit) -> Sequence[str]:
+        return [self._write.part(element)]
 
-    def __init__(self, write: PartPass) -> None:
-        """Takes the pass that writes the documents."""
-        self._write = write
+    def dropped(self, element: Unit, known: Mapping[int, set[Revision]]) -> Collection[Revision]:
+        return known.get(element.index, ())
 
-    def elements(self) -> Sequence[Unit]:
-        return self._write.elements()
-
-    def run(self, element: Unit, known: Mapping[int, Ids]) -> DocumentsReport:
-        part = self._write.part(element)
-        report: Report | None = parts.finished(part, DocumentsReport)
-        if report is None:  # a killed attempt of this pass emptied it
-            self._write.open()
-            report = self._write.run(element, None)
+    def without(self, report: Report, rows: Sequence[pa.Table]) -> Report:
         assert isinstance(report, DocumentsReport)
-        if element.index not in known:
-            return report
-        ids = known[element.index]
-        dropped = [row for batch in _split(part, ids, True) for row in batch.to_pylist()]
-        if not dropped:
-            return report
-        files.write_json(report_path(part), None)
-        report = _without(report, dropped)
-        # The old part is read to its end before the new one replaces it.
-        with parts.writer(part, SCHEMA) as writer:
-            for batch in _split(part, ids, False):
-                writer.write_batch(batch)
-        parts.finish(part, report)
-        return report
-
-
-def _split(part: str, ids: Ids, wanted: bool) -> Iterator[pa.RecordBatch]:
-    """The rows of a part with these page ids, or all others."""
-    for batch in parts.read_batches(part, rows=512):
-        is_there = np.isin(batch.column("page_id").to_numpy(), ids)
-        yield batch.filter(pa.array(is_there == wanted))
-
-
-def _without(report: DocumentsReport, rows: Sequence[Row]) -> DocumentsReport:
-    """The report of a part without some rows, which are counted as duplicates."""
-    pages, content = Counter(report.pages), Counter(report.content)
-    less: Counter[str] = Counter()
-    for row in rows:
-        pages[_kind(row)] -= 1
-        pages["duplicate"] += 1
-        count_content(row, less)
-    content.subtract(less)
-    return replace(report, pages=_ordered(pages), content=_ordered(content))
+        pages, content = Counter(report.pages), Counter(report.content)
+        less: Counter[str] = Counter()
+        for row in rows[0].to_pylist():
+            pages[_kind(row)] -= 1
+            pages["duplicate"] += 1
+            count_content(row, less)
+        content.subtract(less)
+        return replace(report, pages=_ordered(pages), content=_ordered(content))
 
 
 def _kind(row: Mapping[str, Any]) -> str:

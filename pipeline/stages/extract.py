@@ -23,8 +23,14 @@ from pipeline.plan import WORDS, Plan
 from pipeline.sentences.common_words import CommonWords
 from pipeline.sentences.model import trained
 from pipeline.stages.documents import SCHEMA, Row, articles, document, kept_as, to_batch
-from pipeline.stages.documents_report import DocumentsReport, count_content, lost_pages, total
-from pipeline.stages.duplicates import DropDuplicates, duplicates
+from pipeline.stages.documents_report import (
+    DocumentsReport,
+    count_content,
+    duplicate_files,
+    lost_pages,
+    total,
+)
+from pipeline.stages.duplicates import DropSuperseded, Revision, superseded
 from pipeline.stages.part_pass import Gather, PartPass, Stage
 from pipeline.stages.time_limit import TooSlowError, time_limit
 from pipeline.wikitext.render import render
@@ -40,6 +46,8 @@ well with NLTK's own model.
 _LARGEST_SAMPLE = 200_000
 _PAGE_SECONDS = 60.0
 """The largest pages take a second; one that takes longer than this is made to do so."""
+_NO_ID = 1 << 63
+"""Arrow cannot represent ids from here on; their pages are set aside."""
 _ROWS, _CHARS = 500, 2_000_000
 """Documents are written together: at most this number, or this length of their texts."""
 
@@ -97,9 +105,10 @@ def write_documents(
         common: the most frequent words of the wiki; without them no page is in another language.
         list_items: whether items of lists are kept as paragraphs.
     """
+    streams: Counter[int] = Counter()
     with parts.writer(part, SCHEMA) as writer:
         documents = _Documents(unit, model, common, list_items, writer)
-        for page in read_unit(unit):
+        for page in read_unit(unit, streams):
             documents.add(page)
         documents.flush()
     if documents.quarantine:
@@ -111,7 +120,17 @@ def write_documents(
         dict(sorted(count.items()))
         for count in (documents.pages, documents.aside, documents.damage, documents.content)
     )
-    return DocumentsReport(unit.index, pages, aside, damage, content, *documents.page_range)
+    return DocumentsReport(
+        unit.index,
+        pages,
+        aside,
+        damage,
+        content,
+        *documents.page_range,
+        documents.superseded,
+        {str(n): times for n, times in sorted(streams.items()) if n},
+        documents.holes,
+    )
 
 
 class _Documents:
@@ -134,8 +153,12 @@ class _Documents:
         self.damage: Counter[str] = Counter()
         self.content: Counter[str] = Counter()
         self.quarantine: list[dict[str, Any]] = []
-        self._ids: set[int] = set()
+        self._revisions: dict[int, int] = {}  # page id -> newest revision
+        self._last: int | None = None
         self.page_range: tuple[int | None, int | None] = (None, None)
+        self.superseded = 0
+        self.holes: list[dict[str, int | None]] = []
+        self._open_holes: list[dict[str, int | None]] = []  # no page was read behind them
 
     def add(self, page: Page | BadPage | Damage) -> None:
         if isinstance(page, Damage):
@@ -149,18 +172,25 @@ class _Documents:
                     "detail": page.detail,
                 }
             )
+            if page.reason == "corrupt":
+                hole: dict[str, int | None] = {"bytes": page.lost, "before": page.pages_before}
+                hole |= {"previous": self._last, "next": None}
+                self.holes.append(hole)
+                self._open_holes.append(hole)
             return
         self.pages["read"] += 1
         if isinstance(page, BadPage):
             self._set_aside(page)
             return
-        if page.page_id in self._ids:
-            self.pages["duplicate"] += 1
-            return
-        self._ids.add(page.page_id)
+        if page.page_id < _NO_ID:
+            self._note_id(page.page_id)
         kind = kept_as(page)
         if kind in ("other-namespace", "other-content"):
             self.pages[kind] += 1
+            return
+        known = self._revisions.get(page.page_id)
+        if known is not None and known >= page.revision_id:
+            self.pages["duplicate"] += 1
             return
         try:
             with time_limit(_PAGE_SECONDS):
@@ -171,11 +201,20 @@ class _Documents:
         except Exception as error:  # one page in millions must not end the run; it is counted
             self._set_aside(failed_page(error, page.page_id, page.title))
             return
+        self.superseded += known is not None
+        self._revisions[page.page_id] = page.revision_id
         row["other_language"] = bool(self._common and self._common.is_other_language(row["text"]))
         self._rows.append((kind, row))
         self._chars += len(row["text"])
         if len(self._rows) == _ROWS or self._chars > _CHARS:
             self.flush()
+
+    def _note_id(self, page_id: int) -> None:
+        first, last = self.page_range
+        self.page_range = (min(page_id, first or page_id), max(page_id, last or page_id))
+        self._last = page_id
+        while self._open_holes:
+            self._open_holes.pop()["next"] = page_id
 
     def flush(self) -> None:
         """Writes the collected documents; those that Arrow cannot represent are set aside."""
@@ -186,9 +225,6 @@ class _Documents:
             rows = [pair for pair in rows if self._fits(pair[1])]
             batch = to_batch([row for _, row in rows])
         for kind, row in rows:
-            first, last = self.page_range
-            number = row["page_id"]
-            self.page_range = (min(number, first or number), max(number, last or number))
             self.pages[kind] += 1
             count_content(row, self.content)
         self._writer.write_batch(batch)
@@ -263,20 +299,23 @@ def extract_stage(plan: Plan) -> Stage:
         files.write_bytes(model_path(plan), model.to_json().encode())
         files.write_bytes(words_path(plan), common.to_json().encode())
 
-    def find_duplicates(reports: list[DocumentsReport], _: None) -> dict[int, Any]:
-        return duplicates(dict(enumerate(plan.parts)), reports)
+    def find_superseded(reports: list[DocumentsReport], _: None) -> dict[int, set[Revision]]:
+        return superseded(dict(enumerate(plan.parts)), reports)
 
     def finish(reports: list[DocumentsReport], _: Any) -> None:
-        counts = total(sorted(reports, key=lambda report: report.unit))
-        size = sum(source.size for source in plan.inputs)
-        lost = lost_pages(counts["damage"], counts["pages"].get("read", 0), size)
-        plan.documents.finish(counts={**counts, "lost_pages": lost})
+        ordered = sorted(reports, key=lambda report: report.unit)
+        counts = {
+            **total(ordered),
+            "duplicate_files": duplicate_files(plan.units, ordered),
+            "lost_pages": lost_pages(plan.units, ordered),
+        }
+        plan.documents.finish(counts=counts)
 
     write = WriteDocuments(plan)
     return [
         Gather("models of the language", write_models),
         write,
-        Gather("page ids", find_duplicates),
-        DropDuplicates(write),
+        Gather("revisions of pages", find_superseded),
+        DropSuperseded(write),
         Gather("end of extract", finish),
     ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +29,7 @@ PAGE_IDS = pa.schema(
 
 Values = TypeVar("Values", Ids, list[str])
 
+_LOGGER = logging.getLogger("nerbert")
 _ROWS = 65_536
 _PAGES = ["page_id", "key", "target"]
 
@@ -36,17 +39,29 @@ def ids_path(plan: Plan) -> str:
     return files.join(plan.entities.path, "page_ids.parquet")
 
 
-def write_page_ids(plan: Plan) -> None:
-    """Joins the pages of the dump with the tables that the user gave."""
+def write_page_ids(plan: Plan) -> dict[str, Any]:
+    """Joins the pages of the dump with the tables that the user gave.
+
+    Returns:
+        Number of articles, and for each kind of table the number of rows that were read, of
+        articles with a row, and of files that are truncated.
+    """
     settings = plan.settings
     pages, keys = _articles(plan)
     qids = np.zeros(len(pages), np.uint32)
-    for rows, found in _joined("--page-props", settings.page_props, pages, read_page_props):
+    props: Counter[str] = Counter()
+    for rows, found in _joined("--page-props", settings.page_props, pages, read_page_props, props):
         qids[rows] = found
     english: dict[int, str] = {}
-    for rows, titles in _joined("--langlinks", settings.langlinks, pages, read_langlinks):
+    links: Counter[str] = Counter()
+    for rows, titles in _joined("--langlinks", settings.langlinks, pages, read_langlinks, links):
         english.update(zip(rows.tolist(), titles, strict=True))
     known = qids > 0
+    counts: dict[str, Any] = {"articles": len(pages)}
+    if settings.page_props:
+        counts["page_props"] = {"pages": int(known.sum()), **props}
+    if settings.langlinks:
+        counts["langlinks"] = {"pages": len(english), **links}
     known[list(english)] = True
     with parts.writer(ids_path(plan), PAGE_IDS) as writer:
         for start in range(0, len(pages), _ROWS):
@@ -54,6 +69,7 @@ def write_page_ids(plan: Plan) -> None:
             titles = pa.array([english.get(row) for row in rows.tolist()], pa.string())
             arrays = [*map(pa.array, (pages[rows], keys[rows], qids[rows])), titles]
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=PAGE_IDS))
+    return counts
 
 
 def _articles(plan: Plan) -> tuple[Ids, Keys]:
@@ -71,7 +87,11 @@ def _articles(plan: Plan) -> tuple[Ids, Keys]:
 
 
 def _joined(
-    flag: str, paths: Sequence[str], pages: Ids, read: Callable[[str], Iterator[tuple[Ids, Values]]]
+    flag: str,
+    paths: Sequence[str],
+    pages: Ids,
+    read: Callable[[str, Counter[str]], Iterator[tuple[Ids, Values]]],
+    counts: Counter[str],
 ) -> Iterator[tuple[Ids, Values]]:
     """The rows of tables about pages of the dump: indices of the pages, and the values.
 
@@ -81,8 +101,9 @@ def _joined(
     if not len(pages):
         return
     for path in paths:
+        truncated = counts["truncated"]
         try:
-            for ids, values in read(path):
+            for ids, values in read(path, counts):
                 place = np.minimum(np.searchsorted(pages, ids), len(pages) - 1)
                 there = np.flatnonzero(pages[place] == ids)
                 yield place[there], _taken(values, there)
@@ -90,6 +111,12 @@ def _joined(
             raise UserError(f"{flag} {path}: {error}; give MediaWiki's SQL dump") from None
         except (OSError, EOFError) as error:
             raise UserError(f"{flag} {path}: cannot be read ({error}); is it complete?") from None
+        if counts["truncated"] > truncated:
+            _LOGGER.warning(
+                "%s %s: truncated (no '-- Dump completed' at its end): pages have no row; get the "
+                "file again",
+                *(flag, path),
+            )
 
 
 def _taken(values: Values, rows: Ids) -> Values:

@@ -91,6 +91,10 @@ class _PartName(Report):
     part: str
 
 
+_Known = tuple[list[TypesReport], dict[str, Any]]
+"""Reports of the files of types, and counts of MediaWiki's tables."""
+
+
 class _PageFacts(PartPass):
     """Writes the facts of each part of documents about its pages."""
 
@@ -144,15 +148,16 @@ def resolve_stage(plan: Plan) -> Stage:
     def merge(reports: list[_Redirects], _: None) -> dict[str, str]:
         return {old: new for report in reports for old, new in report.redirects.items()}
 
-    def join(_: list[_PartName], __: Any) -> None:
-        write_page_ids(plan)
+    def join(_: list[_PartName], __: Any) -> dict[str, Any]:
+        return write_page_ids(plan)
 
-    def train(types: list[TypesReport], _: Any) -> list[TypesReport]:
+    def train(types: list[TypesReport], tables: dict[str, Any]) -> _Known:
         ordered = sorted(types, key=lambda report: report.part)
         train_typer(plan, [(report.part, report.file) for report in ordered])
-        return ordered
+        return ordered, tables
 
-    def finish(_: list[TypedReport], ordered: list[TypesReport]) -> None:
+    def finish(_: list[TypedReport], known: _Known) -> None:
+        ordered, tables = known
         for report in ordered:
             _tell_unused(report)
         built = _build(plan, ordered)
@@ -164,6 +169,7 @@ def resolve_stage(plan: Plan) -> Stage:
                 "entities_with_qid": int((built.table.qids > 0).sum()),
                 "entities": len(built.table.classes),
                 "entities_by_source": dict(zip(SOURCES, by_source, strict=True)),
+                "tables": tables,
                 "types_files": [report.to_json() for report in ordered],
                 "voters": _voters(built),
                 "page_typer": typer_counts(plan),
@@ -184,7 +190,12 @@ def resolve_stage(plan: Plan) -> Stage:
 
 
 def _tell_unused(report: TypesReport) -> None:
-    """Logs how many statements of a file need a table that the user did not give."""
+    """Logs how many lines of a file are no triples, or need a table that the user did not give."""
+    if report.unreadable_lines:
+        _LOGGER.warning(
+            "--types %s: %s of %s lines are no triples, and are not used",
+            *(report.file, f"{report.unreadable_lines:,}", f"{report.lines:,}"),
+        )
     for source, count in report.without_table.items():
         remedy = {WIKIDATA: "give --page-props", "en": "give --langlinks"}.get(source)
         _LOGGER.warning(

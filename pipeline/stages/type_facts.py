@@ -16,7 +16,7 @@ from nerbert.errors import UserError
 from nerbert.parts import Report
 from ontology.classes import ClassTree
 from ontology.endings import endings
-from ontology.instance_types import SUBCLASS, read_instance_types
+from ontology.instance_types import SUBCLASS, UNREADABLE, UnreadableError, read_instance_types
 from ontology.wikidata import WikidataClasses
 from pipeline.stages.facts import FACTS, to_facts
 from pipeline.stages.page_ids import Subjects
@@ -33,7 +33,8 @@ class TypesReport(Report):
         part: name of its part.
         file: name of the file.
         lines: number of lines, without blank lines and comments.
-        other_lines: number of lines that are not statements.
+        other_lines: number of triples that are not statements about types.
+        unreadable_lines: number of lines that are no triples.
         unknown_classes: number of statements with classes that the ontology lacks, by class.
         renamed_classes: number of statements with classes that the ontology has under another name.
         other_pages: number of statements whose subject is no page of the dump, by the tables.
@@ -52,6 +53,7 @@ class TypesReport(Report):
     other_pages: int = 0
     without_table: dict[str, int] = field(default_factory=dict)
     unmapped_classes: dict[str, int] = field(default_factory=dict)
+    unreadable_lines: int = 0
 
     def to_json(self) -> dict[str, Any]:
         always = ("part", "file", "lines", "unknown_classes", "renamed_classes")
@@ -84,6 +86,7 @@ def write_type_facts(path: str, part: str, tree: ClassTree, subjects: Subjects) 
         facts.other_pages,
         dict(sorted(facts.without_table.items())),
         dict(facts.unmapped.most_common(_SHOWN)),
+        facts.unreadable_lines,
     )
 
 
@@ -93,6 +96,8 @@ def read_types(path: str) -> Iterator[tuple[str, str, str] | None]:
         yield from read_instance_types(path)
     except (OSError, EOFError) as error:
         raise UserError(f"--types {path}: cannot be read ({error}); is it complete?") from None
+    except UnreadableError as error:
+        raise UserError(f"--types {path}: {error}; give N-Triples or Turtle") from None
 
 
 class _TypeFacts:
@@ -103,7 +108,7 @@ class _TypeFacts:
         self._waiting: dict[str, list[tuple[str, str]]] = {}
         self._above: dict[str, list[str]] = {}
         self._items: list[tuple[np.uint64, str]] = []  # key of a page, class of Wikidata
-        self.lines = self.other_lines = self.other_pages = 0
+        self.lines = self.other_lines = self.unreadable_lines = self.other_pages = 0
         self.unknown: Counter[str] = Counter()
         self.renamed: Counter[str] = Counter()
         self.without_table: Counter[str] = Counter()
@@ -112,6 +117,9 @@ class _TypeFacts:
     def add(self, statement: tuple[str, str, str] | None) -> None:
         """Adds a line of the file."""
         self.lines += 1
+        if statement is UNREADABLE:
+            self.unreadable_lines += 1
+            return
         if statement is None:
             self.other_lines += 1
             return

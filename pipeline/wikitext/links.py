@@ -35,9 +35,10 @@ class _Link(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _link_pattern(trail: str) -> re.Pattern[str]:
-    # Possessive quantifiers (*+) cannot backtrack: unbalanced brackets take linear time.
+    # Possessive characters (*+) cannot backtrack: unbalanced brackets take linear time. A group
+    # must not be possessive: before Python 3.11.5 it matches wrongly (cpython issue 106052).
     target = rf"([^\[\]{{}}|<>\n{OPEN}{CLOSE}{SEPARATOR}]*+)"
-    text = r"([^\[\]]*+(?:(?:\[(?!\[)|\](?!\]))[^\[\]]*+)*+)"
+    text = r"([^\[\]]*+(?:(?:\[(?!\[)|\](?!\]))[^\[\]]*+)*)"
     after = f"([{trail}]*+)" if trail else "()"
     return re.compile(rf"\[\[{target}(?:\|{text})?\]\](\]?){after}")
 

@@ -61,7 +61,7 @@ def inputs(folder):
     """Types and a table beside the demo dump; the ids of its pages are 1, 2, ..."""
     (folder / "types.nt").write_text(TYPE)
     rows = [(page, "wikibase_item", f"Q{page}", None) for page in range(1, 200)]
-    write_table(folder / "page_props.sql.gz", "page_props", rows)
+    write_table(folder / "page_props.sql.gz", "page_props", rows, wiki="demowiki")
     (folder / "demo.xml").write_bytes(DEMO.read_bytes())
 
 

@@ -31,14 +31,19 @@ def _value(value):
     return f"'{value}'"
 
 
-def write_table(path, table, rows, in_a_line=1000, between=","):
+def write_table(path, table, rows, in_a_line=1000, between=",", wiki="ukwiki"):
     """Writes rows as the SQL dump of a table, `in_a_line` rows in each INSERT statement."""
-    head = f"-- MySQL dump 10.19  Distrib 10.5.23-MariaDB\n--\n-- Table structure for table `{table}`\n--\n\n"
+    head = (
+        "-- MySQL dump 10.19  Distrib 10.5.23-MariaDB, for debian-linux-gnu (x86_64)\n--\n"
+        f"-- Host: db1234    Database: {wiki}\n-- ------------------------------------------------\n"
+        f"-- Server version\t10.6.17-MariaDB-log\n\n--\n-- Table structure for table `{table}`\n--\n\n"
+    )
     lines = []
     for start in range(0, len(rows), in_a_line):
         values = ("(" + ",".join(map(_value, row)) + ")" for row in rows[start : start + in_a_line])
         lines.append(f"INSERT INTO `{table}` VALUES {between.join(values)};\n")
     text = f"{head}{HEADS[table]}\nLOCK TABLES `{table}` WRITE;\n{''.join(lines)}UNLOCK TABLES;\n"
+    text += "-- Dump completed on 2023-05-02  1:15:22\n"
     content = text.encode("utf-8")
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return path

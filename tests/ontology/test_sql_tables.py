@@ -1,7 +1,9 @@
 """MediaWiki's tables against a plain parser of SQL values, in blocks of any size."""
 
+import gzip
 import random
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -58,7 +60,7 @@ def page_props(path):
 def langlinks(path, language="en"):
     return [
         pair
-        for ids, titles in read_langlinks(str(path), language)
+        for ids, titles in read_langlinks(str(path), language=language)
         for pair in zip(ids.tolist(), titles, strict=True)
     ]
 
@@ -136,3 +138,49 @@ def test_ids_are_64_bits_wide(tmp_path):
     path = write_table(tmp_path / "a.sql", "page_props", [(1 << 40, "wikibase_item", "Q7", None)])
     (ids, qids), *_ = read_page_props(str(path))
     assert (ids.dtype, ids.tolist(), qids.tolist()) == (np.int64, [1 << 40], [7])
+
+
+ROWS = [(page, "wikibase_item", f"Q{page}", None) for page in range(1, 3000)]
+SWAPPED = "  `pp_page` int(8) unsigned NOT NULL,\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda text: text[: text.index("(1,")], "no row with a Wikidata id; is it complete?"),
+        (lambda text: text[: text.index("INSERT")], "no row with a Wikidata id"),
+        (lambda text: text.replace("wikibase_item", "other"), "no row with a Wikidata id"),
+        (
+            lambda text: text.replace(SWAPPED, "").replace("  PRIMARY", SWAPPED + "  PRIMARY"),
+            "its columns are pp_propname, pp_value, pp_sortkey, pp_page, not pp_page, pp_propname",
+        ),
+        (lambda text: text, "a table of ukwiki, and the dump is of enwiki"),
+        (lambda text: text.replace("(1,", f"({2**63},"), "a row does not begin with the id"),
+    ],
+)
+def test_tables_that_would_mislead(tmp_path, change, reason):
+    path = write_table(tmp_path / "a.sql", "page_props", ROWS)
+    check_table(str(path), "page_props", "ukwiki")
+    path.write_text(change(path.read_text()))
+    with pytest.raises(ValueError, match=reason):
+        check_table(str(path), "page_props", "enwiki" if "enwiki" in reason else "ukwiki")
+
+
+@pytest.mark.parametrize(("cut", "rows"), [(0, 2999), (-40, 2999), (-200, 2990)])
+def test_a_table_without_its_last_line_is_truncated(tmp_path, blocks, cut, rows):
+    """As members of gzip: a file cut between them can be read to its end."""
+    path = write_table(tmp_path / "a.sql", "page_props", ROWS)
+    content = path.read_bytes()
+    middle = len(content) // 2
+    if cut:
+        content = content[:cut]
+    packed = tmp_path / "a.sql.gz"
+    packed.write_bytes(gzip.compress(content[:middle]) + gzip.compress(content[middle:]))
+    counts = Counter()
+    found = sum(len(ids) for ids, _ in read_page_props(str(packed), counts))
+    assert counts["rows"] == found
+    assert abs(found - rows) < 9
+    assert counts["truncated"] == (cut != 0)
+    packed.write_bytes(gzip.compress(content[:middle]))
+    assert sum(len(ids) for ids, _ in read_page_props(str(packed), counts)) < found
+    assert counts["truncated"] == (cut != 0) + 1

@@ -1,16 +1,17 @@
-"""Pages that come twice: the first stays, the others are counted, and nothing else changes."""
+"""Pages that come twice: the newest revision stays, the others are counted, and nothing else changes."""
 
 import json
 import re
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from runs import DEMO, assert_same_bytes, run
 
 from nerbert import parts
 from pipeline.stages.documents_report import DocumentsReport
-from pipeline.stages.duplicates import _Seen, overlapping
+from pipeline.stages.duplicates import overlapping, superseded
 
 TEXT = DEMO.read_text(encoding="utf-8")
 HEAD, _, REST = TEXT.partition("<page>")
@@ -72,15 +73,46 @@ def test_some_pages_twice_between_others(tmp_path):
     assert pages["read"] == sum(pages.values()) - pages["read"]
 
 
-def test_another_version_of_a_page(tmp_path):
-    """The later file has other text under the same ids: the first file's stays."""
-    newer = [
-        re.sub(r"<text[^>]*>[^<]*", "<text>Newer text of the page.", page) for page in PAGES[:5]
+def revised(pages, text, number):
+    """The same pages with another text, and a revision id of so many more."""
+    pages = [re.sub(r"<text[^>]*>[^<]*", f"<text>{text}", page) for page in pages]
+    return [
+        re.sub(r"(<revision>\s*<id>)(\d+)", lambda m: f"{m[1]}{int(m[2]) + number}", page)
+        for page in pages
     ]
-    documents = extract(
-        tmp_path, dump(tmp_path, "a.xml", PAGES[:20]), dump(tmp_path, "b.xml", newer)
+
+
+@pytest.mark.parametrize("newer", ["a.xml", "b.xml"])
+@pytest.mark.parametrize("flags", [["--workers", "1"], ["--workers", "2"]])
+def test_the_newest_revision_stays_whatever_the_order_of_files(tmp_path, newer, flags):
+    """Bad records between good ones: only some pages are given twice."""
+    older = "b.xml" if newer == "a.xml" else "a.xml"
+    dump(tmp_path, older, PAGES[:20])
+    dump(tmp_path, newer, PAGES[20:] + revised(PAGES[:5], "Newer text.", 7))
+    documents = extract(tmp_path, tmp_path / "a.xml", tmp_path / "b.xml", flags=flags)
+    known = {row["page_id"]: row for row in rows(documents)}
+    once = {row["page_id"]: row for row in rows(extract(tmp_path, DEMO, out="once"))}
+    assert known.keys() == once.keys()
+    assert len(rows(documents)) == len(known)
+    again = {n for n, row in known.items() if row["revision_id"] != once[n]["revision_id"]}
+    assert len(again) == 5
+    assert all("Newer" in known[n]["text"] for n in again if once[n]["text"])
+    assert counts(documents)["duplicate_files"] == {older: 5}
+    others = {n: row["text"] for n, row in known.items() if n not in again}
+    assert others == {n: once[n]["text"] for n in others}
+
+
+@pytest.mark.parametrize("order", [(0, 7, 3), (7, 3, 0), (3, 0, 7)])
+def test_several_revisions_in_one_file(tmp_path, order):
+    pages = [page for number in order for page in revised(PAGES[3:6], f"Text of {number}.", number)]
+    documents = extract(tmp_path, dump(tmp_path, "a.xml", PAGES[:3] + pages + PAGES[6:]))
+    assert [row["text"] for row in rows(documents) if "Text of" in row["text"]] == (
+        ["Text of 7."] * sum("Text of" in row["text"] for row in rows(documents))
     )
-    assert not any("Newer text" in row["text"] for row in rows(documents))
+    assert len(rows(documents)) == len(rows(extract(tmp_path, DEMO, out="once")))
+    pages = counts(documents)["pages"]
+    assert pages["duplicate"] == 6
+    assert pages["read"] == sum(pages.values()) - pages["read"]
 
 
 def test_killed_between_old_and_new_part(tmp_path):
@@ -104,8 +136,8 @@ def test_same_bytes_in_other_processes(tmp_path, flags):
     assert_same_bytes(here, there)
 
 
-def report(unit, first, last):
-    return DocumentsReport(unit, {}, {}, {}, {}, first, last)
+def report(unit, first, last, superseded=0):
+    return DocumentsReport(unit, {}, {}, {}, {}, first, last, superseded)
 
 
 def test_overlapping_is_never_too_little():
@@ -113,23 +145,34 @@ def test_overlapping_is_never_too_little():
     for _ in range(200):
         ranges = [sorted(random.integers(0, 40, 2).tolist()) for _ in range(8)]
         reports = [report(unit, *ends) for unit, ends in enumerate(ranges)]
-        found = overlapping([*reports, report(8, None, None)])
+        found = overlapping([*reports, report(8, None, None), report(9, 99, 99, 1)])
+        assert 9 in found
         for unit, (first, last) in enumerate(ranges):
             others = [ends for other, ends in enumerate(ranges) if other != unit]
             assert (unit in found) == any(a <= last and first <= b for a, b in others)
 
 
-def test_seen_against_a_set():
+def test_superseded_against_all_pairs(tmp_path):
+    """Brute force: of each page the newest revision stays, of equal ones that of the first unit."""
     random = np.random.default_rng(0)
-    seen, known = _Seen(1 << 62), set()
-    for _ in range(50):
-        ids = np.unique(
-            np.concatenate(
-                [random.integers(0, 3000, 200), random.integers(1 << 33, (1 << 33) + 99, 9)]
-            )
-        )
-        assert set(seen.add(ids).tolist()) == known & set(ids.tolist())
-        known |= set(ids.tolist())
+    for case in range(60):
+        paths, reports, every = {}, [], []
+        for unit in range(5):
+            low, high = sorted(random.integers(1, 60, 2).tolist())
+            pairs = {tuple(random.integers((low, 0), (high + 1, 3)).tolist()) for _ in range(12)}
+            paths[unit] = str(tmp_path / f"{case}-{unit}.parquet")
+            columns = zip(*sorted(pairs, key=lambda pair: random.random()), strict=True)
+            names = ("page_id", "revision_id")
+            pq.write_table(pa.table(dict(zip(names, columns, strict=True))), paths[unit])
+            pages = [page for page, _ in pairs]
+            reports.append(report(unit, min(pages), max(pages), 1))
+            every += [(page, -revision, unit) for page, revision in pairs]
+        best = {page: min(row for row in every if row[0] == page) for page, _, _ in every}
+        expected = {}
+        for page, revision, unit in every:
+            if best[page] != (page, revision, unit):
+                expected.setdefault(unit, set()).add((page, -revision))
+        assert superseded(paths, reports) == expected
 
 
 def test_no_report_for_an_emptied_one(tmp_path):

@@ -202,3 +202,38 @@ def test_truncated_table_on_the_way(wiki):
     assert code == 2
     assert "--page-props" in err
     assert "is it complete?" in err
+
+
+def corpus(wiki, props):
+    flags = ["--min-entities", 1, "--keep-untyped", "--page-props", props]
+    return run("--dump", wiki, "--output", "o", "--no-page-typer", *flags, cwd=wiki)
+
+
+def test_a_truncated_table_is_told_and_counted(wiki):
+    path = wiki / "ukwiki-20230501-page_props.sql.gz"
+    content = gzip.decompress(path.read_bytes())
+    code, out, err = corpus(wiki, path)
+    assert code == 0, err
+    assert "page_props 5 of 6 articles have a Wikidata id (7 rows)" in out
+    assert "truncated (no" not in err and "truncated)" not in out
+    path.write_bytes(gzip.compress(content[: content.index(b"(4,'wikibase_item'")]))
+    code, out, err = corpus(wiki, path)
+    assert code == 0, err
+    assert "page_props 3 of 6 articles have a Wikidata id (3 rows, truncated)" in out
+    assert f"--page-props {path}: truncated (no '-- Dump completed' at its end)" in err
+    card = (wiki / "o" / "corpus" / "README.md").read_text()
+    assert "3 of 6 articles have a Wikidata id (3 rows, truncated)." in card
+    report = json.loads((wiki / "o" / "corpus" / "report.json").read_text())
+    counted = {"pages": 3, "rows": 3, "truncated": 1}
+    assert report["coverage"]["tables"] == {"articles": 6, "page_props": counted}
+
+
+def test_a_table_of_another_wiki(wiki):
+    path = wiki / "ukwiki-20230501-page_props.sql.gz"
+    rows = [(1, "wikibase_item", "Q90", None)]
+    write_table(path, "page_props", rows, wiki="frwiki")
+    code, out, err = corpus(wiki, path)
+    assert (code, out) == (2, "")
+    told = f"--page-props {path}: a table of frwiki, and the dump is of ukwiki; give another file"
+    assert err.splitlines()[-1] == told
+    assert not (wiki / "o" / "documents").exists()

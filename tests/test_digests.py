@@ -1,0 +1,73 @@
+"""What the program computes is the same on every Python, processor and machine: digests of it.
+
+`.ci/pythons` runs these tests on every Python of the machine.
+"""
+
+import json
+import random
+from hashlib import blake2b
+
+from runs import DEMO, examples, run
+
+from nerbert.text.punkt import Parameters, Splitter
+from nerbert.text.tokens import tokenize
+
+PIECES = (
+    *(
+        "Hello,",
+        "don't",
+        "U.S.",
+        "3,000.5",
+        "e.g.",
+        "[[A|B]]",
+        "(born",
+        "1990)",
+        "--",
+        "...",
+        "a.b.c",
+    ),
+    *(
+        "He",
+        "Zürich",
+        "A.",
+        "“so”",
+        "東京",
+        "no?",
+        "yes!",
+        "etc.).",
+        "-",
+        "'tis",
+        "state-of-the-art",
+        "x:y",
+    ),
+)
+
+
+def digest(value):
+    return blake2b(json.dumps(value, ensure_ascii=False).encode(), digest_size=8).hexdigest()
+
+
+def texts():
+    draw = random.Random(7)
+    return [" ".join(draw.choice(PIECES) for _ in range(draw.randint(1, 40))) for _ in range(500)]
+
+
+def test_tokens():
+    assert digest([tokenize(text) for text in texts()]) == "0"
+
+
+def test_sentence_ends():
+    parameters = Parameters(
+        frozenset(("e.g", "etc")), frozenset((("u.s", "he"),)), frozenset(("he",)), {"he": 34}
+    )
+    splitter = Splitter(parameters)
+    assert digest([splitter.spans(text) for text in texts()]) == "0"
+
+
+def test_demo_corpus(tmp_path):
+    code, _, err = run("--dump", DEMO, "--output", "out", "--min-entities", 2, cwd=tmp_path)
+    assert code == 0, err
+    corpus = tmp_path / "out" / "corpus"
+    rows = [row for split in ("train", "validation") for row in examples(corpus, split)]
+    assert len(rows) == 366
+    assert digest(rows) == "0"
