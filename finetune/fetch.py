@@ -83,7 +83,7 @@ def sets_files(options: SetsOptions, downloader: Downloader) -> tuple[list[Wante
             checked = ("sha256", digest) if digest else None
             place = os.path.join(options.output, path)
             if place not in {one.path for one in wanted}:  # two sets may share an archive
-                wanted.append(Wanted(url, place, downloader.size(url), checked))
+                wanted.append(Wanted(url, place, downloader.client.size(url), checked))
     return wanted, asked
 
 

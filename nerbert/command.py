@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from nerbert import check_packages, files
 from nerbert.errors import RunError, UserError, is_disk_full, missing_extra
 from nerbert.options import Given, Option, Recipes, build, near, options_of
+from nerbert.process import signals_as_ctrl_c
 
 
 class _Parser(argparse.ArgumentParser):
@@ -153,7 +154,8 @@ class Command:
             parsed.settings, parsed.rest, parsed.given = found.settings, found.rest, found.given
             work(*found.settings, *([found.rest] if self._rest else []))
 
-        return exit_code(whole, parsed)
+        with signals_as_ctrl_c():
+            return exit_code(whole, parsed)
 
 
 def _add(group: Any, entry: Option) -> None:

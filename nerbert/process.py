@@ -14,7 +14,13 @@ from typing import Any
 
 @contextmanager
 def signals_as_ctrl_c() -> Iterator[None]:
-    """Makes SIGTERM end a command as Ctrl-C does, with one line."""
+    """Makes SIGTERM end a command as Ctrl-C does, with one line.
+
+    Python hands signals to its main thread; in other threads this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def stop(number: int, frame: Any) -> None:
         # Beam's threads would print tracebacks after that line.

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from ontology.classes import ClassTree
 from ontology.endings import TitleEvidence
-from ontology.entity_table import INFOBOX, NO_CLASS, EntityTable, Int32
+from ontology.entity_table import INFOBOX, NO_CLASS, PAGE_TYPER, EntityTable, Int32
 from ontology.regions import without_settlements
 from ontology.reliability import Answers, Comparisons, Reliability, agreement, weights
-from ontology.statements import Conflict, Hierarchy, Ints, Statements, conflicts
+from ontology.statements import Conflict, Floats, Hierarchy, Ints, Statements, conflicts, unique
 from ontology.titles import Keys
 from ontology.votes import Decision, decide
 
@@ -22,6 +22,8 @@ Rule = Literal["votes", "deepest"]
 """How the class of an entity is chosen from what the sources state."""
 
 _MOST_VOTERS = 32
+_WELL_KNOWN = 3
+"""If so many other voters know an entity, the page typer has no vote."""
 
 
 @dataclass(frozen=True)
@@ -124,15 +126,15 @@ def build(
     whole = _all_statements(voters, keys, final, entity_of, hierarchy)
     whole = whole.where(~np.isin(nodes[whole.entities], circular))
     titles = _endings([pages, *types], keys, final, entity_of, len(nodes))
-    meant = without_settlements(whole, hierarchy, keys, entity_of, *titles)
-    answers = Answers.of(meant, len(hierarchy.names))
-    comparisons = Comparisons(answers, hierarchy, len(voters))
+    election = _Election(hierarchy, len(voters), keys, entity_of, titles, least)
+    comparisons = election.comparisons(whole)
     agreed, compared = agreement(comparisons)
     weight = weights(agreed, compared)
     if rule == "votes":
-        evidence = TitleEvidence(*titles, comparisons, hierarchy)
-        reliability = Reliability.of(comparisons, hierarchy, weight)
-        chosen = decide(answers, hierarchy, reliability, len(nodes), least, evidence)
+        chosen = election.decide(comparisons, weight)
+        names = [facts.name for facts in voters]
+        if PAGE_TYPER in names:
+            election.decide_without(names.index(PAGE_TYPER), whole, chosen)
     else:
         chosen = _deepest(whole, hierarchy, len(nodes))
     table = EntityTable(
@@ -146,6 +148,50 @@ def build(
         chosen.voters,
     )
     return Built(table, weight.tolist(), agreed, compared, conflicts(whole, hierarchy))
+
+
+@dataclass(frozen=True)
+class _Election:
+    """Decides the classes of entities by votes; see `ontology.votes`."""
+
+    hierarchy: Hierarchy
+    n_voters: int
+    keys: Keys
+    entity_of: Int32
+    titles: tuple[list[str], Int32]
+    least: float
+
+    def comparisons(self, statements: Statements) -> Comparisons:
+        """Compares the answers of the voters."""
+        meant = without_settlements(
+            statements, self.hierarchy, self.keys, self.entity_of, *self.titles
+        )
+        answers = Answers.of(meant, len(self.hierarchy.names))
+        return Comparisons(answers, self.hierarchy, self.n_voters)
+
+    def decide(self, comparisons: Comparisons, weight: Floats) -> Decision:
+        """The classes of all entities."""
+        evidence = TitleEvidence(*self.titles, comparisons, self.hierarchy)
+        reliability = Reliability.of(comparisons, self.hierarchy, weight)
+        n_entities = len(self.titles[1])
+        return decide(
+            comparisons.answers, self.hierarchy, reliability, n_entities, self.least, evidence
+        )
+
+    def decide_without(self, voter: int, statements: Statements, chosen: Decision) -> None:
+        """Decides entities that several others know as if a voter, the page typer, were not there.
+
+        The typer has learnt from the others, so it would only repeat one of them.
+        """
+        others = statements.where(statements.voters != voter)
+        pairs = unique(others.entities * self.n_voters + others.voters)
+        counts = np.bincount(pairs // self.n_voters, minlength=len(chosen.classes))
+        known = counts >= _WELL_KNOWN
+        if known.any():
+            comparisons = self.comparisons(others)
+            decided = self.decide(comparisons, weights(*agreement(comparisons)))
+            chosen.classes[known] = decided.classes[known]
+            chosen.support[known] = decided.support[known]
 
 
 def _endings(

@@ -17,7 +17,6 @@ from nerbert import files
 from nerbert.command import Command
 from nerbert.errors import RunError
 from nerbert.options import Recipes, build_from_python
-from nerbert.process import signals_as_ctrl_c
 from pipeline.settings import DEMO_OUTPUT, CorpusSettings
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ def build_corpus(*, beam_flags: Sequence[str] = (), **options: Any) -> CorpusRep
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Runs the command line and returns its exit code."""
-    with signals_as_ctrl_c():
-        return COMMAND.main(_work, argv, prog)
+    return COMMAND.main(_work, argv, prog)
 
 
 def _work(settings: CorpusSettings, beam_flags: list[str]) -> None:

@@ -17,7 +17,6 @@ from pydantic.dataclasses import dataclass
 from nerbert.command import Command
 from nerbert.errors import UserError
 from nerbert.options import CHECKED, Text, option
-from nerbert.process import signals_as_ctrl_c
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -37,8 +36,7 @@ COMMAND = Command(__doc__, PoolOptions)
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Runs the command line until it is stopped, and returns its exit code."""
-    with signals_as_ctrl_c():
-        return COMMAND.main(_work, argv, prog)
+    return COMMAND.main(_work, argv, prog)
 
 
 def _work(options: PoolOptions) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,24 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import requests
-import urllib3
 
-from nerbert import __version__, files
+from nerbert import files
 from nerbert.errors import RunError, UserError
+from nerbert.fetch.client import BLOCK, Client
 from nerbert.fetch.progress import Progress
-from nerbert.fetch.wanted import Wanted
+from nerbert.fetch.wanted import Wanted, is_html
 
 CONNECTIONS = 2
 """Downloads at a time. Wikimedia's server refuses more."""
-
-TRIES = 6
-"""How often a file is asked for, as long as nothing comes."""
-
-_PASSING = {408, 425, 429, 500, 502, 503, 504}
-"""Answers that say: try again later."""
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 300.0
-_TIMEOUT_S = (15.0, 60.0)  # to connect, and between two pieces
-_BLOCK = 1 << 18
+MOST_UNKNOWN = 1 << 30
+"""Bytes of a file whose size nobody published."""
 _LOGGER = logging.getLogger("nerbert")
 
 
@@ -47,36 +39,7 @@ class Downloader:
 
     def __init__(self, pause: Callable[[float], object] | None = None) -> None:
         """Takes the function that waits between two tries; None for one that Ctrl-C ends."""
-        self._stop = threading.Event()
-        self._pause = pause or self._stop.wait
-        self._session = requests.Session()
-        self._session.headers["User-Agent"] = f"nerbert/{__version__} (named-entity corpora)"
-        self._session.headers["Accept-Encoding"] = "identity"  # else the size is another one
-
-    def text(self, url: str) -> str:
-        """Reads a small page.
-
-        Raises:
-            UserError: there is no such page.
-            RunError: the server does not answer.
-        """
-        found: bytes = self._tried(url, lambda answer: answer.content)
-        return found.decode("utf-8", "replace")
-
-    def size(self, url: str) -> int | None:
-        """Size of a file in bytes, None if the server does not say.
-
-        Raises:
-            UserError: there is no such file.
-            RunError: the server does not answer.
-        """
-
-        def length(answer: requests.Response) -> int | None:
-            told = answer.headers.get("Content-Length")
-            return int(told) if told else None
-
-        found: int | None = self._tried(url, length)
-        return found
+        self.client = Client(pause)
 
     def fetch(self, wanted: Sequence[Wanted]) -> list[Fetched]:
         """Downloads files. Those that are there already are only checked.
@@ -85,7 +48,7 @@ class Downloader:
             UserError: a file is missing on the server, or another file is in its place.
             RunError: the server does not answer, or sends another file than was published.
         """
-        self._stop.clear()
+        self.client.restart()
         with (
             Progress(sum(file.size or 0 for file in wanted), len(wanted)) as progress,
             ThreadPoolExecutor(CONNECTIONS) as pool,
@@ -94,7 +57,7 @@ class Downloader:
             try:
                 return [future.result() for future in waiting]
             except BaseException:
-                self._stop.set()
+                self.client.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
@@ -112,12 +75,14 @@ class Downloader:
         Path(file.path).parent.mkdir(parents=True, exist_ok=True)
         got = 0
         for last in (False, True):
-            got += self._download(file, progress)
+            partial = _Partial(file, progress, self.client)
+            got += partial.download()
             check = file.check(file.partial)
-            if check is not None:
+            if check is not None and not (file.digest is None and is_html(file.partial)):
                 break
-            for path in (file.partial, file.facts):
-                Path(path).unlink(missing_ok=True)
+            partial.remove()
+            if check is not None:
+                raise RunError(f"{file.url}: the server sends a page of HTML instead of this file")
             if last:
                 raise RunError(
                     f"{file.url}: twice another file than was published ({file.published}); "
@@ -130,120 +95,72 @@ class Downloader:
         progress.done(file.path, str(check))
         return Fetched(file.path, got, str(check))
 
-    def _download(self, file: Wanted, progress: Progress) -> int:
-        """Downloads the missing bytes of a file to its partial file; returns their number."""
-        partial = file.partial
-        got = 0
-        kept = files.read_json_or_none(file.facts) or {}
-        if kept.get("url") != file.url:
-            Path(partial).unlink(missing_ok=True)
-        start = os.path.getsize(partial) if os.path.exists(partial) else 0
-        progress.add(file.path, start)
 
-        def receive(answer: requests.Response) -> None:
-            nonlocal got
-            mode = "wb"
-            if answer.status_code == requests.codes.partial:
-                there = os.path.getsize(partial)
-                if not answer.headers.get("Content-Range", "").startswith(f"bytes {there}-"):
-                    Path(partial).unlink()
-                    progress.add(file.path, -there)
-                    raise requests.ConnectionError("the server sent another range")
-                mode = "ab"
-            facts = {"url": file.url, "etag": answer.headers.get("ETag")}
-            files.write_json(file.facts, facts)
-            if mode == "wb" and os.path.exists(partial):
-                progress.add(file.path, -os.path.getsize(partial))
-            with open(partial, mode) as output:
-                # read1 gives what came before a cut; iter_content would lose up to a block of it.
-                while block := answer.raw.read1(_BLOCK):
-                    output.write(block)
-                    got += len(block)
-                    progress.add(file.path, len(block))
-                    self._check_stop()
+class _Partial:
+    """The bytes of a file that have come so far."""
 
-        def headers() -> dict[str, str]:
-            size = os.path.getsize(partial) if os.path.exists(partial) else 0
-            etag = (files.read_json_or_none(file.facts) or {}).get("etag")
-            if not size or not (etag or file.digest):
-                return {}  # without either nobody could tell whether the rest fits
-            return {"Range": f"bytes={size}-"} | ({"If-Range": etag} if etag else {})
+    def __init__(self, file: Wanted, progress: Progress, client: Client) -> None:
+        self._file, self._progress, self._client = file, progress, client
+        self._got = 0
+        self._farthest = 0
+        for path in (file.partial, file.facts):
+            if os.path.islink(path):  # it may lead to any file of the user
+                raise UserError(f"{path}: is a link; remove it")
 
+    def download(self) -> int:
+        """Downloads the missing bytes; returns their number."""
+        file = self._file
+        if self._facts().get("url") != file.url:
+            self.remove()
+        self._farthest = start = self._size()
+        self._progress.add(file.path, start)
         if file.size is None or start < file.size:
-            self._tried(file.url, receive, headers, lambda: got)
-        return got
+            self._client.ask(file.url, self._receive, self._headers, lambda: self._farthest)
+        return self._got
 
-    def _tried(
-        self,
-        url: str,
-        use: Callable[[requests.Response], Any],
-        headers: Callable[[], dict[str, str]] = dict,
-        received: Callable[[], int] = int,
-    ) -> Any:
-        """Asks for a file, and again with growing pauses as long as the server may answer later.
+    def remove(self) -> None:
+        """Removes the bytes."""
+        for path in (self._file.partial, self._file.facts):
+            Path(path).unlink(missing_ok=True)
 
-        Args:
-            url: its address.
-            use: takes the answer. What it returns is returned. If the connection is cut while it
-                reads, it is called again.
-            headers: gives the headers of each request.
-            received: gives the number of bytes that have come so far.
-        """
-        pause, left, before = _FIRST_PAUSE_S, TRIES, 0
-        while True:
-            wait = 0.0
-            try:
-                with self._session.get(
-                    url, headers=headers(), stream=True, timeout=_TIMEOUT_S
-                ) as answer:
-                    status = answer.status_code
-                    if status == requests.codes.requested_range_not_satisfiable:
-                        return None  # all bytes are there
-                    if status not in _PASSING:
-                        _check_status(url, answer)
-                        return use(answer)
-                    reason, wait = f"{status} {answer.reason}", _retry_after(answer)
-            except (
-                requests.ConnectionError,
-                requests.Timeout,
-                requests.exceptions.ChunkedEncodingError,
-                urllib3.exceptions.HTTPError,
-            ) as error:
-                reason = _why(error)
-            except requests.RequestException as error:
-                raise UserError(f"{url}: {_why(error)}; check the address") from None
-            if received() > before:
-                pause, left, before = _FIRST_PAUSE_S, TRIES, received()
-            left -= 1
-            if not left:
-                raise RunError(f"{url}: {reason}; {TRIES} tries; run the same command again later")
-            wait = min(max(pause, wait), _LONGEST_PAUSE_S)
-            _LOGGER.info("%s: %s; once more in %g s", url, reason, wait)
-            self._pause(wait)
-            self._check_stop()
-            pause *= 2
+    def _size(self) -> int:
+        partial = self._file.partial
+        return os.path.getsize(partial) if os.path.exists(partial) else 0
 
-    def _check_stop(self) -> None:
-        """Ends a thread if another one failed, or after Ctrl-C."""
-        if self._stop.is_set():
-            raise KeyboardInterrupt
+    def _facts(self) -> dict[str, Any]:
+        """Where the bytes came from; empty if nobody knows."""
+        facts = files.read_json_or_none(self._file.facts)
+        return facts if isinstance(facts, dict) else {}
 
+    def _headers(self) -> dict[str, str]:
+        size, etag = self._size(), self._facts().get("etag")
+        if not size or not (etag or self._file.digest):
+            return {}  # without either nobody could tell whether the rest fits
+        return {"Range": f"bytes={size}-"} | ({"If-Range": str(etag)} if etag else {})
 
-def _check_status(url: str, answer: requests.Response) -> None:
-    if answer.status_code in (requests.codes.not_found, requests.codes.gone):
-        raise UserError(f"{url}: no such file on the server; check name and date, or --mirror")
-    if not answer.ok:
-        raise UserError(f"{url}: the server says {answer.status_code} {answer.reason}")
-
-
-def _retry_after(answer: requests.Response) -> float:
-    told = answer.headers.get("Retry-After", "")
-    return float(told) if told.isdigit() else 0.0
-
-
-def _why(error: Exception) -> str:
-    """The innermost reason of an error of requests, without the address of objects."""
-    inner: BaseException = error
-    while inner.__context__ is not None:
-        inner = inner.__context__
-    return str(inner).partition(">: ")[2] or str(inner) or type(inner).__name__
+    def _receive(self, answer: requests.Response) -> None:
+        """Appends the rest of the file, or writes it anew if the server sends all of it."""
+        file, there = self._file, self._size()
+        if answer.status_code == requests.codes.partial:
+            if not answer.headers.get("Content-Range", "").startswith(f"bytes {there}-"):
+                self.remove()
+                self._progress.add(file.path, -there)
+                raise requests.ConnectionError("the server sent another range")
+        elif there:
+            self._progress.add(file.path, -there)
+            there = 0
+        files.write_json(file.facts, {"url": file.url, "etag": answer.headers.get("ETag")})
+        most = MOST_UNKNOWN if file.size is None else file.size
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (0 if there else os.O_TRUNC)
+        with open(os.open(file.partial, flags, 0o666), "wb") as output:  # does not truncate
+            output.seek(there)
+            # read1 gives what came before a cut; iter_content would lose up to a block of it.
+            while there <= most and (block := answer.raw.read1(BLOCK)):
+                output.write(block[: most + 1 - there])
+                there += len(block)
+                self._got += len(block)
+                self._progress.add(file.path, len(block))
+                self._farthest = max(self._farthest, there)
+                self._client.check_stop()
+        if file.size is None and there > most:
+            raise UserError(f"{file.url}: more than {most:,} bytes of a file without a known size")

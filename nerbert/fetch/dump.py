@@ -9,26 +9,62 @@ are checked against the published checksums. If the command is stopped, run it a
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
-from typing import Any
 
+from pydantic import BaseModel, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from nerbert.command import Command
 from nerbert.errors import RunError, UserError
+from nerbert.fetch.client import Client
 from nerbert.fetch.download import Downloader
 from nerbert.fetch.report import report
 from nerbert.fetch.sources import source
 from nerbert.fetch.wanted import Wanted
 from nerbert.options import CHECKED, Text, option
 
-_ARTICLES = re.compile(r".*-pages-articles-multistream(?P<part>\d*)\.xml(-p\d+p\d+)?\.bz2")
-_DATE = re.compile(r'href="(\d{8})/?"')
+_ARTICLES = re.compile(
+    r".*-pages-articles-multistream(?P<part>[0-9]{0,9})\.xml(-p[0-9]{1,18}p[0-9]{1,18})?\.bz2"
+)
+_DATE = re.compile(r'href="([0-9]{8})/?"')
 _CHECKSUM = re.compile(r"^([0-9a-f]{40})\s+\*?(\S+)$", re.MULTILINE)
-_HASHES = ("sha1", "md5")
+_LONGEST_NAME = 255
+
+
+class File(BaseModel):
+    """A file of a dump, as `dumpstatus.json` describes it. Unfinished ones have no address."""
+
+    url: str = ""
+    size: int | None = Field(None, ge=0, le=1 << 50)
+    sha1: str | None = Field(None, pattern=r"^[0-9a-fA-F]{40}$")
+    md5: str | None = Field(None, pattern=r"^[0-9a-fA-F]{32}$")
+
+    @property
+    def digest(self) -> tuple[str, str] | None:
+        """Name of a hash function, and the published digest."""
+        return next(((n, d) for n, d in (("sha1", self.sha1), ("md5", self.md5)) if d), None)
+
+
+Files = dict[str, File]
+
+
+class _Job(BaseModel):
+    status: str = ""
+    files: Files = {}
+
+
+class Status(BaseModel):
+    """`dumpstatus.json`: the jobs of a dump."""
+
+    jobs: dict[str, _Job]
+
+    def files(self, job: str) -> Files:
+        """Files of a job, by name; empty if it is not finished."""
+        found = self.jobs.get(job, _Job())
+        is_complete = all(file.url and file.size is not None for file in found.files.values())
+        return found.files if found.status == "done" and is_complete else {}
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -46,9 +82,9 @@ class DumpOptions:
     dry_run: bool = option(False, "print the files and their sizes, download nothing")
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"latest|\d{8}", self.date):
+        if not re.fullmatch(r"latest|[0-9]{8}", self.date):
             raise ValueError(f"--date {self.date}: write YYYYMMDD, or latest")
-        if self.parts is not None and not re.fullmatch(r"\d+(-\d+)?", self.parts):
+        if self.parts is not None and not re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", self.parts):
             raise ValueError(f"--parts {self.parts}: write a number, or two such as 1-3")
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.wiki):
             raise ValueError(f"--wiki {self.wiki}: write the database's name, such as ukwiki")
@@ -77,65 +113,101 @@ def dump_files(options: DumpOptions, downloader: Downloader) -> list[Wanted]:
     """
     facts = source("dumps")
     base = (options.mirror or facts["url"]).rstrip("/")
-    date, status = _status(base, options, downloader)
-    files = _files(status, facts["articles"])
+    date, status = _status(base, options, downloader.client)
+    files = status.files(facts["articles"])
     articles = {name: file for name, file in files.items() if _ARTICLES.fullmatch(name)}
+    if not articles:
+        raise RunError(f"{options.wiki} {date}: no pages-articles-multistream file in this dump")
     chosen = _chosen(articles, options)
     for job in facts["tables"] if options.tables else ():
-        if not (found := _files(status, job)):
-            raise RunError(f"{options.wiki} {date}: {job} is not finished; take an earlier --date")
-        chosen |= found
-    if not all(_digest(file) for file in chosen.values()):
+        chosen |= _table(status, job, f"{options.wiki} {date}")
+    folder = f"{options.wiki}/{date}"
+    for name, file in chosen.items():
+        _check_name(name, file, folder)
+    if not all(file.digest for file in chosen.values()):
         place = f"{base}/{facts['checksums'].format(wiki=options.wiki, date=date)}"
-        sums = {name: digest for digest, name in _CHECKSUM.findall(downloader.text(place))}
-        chosen = {name: {**file, "sha1": sums.get(name)} for name, file in chosen.items()}
+        sums = {name: digest for digest, name in _CHECKSUM.findall(downloader.client.text(place))}
+        chosen = {
+            name: file.model_copy(update={"sha1": sums.get(name)}) for name, file in chosen.items()
+        }
     return [
-        Wanted(
-            f"{base}{file['url']}", os.path.join(options.output, name), file["size"], _digest(file)
-        )
+        Wanted(f"{base}{file.url}", os.path.join(options.output, name), file.size, file.digest)
         for name, file in chosen.items()
     ]
 
 
-def _status(base: str, options: DumpOptions, downloader: Downloader) -> tuple[str, Any]:
+def _check_name(name: str, file: File, folder: str) -> None:
+    """Checks that a file of the mirror's list is one of this dump, by its name and address.
+
+    Raises:
+        RunError: it is not; it could be written, or come, anywhere.
+    """
+    start = re.escape(folder.replace("/", "-"))
+    is_plain = re.fullmatch(rf"{start}-[A-Za-z0-9._-]+", name) and len(name) <= _LONGEST_NAME
+    if not is_plain or not re.fullmatch(rf"/(?:[\w-][\w.-]*/)*{re.escape(name)}", file.url):
+        raise RunError(
+            f"{folder}: the server lists {name[:80]!r} at {file.url[:80]!r}, which is no file of "
+            "this dump; try another --mirror"
+        )
+
+
+def _table(status: Status, job: str, dump: str) -> Files:
+    """The files of a table.
+
+    Raises:
+        RunError: it is not finished, or not there.
+    """
+    if not (files := status.files(job)):
+        state = status.jobs[job].status or "not finished" if job in status.jobs else "missing"
+        raise RunError(f"{dump}: {job} is {state[:40]!r} there; take an earlier --date")
+    return files
+
+
+def _status(base: str, options: DumpOptions, client: Client) -> tuple[str, Status]:
     """Date and status of a dump whose articles are finished, the newest one for "latest"."""
     facts = source("dumps")
     if options.date != "latest":
-        status = _read_status(base, options.wiki, options.date, downloader)
-        if not _files(status, facts["articles"]):
+        status = _read_status(base, options.wiki, options.date, client)
+        if not status.files(facts["articles"]):
             raise RunError(
                 f"{options.wiki} {options.date}: the articles are not finished; take an earlier "
                 "--date"
             )
         return options.date, status
-    page = downloader.text(f"{base}/{facts['dates'].format(wiki=options.wiki)}")
+    page = _dates(base, options.wiki, client)
+    jobs = [facts["articles"], *(facts["tables"] if options.tables else ())]
+    missing = "there is no date"
     for date in sorted(set(_DATE.findall(page)), reverse=True):
-        status = _read_status(base, options.wiki, date, downloader)
-        jobs = [facts["articles"], *(facts["tables"] if options.tables else ())]
-        if all(_files(status, job) for job in jobs):
+        status = _read_status(base, options.wiki, date, client)
+        unfinished = [job for job in jobs if not status.files(job)]
+        if not unfinished:
             return date, status
-    raise RunError(f"{base}/{options.wiki}: no finished dump there; try another --mirror")
+        missing = f"{date} lacks {', '.join(unfinished)}"
+    raise RunError(
+        f"{base}/{options.wiki}: no finished dump there ({missing}); try another --mirror"
+        + (", or leave out --tables" if options.tables else "")
+    )
 
 
-def _read_status(base: str, wiki: str, date: str, downloader: Downloader) -> Any:
+def _dates(base: str, wiki: str, client: Client) -> str:
+    """The page that lists the dates of a wiki's dumps."""
+    try:
+        return client.text(f"{base}/{source('dumps')['dates'].format(wiki=wiki)}")
+    except UserError as error:
+        if wiki.endswith("wiki") or "no such file" not in str(error):
+            raise
+        raise UserError(f"--wiki {wiki}: no such wiki there; did you mean {wiki}wiki?") from None
+
+
+def _read_status(base: str, wiki: str, date: str, client: Client) -> Status:
     place = f"{base}/{source('dumps')['status'].format(wiki=wiki, date=date)}"
     try:
-        status = json.loads(downloader.text(place))
-        assert isinstance(status["jobs"], dict)
-    except (ValueError, KeyError, TypeError, AssertionError):
+        return Status.model_validate_json(client.text(place))
+    except ValidationError:
         raise RunError(f"{place}: not the status of a dump; try another --mirror") from None
-    return status
 
 
-def _files(status: Any, job: str) -> dict[str, Any]:
-    """Files of a job of a dump, by name; empty if the job is not finished."""
-    found = status["jobs"].get(job, {})
-    files: dict[str, Any] = found.get("files", {})
-    complete = all("url" in file and "size" in file for file in files.values())
-    return files if found.get("status") == "done" and complete else {}
-
-
-def _chosen(articles: dict[str, Any], options: DumpOptions) -> dict[str, Any]:
+def _chosen(articles: Files, options: DumpOptions) -> Files:
     """The articles' files that are wanted, in the order of their parts."""
     number = {name: int(_part(name) or 0) for name in articles}
     if any(number.values()):  # the whole file beside its parts has the same pages
@@ -154,14 +226,10 @@ def _chosen(articles: dict[str, Any], options: DumpOptions) -> dict[str, Any]:
 
 def _first_page(name: str) -> int:
     """Id of the first page of a part; 0 if the name does not say."""
-    match = re.search(r"-p(\d+)p", name)
+    match = re.search(r"-p([0-9]+)p", name)
     return int(match[1]) if match else 0
 
 
 def _part(name: str) -> str:
     match = _ARTICLES.fullmatch(name)
     return match["part"] if match else ""
-
-
-def _digest(file: Any) -> tuple[str, str] | None:
-    return next(((name, file[name]) for name in _HASHES if file.get(name)), None)

@@ -24,7 +24,7 @@ def report(wanted: Sequence[Wanted], dry_run: bool, downloader: Downloader, outp
     if dry_run:
         lines = [f"{_bytes(file.size):>15} {file.url}" for file in wanted]
         total = sum(file.size or 0 for file in wanted)
-        lines.append(f"{_bytes(total):>15} bytes in {len(wanted)} files; nothing was downloaded")
+        lines.append(f"{_bytes(total):>15} bytes in {_files(len(wanted))}; nothing was downloaded")
         check_space(wanted)
         return "\n".join(lines)
     check_space(wanted)
@@ -32,8 +32,12 @@ def report(wanted: Sequence[Wanted], dry_run: bool, downloader: Downloader, outp
         fetched = downloader.fetch(wanted)
     new = sum(file.bytes for file in fetched)
     lines = [file.path for file in fetched]
-    return "\n".join([*lines, f"{len(lines)} files, {new:,} bytes downloaded"])
+    return "\n".join([*lines, f"{_files(len(lines))}, {new:,} bytes downloaded"])
 
 
 def _bytes(size: int | None) -> str:
     return "unknown" if size is None else f"{size:,}"
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"

@@ -91,14 +91,14 @@ def types_files(options: TypesOptions, downloader: Downloader) -> tuple[list[Wan
     paths = [facts["mapping_file"].format(language=code) for code in options.language]
     for path in (*paths, facts["ontology_file"]):
         try:
-            size = downloader.size(f"{base}/{path}")
+            size = downloader.client.size(f"{base}/{path}")
         except UserError:
             missing.append(f"{path}: DBpedia has no such file, left out")
             continue
         place = os.path.join(options.output, os.path.basename(path))
         wanted.append(Wanted(f"{base}/{path}", place, size))
     if not wanted:
-        raise UserError("nothing of this is there; check --language and --date")
+        raise UserError("DBpedia has none of these files; check --language and --date")
     return wanted, missing
 
 
@@ -110,12 +110,12 @@ def _in_release(
     base = f"{(options.mirror or facts['url']).rstrip('/')}/{artifact}"
     releases = [options.date]
     if options.date == "latest":
-        releases = sorted(set(_RELEASE.findall(downloader.text(f"{base}/"))), reverse=True)
+        releases = sorted(set(_RELEASE.findall(downloader.client.text(f"{base}/"))), reverse=True)
         if not releases:
             raise RunError(f"{base}/: no release there; try another --mirror")
     for release in releases[:_MOST_RELEASES]:
         try:
-            size = downloader.size(f"{base}/{release}/{name}")
+            size = downloader.client.size(f"{base}/{release}/{name}")
         except UserError:
             continue
         digest = _digest(f"{base}/{release}", name, downloader)
@@ -128,7 +128,7 @@ def _digest(folder: str, name: str, downloader: Downloader) -> tuple[str, str] |
     """The published SHA-256 of a file, by the description of its release; None without one."""
     facts = source("types")
     try:
-        text = downloader.text(f"{folder}/{facts['checksums']}")
+        text = downloader.client.text(f"{folder}/{facts['checksums']}")
     except UserError:
         return None
     for block in re.split(r"\n\s*\n", text):

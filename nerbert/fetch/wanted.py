@@ -58,6 +58,13 @@ class Wanted:
         return name if found.hexdigest() == published.lower() else None
 
 
+def is_html(path: str) -> bool:
+    """Whether a file is a page of HTML, such as of a login, which no file here is."""
+    with open(path, "rb") as stream:
+        start = stream.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    return start.startswith((b"<!doctype html", b"<html"))
+
+
 def check_space(wanted: Sequence[Wanted]) -> None:
     """Checks that there is room for the bytes that are missing.
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nerbert.command import Command
-from nerbert.process import signals_as_ctrl_c
 from pipeline.domain.settings import DomainSettings
 
 COMMAND = Command(
@@ -24,8 +23,7 @@ COMMAND = Command(
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Runs the command line and returns its exit code."""
-    with signals_as_ctrl_c():
-        return COMMAND.main(_work, argv, prog)
+    return COMMAND.main(_work, argv, prog)
 
 
 def _work(settings: DomainSettings, beam_flags: list[str]) -> None:

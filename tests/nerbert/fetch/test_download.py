@@ -9,7 +9,7 @@ import pytest
 from mirror import CUT, EMPTY
 
 from nerbert.errors import RunError, UserError
-from nerbert.fetch import download
+from nerbert.fetch import client
 from nerbert.fetch.download import Downloader
 from nerbert.fetch.report import report
 from nerbert.fetch.wanted import Wanted
@@ -81,7 +81,7 @@ def test_cut_connections_continue(mirror, tmp_path, downloader, pauses):
 def test_an_earlier_command_was_killed(mirror, tmp_path, downloader, monkeypatch):
     file = wanted(mirror, tmp_path)
     mirror.faults["/a.bz2"] = [CUT]
-    monkeypatch.setattr(download, "TRIES", 1)
+    monkeypatch.setattr(client, "TRIES", 1)
     with pytest.raises(RunError, match="run the same command again"):
         Downloader().fetch([file])
     assert not (tmp_path / "a.bz2").exists()
@@ -96,7 +96,7 @@ def test_the_file_changed_in_between(mirror, tmp_path, downloader, monkeypatch, 
     """The first half of the old file never becomes the beginning of the new one."""
     old = wanted(mirror, tmp_path, check=None)
     mirror.faults["/a.bz2"] = [CUT]
-    monkeypatch.setattr(download, "TRIES", 1)
+    monkeypatch.setattr(client, "TRIES", 1)
     with pytest.raises(RunError):
         Downloader().fetch([old])
     mirror.ranges = ranges
@@ -127,7 +127,7 @@ def test_wrong_checksum_once(mirror, tmp_path, downloader, monkeypatch):
     """A damaged first half, as an earlier run may have left it: the second time is from the start."""
     file = wanted(mirror, tmp_path)
     mirror.faults["/a.bz2"] = [CUT]
-    monkeypatch.setattr(download, "TRIES", 1)
+    monkeypatch.setattr(client, "TRIES", 1)
     with pytest.raises(RunError):
         Downloader().fetch([file])
     partial = tmp_path / ".a.bz2.part"

@@ -58,7 +58,7 @@ def test_latest_is_the_newest_finished(wikis, capsys, tmp_path):
     assert code == 0, err
     assert [path.name for path in tmp_path.iterdir() if path.name != ".lock"] == [name]
     assert (tmp_path / name).read_bytes() == b"20250201" * 9
-    assert "1 files, 72 bytes downloaded" in out
+    assert "1 file, 72 bytes downloaded" in out
     assert f"{name}: 72 bytes, sha1 (1 of 1 files)" in err
 
 
