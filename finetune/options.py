@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic.dataclasses import dataclass
 
 from finetune.settings import ALL, SEEDS, SHOTS, DataOptions, DataRoot, Regime
-from nerbert.options import CHECKED, Text, Texts, option
+from nerbert.options import CHECKED, Seed, Text, Texts, option
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -35,7 +35,7 @@ class TrainOptions(DataOptions, Device):
         metavar="SET",
     )
     output: Text = option(help="folder of the tagger", metavar="DIR", recipe=False)
-    seed: int = option(555, "seed of head, dropout and order")
+    seed: Seed = option(555, "seed of head, dropout and order")
     tensorboard: bool = option(False, "write TensorBoard's events to OUTPUT/events")
     push_to_hub: Text | None = option(
         None, "repository on the hub, such as USER/NAME, to send the tagger to", metavar="REPO"
@@ -65,7 +65,7 @@ class SearchOptions(DataOptions, Device):
     trials: int = option(20, "number of trials of random and tpe", ge=1)
     partial_epochs: int = option(5, "epochs of the first stage of grid", ge=1)
     kept: int = option(5, "settings that the second stage of grid trains to the end", ge=1)
-    seed: int = option(555, "seed of head, dropout, order, and of the choices")
+    seed: Seed = option(555, "seed of head, dropout, order, and of the choices")
 
 
 MODELS = (
@@ -145,7 +145,7 @@ class TsneOptions(DataOptions, Device):
         "first", "states of an entity: of its first word, or of its first and last word, joined"
     )
     points: int = option(2000, "number of entities, drawn at random", ge=1)
-    seed: int = option(0, "seed of every random choice (default: 0)")
+    seed: Seed = option(0, "seed of every random choice (default: 0)")
     output: Text = option("tsne.png", "PNG file of the plot", metavar="FILE", recipe=False)
 
 
@@ -183,6 +183,12 @@ class DemoOptions(Placing):
     )
     host: str = option("127.0.0.1", "address to listen on", metavar="ADDRESS")
     port: int = option(8000, "port to listen on", ge=0, le=65535)
+    allow_host: Texts = option(
+        (),
+        "names of this machine that browsers use, if --host lets others in; addresses in numbers "
+        "always work",
+        metavar="NAME",
+    )
     max_characters: int = option(10_000, "longest text that is accepted", ge=1)
 
 

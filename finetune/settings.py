@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic.dataclasses import dataclass
 
 from nerbert.errors import UserError
-from nerbert.options import CHECKED, Recipes, Text, Texts, option
+from nerbert.options import CHECKED, Recipes, Seed, Text, Texts, option
 
 Regime = Literal["target", "source-target", "joint", "zero-shot"]
 """How source and target data are combined."""
@@ -166,7 +166,7 @@ class FitSettings:
         metavar="PATH",
         group=_WORDS,
     )
-    seed: int = option(555, "seed of head, dropout and order", flag=False)
+    seed: Seed = option(555, "seed of head, dropout and order", flag=False)
 
 
 @dataclass(frozen=True, config=CHECKED)

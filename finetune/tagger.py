@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from torch import nn
@@ -18,22 +18,23 @@ from finetune.entities import Entity, Prediction, entities_of
 from finetune.evaluation.metrics import strict_scores
 from finetune.fitting import Work, features, trained
 from finetune.models import bilstm
-from finetune.models.heads import Floats, add_head, head_of, load_head
+from finetune.models.heads import Floats, add_head, head_of, load_with_head
 from finetune.models.names import NAMES
 from finetune.models.onnx import NAMES as BACKENDS
 from finetune.models.onnx import exported
 from finetune.models.windows import BATCH, WordTagger
 from finetune.settings import FitSettings
-from finetune.texts import Splitter
+from finetune.texts import Splitter, Text, checked_texts
 from nerbert.errors import UserError
+from nerbert.options import build_from_python
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import Span
 from pretrain.models import (
     HeadInitMap,
+    check_vocabulary,
     device_of,
     load_model,
-    load_tagger,
     longest_input,
     place,
     tag_names,
@@ -50,17 +51,24 @@ class Tagger:
         base: str | os.PathLike[str],
         settings: FitSettings | None = None,
         head_init_map: HeadInitMap | None = None,
+        **options: Any,
     ) -> None:
         """Describes a tagger; nothing is loaded yet.
 
         Args:
             base: encoder or pre-trained tagger: name on the hub, or folder.
             settings: settings of the fine-tuning.
+            options: fields of `FitSettings`, such as `learning_rate`, instead of `settings`.
             head_init_map: chooses the types of the base's own head whose rows initialise the row
                 of a new type. By default `nearest` if the settings carry the head, else none.
+
+        Raises:
+            UserError: an option is unknown, or has a wrong value.
         """
         self.base = os.fspath(base)
-        self.settings = settings or FitSettings()
+        if settings is not None and options:
+            raise UserError(f"{next(iter(options))} =: give it in `settings`, or no `settings`")
+        self.settings = settings or build_from_python(FitSettings, options)
         self._head_init_map = head_init_map or (nearest if self.settings.carry_head else None)
         self._words: WordTagger | None = None
         self._tags: list[str] = []
@@ -131,7 +139,9 @@ class Tagger:
             for name in ("dropout", "classifier_dropout"):  # as the architectures call it
                 if isinstance(found := getattr(model, name, None), nn.Dropout):
                     found.p = settings.head_dropout
-        return load_tokenizer(self.base), model
+        tokenizer = load_tokenizer(self.base)
+        check_vocabulary(model, tokenizer, self.base)
+        return tokenizer, model
 
     def _set(self, model: Any, tokenizer: Any, forward: Any = None) -> None:
         self._tags = tag_names(model)
@@ -177,20 +187,32 @@ class Tagger:
             raise RuntimeError("the tagger is not trained: call fit, or Tagger.load")
         return self._words.logits(texts)
 
+    @overload
+    def predict(  # type: ignore[overload-overlap]  # a string is a list of strings, too
+        self, texts: str, split: bool = True
+    ) -> list[Entity]: ...
+
+    @overload
+    def predict(self, texts: Iterable[Text], split: bool = True) -> list[list[Entity]]: ...
+
     def predict(
-        self, texts: Sequence[str | Sequence[str]], split: bool = True
-    ) -> list[list[Entity]]:
-        """Finds the mentions in each text, in order.
+        self, texts: str | Iterable[Text], split: bool = True
+    ) -> list[Entity] | list[list[Entity]]:
+        """Finds the mentions in each text, in order; of a single text, its mentions.
 
         Args:
             texts: texts of any length, whose mentions have offsets in characters; or lists of
                 tokens, each one a sentence, whose mentions have offsets in tokens.
             split: whether texts are parted into sentences, each of which is tagged by itself.
+
+        Raises:
+            UserError: a text is something else.
         """
-        return [found.entities for found in self.predictions(texts, split)]
+        found = [one.entities for one in self.predictions(texts, split)]
+        return found[0] if isinstance(texts, str) else found
 
     def predictions(
-        self, texts: Sequence[str | Sequence[str]], split: bool = True, probabilities: bool = False
+        self, texts: str | Iterable[Text], split: bool = True, probabilities: bool = False
     ) -> list[Prediction]:
         """Words, tags and mentions of each text; see `predict`.
 
@@ -199,6 +221,7 @@ class Tagger:
             split: whether texts are parted into sentences.
             probabilities: whether the probabilities of all tags are kept.
         """
+        texts = checked_texts(texts)
         spans = [
             self.splitter.words(text, split)
             if isinstance(text, str)
@@ -283,11 +306,13 @@ class Tagger:
         """
         where, folder = device_of(device), os.fspath(folder)
         tagger = cls(folder, settings)
-        model, tokenizer = load_tagger(folder), load_tokenizer(folder)
+        if backend not in ("auto", "torch", *BACKENDS):
+            raise UserError(f"--backend {backend}: give auto, torch, {' or '.join(BACKENDS)}")
+        model, tokenizer = load_with_head(folder), load_tokenizer(folder)
+        check_vocabulary(model, tokenizer, folder)
         first, *others = tag_names(model)
         if first != "O" or not all(name[:2] in ("B-", "I-") for name in others):
             raise UserError(f"{folder}: its labels are not O, B-, I-; fine-tune it first")
-        load_head(model, folder)
         place(model, where, half)
         forward = None
         if backend != "torch" and not half and where.type == "cpu":

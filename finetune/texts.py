@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from transformers.utils.hub import cached_file
 
 from nerbert.corpus import SENTENCES
+from nerbert.errors import UserError
 from nerbert.text.sentences import SentenceModel
 from nerbert.text.tokens import Span, tokenize
 from nerbert.text.words import ENGLISH_ABBREVIATIONS, word_spans
+
+Text = str | Sequence[str]
+"""A text, or its tokens."""
 
 _USUAL = {word.casefold() for word in ENGLISH_ABBREVIATIONS}
 """Abbreviations that are known if a checkpoint has no model."""
@@ -31,15 +37,23 @@ class Splitter:
 
         Args:
             folder: folder, or name on the hub.
+
+        Raises:
+            UserError: the model cannot be read.
         """
-        path = cached_file(
+        found = cached_file(
             os.fspath(folder),
             SENTENCES,
             _raise_exceptions_for_missing_entries=False,
             _raise_exceptions_for_connection_errors=False,
             _raise_exceptions_for_gated_repo=False,
         )
-        return cls(SentenceModel.from_json(Path(path).read_bytes()) if path else None)
+        if found is None:
+            return cls()
+        try:
+            return cls(SentenceModel.from_json(Path(found).read_bytes()))
+        except ValueError as error:
+            raise UserError(f"{found}: {error}; remove this file, or restore it") from None
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the model, if there is one, to the folder of a checkpoint."""
@@ -68,3 +82,29 @@ class Splitter:
             [(start + first, start + last) for first, last in tokenize(text[start:end])]
             for start, end in self.sentences(text)
         ]
+
+
+def checked_texts(texts: Any) -> list[Text]:
+    """The texts that a user gave; a single one is a list of one.
+
+    Raises:
+        UserError: one is neither a text nor a list of tokens.
+    """
+    if isinstance(texts, str):
+        return [texts]
+    if isinstance(texts, Mapping | bytes) or not isinstance(texts, Iterable):
+        raise UserError(f"give a text, or a list of texts, not {type(texts).__name__}")
+    return [_checked_text(number, text) for number, text in enumerate(texts)]
+
+
+def _checked_text(number: int, text: Any) -> Text:
+    if isinstance(text, str):
+        return text
+    is_list = isinstance(text, Iterable) and not isinstance(text, Mapping | bytes)
+    tokens: list[Any] = list(text) if is_list else [None]
+    if not all(isinstance(token, str) for token in tokens):
+        raise UserError(
+            f"text {number}: give a text, or a list of tokens, not {type(text).__name__} "
+            f"({str(text)[:40]})"
+        )
+    return tokens

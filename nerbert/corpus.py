@@ -92,7 +92,13 @@ class Corpus:
         return corpus
 
     def parts(self, split: str) -> list[Path]:
-        """The Parquet files of a split, in order."""
+        """The Parquet files of a split, in order.
+
+        Raises:
+            UserError: there is no such split.
+        """
+        if split not in SPLITS:
+            raise UserError(f"no split {split!r}; there are {' and '.join(SPLITS)}")
         return sorted((self.folder / split).glob("part-*.parquet"))
 
     def sentences(self, split: str) -> Iterator[Sentence]:
@@ -105,7 +111,11 @@ class Corpus:
                     yield Sentence(tokens, [tags[label_id] for label_id in label_ids])
 
     def table(self, split: str) -> pa.Table:
-        """Reads all columns of a split into memory; `to_pandas()` makes a data frame of it."""
+        """Reads all columns of a split into memory; `to_pandas()` makes a data frame of it.
+
+        Raises:
+            UserError: there is no such split.
+        """
         found = self.parts(split)
         return parts.read_tables(list(map(str, found)), pq.read_schema(found[0]))
 

@@ -72,7 +72,7 @@ def find(pattern: str) -> list[str]:
 def is_used_folder(path: str) -> bool:
     """Whether `path` is a file, or a folder that holds more than our lock and hidden files."""
     if is_remote(path):
-        return bool(listing(path))
+        return any(not name.startswith(".") for name in listing(path))
     return os.path.isfile(path) or (
         os.path.isdir(path) and any(not name.startswith(".") for name in os.listdir(path))
     )
@@ -143,13 +143,16 @@ def local_copies(paths: Sequence[str]) -> Iterator[list[str]]:
 
 @contextmanager
 def locked(folder: str) -> Iterator[None]:
-    """Locks a local folder until the block, or the process, ends. Remote folders are not locked.
+    """Locks a folder until the block ends; a local one at most until the process ends.
 
     Raises:
         UserError: another run has locked it.
     """
     if is_remote(folder):
-        yield
+        from nerbert import remote_lock  # it reads and writes by this module
+
+        with remote_lock.locked(join(folder, _LOCK)):
+            yield
         return
     import fcntl  # Windows lacks it, and `nerbert.command` says that it is not supported
 
@@ -224,8 +227,15 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_json(path: str) -> Any:
-    """Reads JSON."""
-    return json.loads(read_bytes(path))
+    """Reads JSON.
+
+    Raises:
+        ValueError: it is none, or nested deeper than Python can read.
+    """
+    try:
+        return json.loads(read_bytes(path))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def read_json_or_none(path: str) -> Any:

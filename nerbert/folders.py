@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from nerbert.errors import UserError
 from nerbert.unfinished import finished_name
 
 STATE = "stage.json"
+_SIZES = "sizes"
 _LOGGER = logging.getLogger("nerbert")
 _PART = re.compile(r"part-\d+(?:-\d+)?\.(?:parquet|jsonl?|conll)")
 _OTHERS = {
@@ -211,6 +213,55 @@ def check_same(output: str, record: str, content: dict[str, Any]) -> None:
             "or remove it"
         )
     files.write_json(path, content)
+
+
+_EDITED = ("README.md",)
+"""Files that users change: they must only be there."""
+
+
+def seal(record: str, content: Mapping[str, Any], made: Iterable[str] | None = None) -> None:
+    """Writes the record of a result, with the sizes of its files; it is written last.
+
+    Args:
+        record: path of the record, a JSON file.
+        content: its content.
+        made: names of the files beside it that belong to the result; None for all in its folder
+            and below, except hidden ones.
+    """
+    folder, name = os.path.split(record)
+    there = files.listing(folder or ".")
+    if made is None:
+        made = [path for path in there if path != name and not _is_below_hidden(path)]
+    sizes = {path: None if path in _EDITED else there[path] for path in made}
+    files.write_json(record, {**content, _SIZES: sizes})
+
+
+def sealed(record: str) -> dict[str, Any] | None:
+    """The content of a record whose files are there with their sizes; else None, which is logged.
+
+    Records of older versions have no sizes; their files are not checked.
+    """
+    content: dict[str, Any] | None = files.read_json_or_none(record)
+    if content is None and not files.exists(record):
+        return None
+    folder = os.path.dirname(record) or "."
+    sizes = content.pop(_SIZES, {}) if isinstance(content, dict) else None
+    if not isinstance(sizes, dict):
+        _LOGGER.warning("%s: torn; the result is made again", record)
+        return None
+    there = files.listing(folder)
+    for path, size in sizes.items():
+        if path not in there or size not in (None, there[path]):
+            _LOGGER.warning(
+                "%s: missing, or not of the size that was written; the result is made again",
+                os.path.join(folder, path),
+            )
+            return None
+    return content
+
+
+def _is_below_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split(os.sep))
 
 
 @contextmanager

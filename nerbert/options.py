@@ -44,6 +44,8 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(_plain_tuple)]
 """Type of a field: several strings or paths. A single one is taken as a list of one."""
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_plain_tuple)]
 """Type of a field: several numbers."""
+Seed = Annotated[int, Field(ge=0, le=(1 << 32) - 1)]
+"""Type of a field: a seed; the bounds are those of numpy."""
 
 
 def option(
@@ -226,7 +228,9 @@ def _reason(details: Mapping[str, Any]) -> str:
         "less_than": "give less than {lt}",
     }
     if kind in bounds:
-        return bounds[kind].format(**{name: f"{value:g}" for name, value in context.items()})
+        return bounds[kind].format(
+            **{n: v if isinstance(v, int) else f"{v:g}" for n, v in context.items()}
+        )
     for part, wanted in (
         ("int", "a whole number"),
         ("float", "a number"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from nerbert.options import CHECKED, Text, Texts, option
+from nerbert.options import CHECKED, Seed, Text, Texts, option
 
 Stage = Literal["extract", "resolve", "corpus"]
 
@@ -78,7 +78,7 @@ class CorpusSettings:
     max_set_aside: float = option(
         0.01, "tolerated share of unreadable pages", metavar="S", group=_RUN, ge=0, le=1
     )
-    seed: int = option(0, "seed of every random choice (default: 0)", group=_RUN)
+    seed: Seed = option(0, "seed of every random choice (default: 0)", group=_RUN)
     sentence_model: Literal["dump", "nltk"] = option(
         "dump",
         "Punkt trained on the dump itself, or NLTK's pre-trained model, from NLTK_DATA",

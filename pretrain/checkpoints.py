@@ -6,12 +6,14 @@ import json
 import logging
 import os
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 from zipfile import is_zipfile
 
 from transformers import Trainer
 
 from nerbert import files
+from nerbert.errors import UserError
 
 _LOGGER = logging.getLogger("nerbert")
 _STATE = "trainer_state.json"
@@ -96,6 +98,9 @@ def train(trainer: Trainer, checkpoint: str | None) -> None:
     """Trains from the start, or from a checkpoint.
 
     A finished run is not trained any more, unless more steps are asked for than it has.
+
+    Raises:
+        UserError: the checkpoint holds objects that only foreign code can load.
     """
     if checkpoint is not None:
         state = files.read_json(os.path.join(checkpoint, _STATE))
@@ -106,4 +111,8 @@ def train(trainer: Trainer, checkpoint: str | None) -> None:
             per_epoch = max(1, -(-len(trainer.get_train_dataloader()) // accumulated))
             trainer.args.max_steps = -1
             trainer.args.num_train_epochs = done // per_epoch
-    trainer.train(resume_from_checkpoint=checkpoint)
+    try:
+        trainer.train(resume_from_checkpoint=checkpoint)
+    except UnpicklingError as error:
+        reason = str(error).strip().splitlines()[0][:100]
+        raise UserError(f"not a checkpoint of ours ({reason}); remove it", checkpoint) from error

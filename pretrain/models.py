@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 from transformers import (
     MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING,
-    AutoConfig,
     AutoModel,
     AutoModelForTokenClassification,
     PreTrainedModel,
@@ -19,7 +18,8 @@ from transformers import (
 
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
-from pretrain.tokenizer import NO_CODE, UNLOADABLE, load_tokenizer, no_model
+from pretrain.tokenizer import NO_CODE, UNLOADABLE, load_config, load_tokenizer, no_model
+from pretrain.weights import KeyFilter, check_weights, is_head, is_pooler
 
 _LONGEST = 512
 HeadInitMap = Callable[[str, Sequence[str]], list[str]]
@@ -52,10 +52,10 @@ def load_model(
     model = _loaded(
         AutoModelForTokenClassification,
         base_model,
+        is_head,
         num_labels=len(names),
         id2label=names,
         label2id={name: index for index, name in names.items()},
-        ignore_mismatched_sizes=True,
     )
     if hasattr(model.config, "tag_head"):  # the base model's CRF or span heads are not loaded
         model.config.tag_head = "linear"
@@ -134,7 +134,7 @@ def _places(model: PreTrainedModel) -> int | None:
 
 def _lends_head(base_model: str, n_tags: int) -> bool:
     """Whether the base model has a tagging head of our size, which transformers then loads."""
-    config = AutoConfig.from_pretrained(base_model, **NO_CODE)
+    config = load_config(base_model)
     is_tagger = any("TokenClassification" in name for name in config.architectures or ())
     return is_tagger and bool(config.num_labels == n_tags)
 
@@ -147,7 +147,7 @@ def check_tagger_base(base_model: str) -> None:
             for it.
     """
     load_tokenizer(base_model)
-    config = AutoConfig.from_pretrained(base_model, **NO_CODE)
+    config = load_config(base_model)
     if type(config) not in MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING:
         raise UserError(f"transformers has no tagging head for {config.model_type}", base_model)
     folder = Path(base_model)
@@ -163,13 +163,25 @@ def check_tagger_base(base_model: str) -> None:
                 raise no_model(base_model, error) from error
 
 
-def load_tagger(folder: str) -> PreTrainedModel:
+def load_tagger(folder: str, heads: Mapping[str, Sequence[str]] | None = None) -> PreTrainedModel:
     """Loads an encoder with its own tagging head.
 
+    Args:
+        folder: folder, or name on the hub.
+        heads: value of `tag_head` in the config -> beginnings of the names of weights that the
+            caller loads.
+
     Raises:
-        UserError: there is no such model.
+        UserError: there is no such model, weights are missing, or it has no tags.
     """
-    model = _loaded(AutoModelForTokenClassification, folder)
+    kind = getattr(load_config(folder), "tag_head", "linear")
+    own = tuple((heads or {}).get(kind, ()))
+    model = _loaded(
+        AutoModelForTokenClassification,
+        folder,
+        lambda name, model: is_pooler(name, model) or bool(own and name.startswith(own)),
+    )
+    _check_tags(model, folder)
     _move_o_first(model)
     return model
 
@@ -178,9 +190,37 @@ def load_encoder(base_model: str) -> PreTrainedModel:
     """Loads an encoder without a head.
 
     Raises:
-        UserError: there is no such model.
+        UserError: there is no such model, or weights are missing.
     """
-    return _loaded(AutoModel, base_model)
+    return _loaded(AutoModel, base_model, is_head)
+
+
+def check_vocabulary(model: PreTrainedModel, tokenizer: Any, base_model: str) -> None:
+    """Checks that a model has a vector for each sub-word of a tokenizer.
+
+    Raises:
+        UserError: it has not.
+    """
+    try:
+        rows = getattr(model.get_input_embeddings(), "num_embeddings", None)
+    except NotImplementedError:  # the model has no single table
+        return
+    if rows is not None and len(tokenizer) > rows:
+        raise UserError(
+            f"its tokenizer has {len(tokenizer):,} sub-words, and the model vectors of {rows:,}; "
+            "they are not of the same model",
+            base_model,
+        )
+
+
+def _check_tags(model: PreTrainedModel, folder: str) -> None:
+    """Checks that the labels of a tagger are numbered from 0, and that there is one besides O."""
+    names: Any = model.config.id2label or {}
+    tags = [names.get(index) for index in range(len(names))]
+    if None in tags or len(set(tags)) < max(2, len(tags)):
+        raise UserError(
+            f"its config.json has no tags to use (id2label: {str(names)[:60]}...)", folder
+        )
 
 
 def tag_names(model: PreTrainedModel) -> list[str]:
@@ -236,16 +276,30 @@ def _head(model: PreTrainedModel) -> nn.Linear:
     return head
 
 
-def _loaded(kind: Any, base_model: str, **options: Any) -> PreTrainedModel:
-    """Loads a model with one of transformers' Auto classes.
+def _loaded(kind: Any, base_model: str, may_lack: KeyFilter, **options: Any) -> PreTrainedModel:
+    """Loads a model with one of transformers' Auto classes, and checks that all weights came.
 
     Its weights have 32 bits, also if those of the file have 16: small updates would be lost, and
     sums overflow.
+
+    Args:
+        kind: the class.
+        base_model: name on the hub, or folder.
+        may_lack: says which weights may be missing, or left over, by their names.
+        options: options of the class.
     """
+    load_config(base_model)
     try:
-        model: PreTrainedModel = kind.from_pretrained(
-            base_model, dtype=torch.float32, **options, **NO_CODE
+        model: PreTrainedModel
+        model, info = kind.from_pretrained(
+            base_model,
+            dtype=torch.float32,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # `check_weights` says which
+            **options,
+            **NO_CODE,
         )
     except UNLOADABLE as error:
         raise no_model(base_model, error) from error
+    check_weights(base_model, model, info, may_lack)
     return model

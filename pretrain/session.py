@@ -105,6 +105,8 @@ def training_arguments(
         flags = ["--" + name.replace("_", "-") for name in _NAMES]
         flags += [flag for entry in options_of(type(settings)) for flag in entry.flags]
         raise UserError(f"{unknown[0]}: unknown flag{near(unknown[0], flags) or '; see --help'}")
+    if not 0 <= args.seed < 1 << 32:
+        raise UserError(f"--seed {args.seed}: give a number from 0 to {(1 << 32) - 1}")
     if "gradient_accumulation_steps" in given:
         size = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
         settings = replace(settings, batch_size=size)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 from safetensors import SafetensorError
 from tokenizers import pre_tokenizers
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerFast
 
 from nerbert.errors import UserError
 
@@ -18,10 +20,51 @@ NO_CODE = {"trust_remote_code": False}
 """Option of all loaders: a model with code of its own is refused, and nobody is asked."""
 
 UNLOADABLE = (
-    *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError),
-    SafetensorError,
+    *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError),
+    *(ArithmeticError, AssertionError, UnpicklingError, SafetensorError),
 )
 """What transformers raises for a folder with missing, torn or foreign files."""
+
+
+def load_config(base_model: str) -> Any:
+    """Loads the config of a model, and checks that loading the model runs no foreign code.
+
+    Raises:
+        UserError: there is no such model, its config names code of the hub, or its weights are
+            quantised.
+    """
+    try:
+        content, _ = PreTrainedConfig.get_config_dict(base_model, **NO_CODE)
+        if any("/" in value for value in _implementations(content)):
+            raise UserError(
+                "its config.json names code of the hub (attn_implementation), which we do not run; "
+                "remove this key",
+                base_model,
+            )
+        if content.get("quantization_config"):
+            raise UserError(
+                "its weights are quantised; give the model as it was before", base_model
+            )
+        return AutoConfig.from_pretrained(base_model, **NO_CODE)
+    except UNLOADABLE as error:
+        raise no_model(base_model, error) from error
+
+
+def _implementations(content: Any) -> Iterator[str]:
+    """Texts in a config, at any depth, that choose the code of layers."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            if str(key).endswith("_implementation"):
+                yield from _texts(value)
+            else:
+                yield from _implementations(value)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else ():
+        yield from _texts(inner)
 
 
 def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
@@ -30,8 +73,8 @@ def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
     Raises:
         UserError: there is no such model, or it has no fast tokenizer.
     """
+    load_config(base_model)  # its errors say more
     try:
-        AutoConfig.from_pretrained(base_model, **NO_CODE)  # its errors say more
         tokenizer: Any = AutoTokenizer.from_pretrained(base_model, use_fast=True, **NO_CODE)
         if tokenizer.is_fast and not _parts_words(tokenizer):
             spaced: Any = AutoTokenizer.from_pretrained(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -37,21 +38,37 @@ def read(path: str) -> Iterator[Row]:
     """
     with open_decompressed(path) as file:
         content = file.read().decode("utf-8-sig")
-    names: dict[int, str] | None = None
+    names = cache(lambda: beside(Path(path).parent))
     for place, row in _rows(content):
         try:
-            if "text" in row and "entities" in row:
-                yield _from_spans(row["text"], sorted(map(_span, row["entities"])))
-                continue
-            words, tags = column(row, WORD_COLUMNS), column(row, TAG_COLUMNS)
-            if words is None or tags is None:
-                raise ValueError("neither tokens and tags, nor text and entities")
-            if any(isinstance(tag, int) for tag in row[tags]):
-                names = names or beside(Path(path).parent)
-            yield list(row[words]), named(row[tags], names)
-        except (LookupError, TypeError, ValueError) as error:
-            told = str(error) if isinstance(error, ValueError) else repr(error)
-            raise ValueError(f"{place}: {told}") from error
+            yield parsed(row, names)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from error
+
+
+def parsed(row: Any, names: Callable[[], dict[int, str] | None] = lambda: None) -> Row:
+    """The tokens and tags of a row.
+
+    Args:
+        row: see `read`.
+        names: gives the names of tags by number; it is called if a tag is a number.
+
+    Raises:
+        ValueError: the row has another form.
+    """
+    try:
+        if "text" in row and "entities" in row:
+            return _from_spans(row["text"], sorted(map(_span, row["entities"])))
+        words, tags = column(row, WORD_COLUMNS), column(row, TAG_COLUMNS)
+        if words is None or tags is None:
+            raise ValueError("neither tokens and tags, nor text and entities")
+        numbered = any(isinstance(tag, int) for tag in row[tags])
+        tokens, named_tags = list(row[words]), named(row[tags], names() if numbered else None)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError(repr(error)) from error
+    if len(tokens) != len(named_tags) or not all(isinstance(token, str) for token in tokens):
+        raise ValueError(f"{len(tokens)} tokens and {len(named_tags)} tags, not one of each")
+    return tokens, named_tags
 
 
 def _rows(content: str) -> Iterator[tuple[str, Any]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from finetune.data import conll, hub
+from finetune.data import conll, hub, json_rows
 from finetune.data.registry import NamedSet, known_names, known_set, registry
 from finetune.data.views import View, renamed
 from finetune.settings import DataOptions, DataRoot
@@ -19,9 +19,12 @@ from nerbert.errors import UserError
 from nerbert.fetch.sources import source
 from nerbert.files import open_decompressed
 from nerbert.text.columns import Sentence
+from nerbert.text.tags import to_iob2
 
-Data: TypeAlias = "str | Path | Sequence[Sentence] | Sequence[str]"
+Data: TypeAlias = "str | Path | Sequence[Sentence | Mapping[str, Any]] | Sequence[str]"
 """Name of a set, a file, a folder, `hf:NAME`, sentences, or a list of names, files and folders.
+
+A sentence is a `Sentence`, or a mapping with `tokens` and `tags`.
 
 `A+B` means two sets together.
 """
@@ -98,8 +101,10 @@ class DataSets:
         """Reads the sentences of a split, without the changes of the view."""
         if isinstance(data, str | Path):
             return self._of_name(str(data), split, needed)
-        if all(isinstance(row, Sentence) for row in data):
-            return [row for row in data if isinstance(row, Sentence)] if needed else []
+        if needed and not data:
+            raise UserError("there are no sentences; give some, or names of sets")
+        if not any(isinstance(row, str | Path) for row in data):
+            return [_sentence(number, row) for number, row in enumerate(data)] if needed else []
         return [row for part in data for row in self._of_name(str(part), split, needed)]
 
     def _of_name(self, name: str, split: str, needed: bool) -> list[Sentence]:
@@ -219,6 +224,21 @@ class DataSets:
             raise UserError("train and test are the same; give a folder with both", name)
 
 
+def _sentence(number: int, row: Any) -> Sentence:
+    """A sentence that a user gave.
+
+    Raises:
+        UserError: it is neither a `Sentence` nor a mapping with tokens and tags.
+    """
+    if isinstance(row, Sentence):
+        return row
+    try:
+        tokens, tags = json_rows.parsed(row)
+        return Sentence(tokens, to_iob2(tags))
+    except ValueError as error:
+        raise UserError(f"sentence {number}: {error}") from None
+
+
 def are_several(names: Iterable[str]) -> bool:
     """Whether one of the names means several sets together, as `A+B`."""
     return any("+" in name and not Path(name).exists() for name in names)
@@ -228,7 +248,7 @@ def are_named_sets(data: Data) -> bool:
     """Whether data are several sets: a list of names, or `A+B`; sentences are none."""
     if isinstance(data, str | Path):
         return are_several([str(data)])
-    names = [str(part) for part in data if not isinstance(part, Sentence)]
+    names = [str(part) for part in data if isinstance(part, str | Path)]
     return len(names) > 1 or are_several(names)
 
 

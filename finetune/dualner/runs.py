@@ -24,15 +24,16 @@ from finetune.dualner.settings import METHODS, DualOptions, DualSettings
 from finetune.dualner.stages import run_stage
 from finetune.dualner.training import Best, scores_by_language
 from finetune.evaluation.runs import model_fingerprint
-from finetune.models.heads import load_head
+from finetune.models.heads import load_with_head
 from finetune.models.span_head import add_heads
 from finetune.settings import seeds
 from nerbert import files
 from nerbert.errors import UserError
+from nerbert.folders import seal, sealed
 from nerbert.reports import TRAINING, versions
 from pretrain import tiny
 from pretrain.logs import quiet_libraries
-from pretrain.models import load_model, load_tagger
+from pretrain.models import check_vocabulary, load_model
 from pretrain.tokenizer import load_tokenizer
 
 RESULT = "result.json"
@@ -97,23 +98,23 @@ class Experiment:
         earlier = files.read_json_or_none(str(begun))
         if isinstance(earlier, dict) and earlier.get("key") != self._key:
             raise UserError(f"{folder}: made with other settings or data; give another --output")
-        if not isinstance(files.read_json_or_none(str(done)), dict):
+        if (result := sealed(str(done))) is None:
             folder.mkdir(parents=True, exist_ok=True)
             files.write_json(str(begun), {"key": self._key, "settings": self._settings.to_json()})
             start = time.monotonic()
             found = self._make(method, share, seed, folder)
             seconds = round(time.monotonic() - start, 1)
-            files.write_json(
-                str(done),
-                {
-                    "variant": method,
-                    "share": share,
-                    "seed": seed,
-                    **found,
-                    "seconds": seconds,
-                    "versions": versions(*TRAINING, "numpy"),
-                },
-            )
+            result = {
+                "variant": method,
+                "share": share,
+                "seed": seed,
+                **found,
+                "seconds": seconds,
+                "versions": versions(*TRAINING, "numpy"),
+            }
+            made = [path.name for path in folder.iterdir() if path.is_file() and path != done]
+            seal(str(done), result, made)
+            result = files.read_json(str(done))
             for path in folder.glob("checkpoint-*"):
                 shutil.rmtree(path)
             _LOGGER.info(
@@ -121,7 +122,6 @@ class Experiment:
                 f"{method}, {share:.0%} of the labels, seed {seed}: mean F1 "
                 f"{found['mean_f1']:.4f} in {seconds:.0f} s",
             )
-        result: Result = files.read_json(str(done))
         return result
 
     def _make(self, name: str, share: float, seed: int, folder: Path) -> Result:
@@ -132,8 +132,7 @@ class Experiment:
                 data = _without_target(data)
             first = self.result("multitask", share, seed)
             teacher = str(self.folder("multitask", share, seed))
-            model, tokenizer = load_tagger(teacher), load_tokenizer(teacher)
-            load_head(model, teacher)
+            model, tokenizer = load_with_head(teacher), load_tokenizer(teacher)
             best = Best.of(model, first["dev"]["mean_f1"])
         else:
             model, tokenizer = self._fresh(data, seed, spans="span" in method.gold)
@@ -160,9 +159,11 @@ class Experiment:
         base = tiny.base_model(self._settings.base_model, self._output / "base", self._words)
         set_seed(seed)
         model = load_model(base, data.labels, self._settings.max_subwords)
+        tokenizer = load_tokenizer(base)
+        check_vocabulary(model, tokenizer, base)
         if spans:
             add_heads(model)
-        return model, load_tokenizer(base)
+        return model, tokenizer
 
     def _words(self) -> Dataset:
         """The words of all sentences, for the vocabulary of a tiny model."""

@@ -24,7 +24,7 @@ from finetune.options import MatrixOptions
 from finetune.settings import FitSettings, seeds
 from nerbert import files
 from nerbert.errors import UserError
-from nerbert.folders import made_whole
+from nerbert.folders import made_whole, seal, sealed
 
 if TYPE_CHECKING:
     from finetune.tagger import Tagger
@@ -42,6 +42,9 @@ SCORES: dict[str, tuple[str, Callable[[dict[str, Any]], float]]] = {
     ),
 }
 """Name of a score -> its title, and the function that gets it from a result."""
+
+
+_MARK = "row.json"
 
 
 class Rows:
@@ -62,10 +65,11 @@ class Rows:
         from finetune.tagger import Tagger
 
         path = self._path(run)
-        if not path.is_dir():
+        if sealed(str(path / _MARK)) is None:
             tagger, *_ = fit_run(run, self._store.sets, self._options)
             with made_whole(path) as folder:
                 tagger.save(folder)
+                seal(str(folder / _MARK), run.to_json())
         if self._loaded is None or self._loaded[0] != path:
             device, half = self._options.device, self._options.half
             self._loaded = path, Tagger.load(str(path), run.settings, device, half)

@@ -16,6 +16,7 @@ from finetune.data.views import View
 from finetune.settings import ALL, FitSettings, Regime
 from nerbert import files
 from nerbert.errors import UserError
+from nerbert.folders import seal, sealed
 from nerbert.identity import Identities
 
 _LOGGER = logging.getLogger("nerbert")
@@ -124,7 +125,8 @@ class ResultStore:
             scores, predictions = make(run)
             self._folder.mkdir(parents=True, exist_ok=True)
             predictions.write(path.with_suffix(".conll"))
-            files.write_json(str(path), {"key": key, **run.to_json(), **scores})
+            result = {"key": key, **run.to_json(), **scores}
+            seal(str(path), result, [f"{key}.conll"])
             _LOGGER.info(
                 "%s%s on %s, %s sentences, seed %d: F1 %.4f in %.0f s",
                 where,
@@ -135,7 +137,8 @@ class ResultStore:
                 main_f1({**run.to_json(), **scores}),
                 scores["seconds"],
             )
-            kept = files.read_json(str(path))
+            kept = self._kept(path)
+            assert kept is not None
         return kept
 
     def missing(self, runs: Iterable[Run]) -> list[Run]:
@@ -144,8 +147,9 @@ class ResultStore:
 
     def _kept(self, path: Path) -> dict[str, Any] | None:
         """The result in a file; None if there is none, or a power cut has left a part of it."""
-        kept = files.read_json_or_none(str(path))
-        return kept if isinstance(kept, dict) and path.with_suffix(".conll").is_file() else None
+        kept = sealed(str(path))
+        is_whole = kept and kept.get("key") == path.stem and path.with_suffix(".conll").is_file()
+        return kept if is_whole else None
 
     def predictions(self, key: str) -> Predictions:
         """The predictions of a result, by its key."""

@@ -19,7 +19,7 @@ from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from pretrain.logs import quiet_libraries
-from pretrain.models import device_of, load_encoder, longest_input, place
+from pretrain.models import check_vocabulary, device_of, load_encoder, longest_input, place
 from pretrain.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")
@@ -89,8 +89,10 @@ def representations(
         UserError: there is no such encoder.
     """
     encoder = load_encoder(model)
+    tokenizer = load_tokenizer(model)
+    check_vocabulary(encoder, tokenizer, model)
     place(encoder, device_of(placing.device), placing.half)
-    words = WordTagger(encoder, load_tokenizer(model), longest_input(encoder), hidden=True)
+    words = WordTagger(encoder, tokenizer, longest_input(encoder), hidden=True)
     states = words.logits([row.tokens for row in rows])
     spans = [tags_to_spans(row.tags) for row in rows]
     found = [

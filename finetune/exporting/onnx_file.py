@@ -16,9 +16,8 @@ from torch import Tensor, nn
 
 from finetune.models.onnx import FOLDER, NAMES, RECORD, weights_of
 from finetune.tagger import Tagger
-from nerbert import files
 from nerbert.errors import RunError, UserError
-from nerbert.folders import made_whole
+from nerbert.folders import made_whole, seal
 
 TOLERANCE = 1e-4
 """Largest difference of a probability from torch's; files of 8 bits are only reported."""
@@ -89,7 +88,7 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
             raise UserError(f"torch cannot export this architecture: {reason}", folder) from error
         if "int8" in kinds:
             _quantize(half)
-        files.write_json(str(half / RECORD), {"weights": weights_of(folder)})
+        seal(str(half / RECORD), {"weights": weights_of(folder)})
     found = {kind: difference(tagger, folder, kind) for kind in kinds}
     whole = found.get("onnx")
     if whole is not None and (whole.other_tags or whole.largest > TOLERANCE):

@@ -22,7 +22,8 @@ from finetune.settings import FitSettings
 from finetune.tagger import Tagger
 from nerbert import files
 from nerbert.command import only_run
-from nerbert.folders import check_same
+from nerbert.errors import UserError
+from nerbert.folders import check_same, seal, sealed
 from nerbert.reports import TRAINING, versions
 from nerbert.text.columns import Sentence
 from pretrain.logs import quiet_libraries
@@ -56,13 +57,25 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
     if options.push_to_hub:
         check_token(options.push_to_hub)
     with only_run(options.output):
+        _check_work(options.output)
         check_same(options.output, RECORD, record)
-        found = files.read_json_or_none(os.path.join(options.output, METRICS))
+        found = sealed(os.path.join(options.output, METRICS))
         if found is None:
             found = _made(options, settings, rows, record)
         if options.push_to_hub:
             push(options.output, options.push_to_hub, options.private)
     return _summary(options, found)
+
+
+def _check_work(output: str) -> None:
+    """Checks that the folder of the checkpoints, which is removed at the end, is of a run.
+
+    Raises:
+        UserError: it was there before the first run.
+    """
+    folder = os.path.join(output, _WORK)
+    if os.path.lexists(folder) and not os.path.isfile(os.path.join(output, RECORD)):
+        raise UserError(f"{folder}: not of a run; move it, or choose another --output")
 
 
 def _made(
@@ -84,7 +97,8 @@ def _made(
     card = model_card(options, record, found)
     files.write_bytes(os.path.join(output, "README.md"), card.encode("utf-8"))
     shutil.rmtree(folder)
-    files.write_json(os.path.join(output, METRICS), found)
+    made = [path.name for path in Path(output).iterdir() if path.is_file()]
+    seal(os.path.join(output, METRICS), found, {*made} - {METRICS, ".lock"})
     return found
 
 

@@ -17,10 +17,13 @@ from finetune.models import span_head, words_heads
 from finetune.models.crf import CRF
 from finetune.models.sequence import MODULE, StateHead, packed, tag_crf
 from finetune.settings import FitSettings
-from pretrain.models import tag_names
+from nerbert.errors import UserError
+from pretrain.models import load_tagger, tag_names
 from pretrain.tagging.features import IGNORED
 from pretrain.tagging.scores import best_label
+from pretrain.tokenizer import UNLOADABLE
 from pretrain.trainer import token_loss
+from pretrain.weights import check_finite
 
 _PREFIX = "crf."
 
@@ -139,26 +142,50 @@ def add_head(
     return CrfHead.add(model) if settings.head == "crf" else LinearHead()
 
 
-def load_head(model: PreTrainedModel, folder: str) -> None:
-    """Loads the head of a checkpoint that transformers does not load."""
+_WEIGHTS = {
+    "crf": (_PREFIX,),
+    span_head.NAME: ("classifier.",),
+    **dict.fromkeys(words_heads.KINDS, (f"{MODULE}.", "classifier.")),
+}
+"""Value of `tag_head` in a config -> beginnings of the names of weights that `_load_head` loads."""
+
+
+def load_with_head(folder: str) -> PreTrainedModel:
+    """Loads a tagger with the head of its checkpoint, also one that transformers does not know.
+
+    Raises:
+        UserError: there is no such checkpoint, or weights are missing.
+    """
+    model = load_tagger(folder, _WEIGHTS)
+    _load_head(model, folder)
+    return model
+
+
+def _load_head(model: PreTrainedModel, folder: str) -> None:
     kind = getattr(model.config, "tag_head", "linear")
-    if kind == "crf":
-        CrfHead.add(model)
-        module, prefix = model.get_submodule("crf"), _PREFIX
-    elif kind == span_head.NAME:
-        span_head.add_heads(model)
-        module, prefix = model.get_submodule("classifier"), "classifier."
-    elif kind in words_heads.KINDS:
-        words_heads.restore(model)
-        module, prefix = model.get_submodule(MODULE), f"{MODULE}."
-    else:
+    if kind not in _WEIGHTS:
         return
-    file = cached_file(folder, "model.safetensors")
-    assert file is not None
-    weights = load_file(file)
-    state = {
-        name.removeprefix(prefix): value
-        for name, value in weights.items()
-        if name.startswith(prefix)
-    }
-    module.load_state_dict(state)
+    try:
+        if kind == "crf":
+            CrfHead.add(model)
+            module = model.get_submodule("crf")
+        elif kind == span_head.NAME:
+            span_head.add_heads(model)
+            module = model.get_submodule("classifier")
+        else:
+            words_heads.restore(model)
+            module = model.get_submodule(MODULE)
+        file = cached_file(folder, "model.safetensors")
+        assert file is not None
+        prefix = _WEIGHTS[kind][0]
+        weights = load_file(file)
+        state = {
+            name.removeprefix(prefix): value
+            for name, value in weights.items()
+            if name.startswith(prefix)
+        }
+        module.load_state_dict(state)
+    except UNLOADABLE as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"its head {kind!r} cannot be loaded ({reason})", folder) from error
+    check_finite(module, folder)

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from nerbert import files
 from nerbert.errors import UserError
+from nerbert.folders import sealed
 from nerbert.identity import Identities
 
 FOLDER, RECORD = "onnx", "export.json"
@@ -28,7 +28,7 @@ def weights_of(folder: str | os.PathLike[str]) -> list[Any]:
 def beside(folder: str, kind: str) -> Path | None:
     """The ONNX file of a checkpoint; None if there is none, or it is made from other weights."""
     path = Path(folder) / FOLDER / NAMES[kind]
-    record = files.read_json_or_none(str(path.with_name(RECORD))) or {}
+    record = sealed(str(path.with_name(RECORD))) or {}
     if not path.is_file() or not Path(folder, "model.safetensors").is_file():
         return None
     return path if record.get("weights") == weights_of(folder) else None

@@ -14,6 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from finetune.models.sequence import MODULE
 from finetune.models.span_head import scores_of
+from nerbert.errors import RunError
 from pretrain.tagging.pieces import first_subwords
 
 OVERLAP = 32
@@ -173,6 +174,12 @@ class WordTagger:
             attention_mask=torch.from_numpy(mask).to(device),
         )
         values = outputs.last_hidden_state if self._hidden else outputs.logits
-        for row, encoding in zip(values.float().cpu().numpy(), batch, strict=True):
+        scores = values.float().cpu().numpy()
+        if not np.isfinite(scores).all():
+            raise RunError(
+                "the model gives scores that are not finite; use 32 bits (without --half), or "
+                "train it again"
+            )
+        for row, encoding in zip(scores, batch, strict=True):
             found, first = first_subwords(encoding.word_ids)
             yield found, row[: len(first)][first]

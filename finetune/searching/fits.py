@@ -16,8 +16,7 @@ from finetune.progress import FitProgress
 from finetune.searching.space import Values
 from finetune.settings import FitSettings
 from finetune.tagger import Tagger
-from nerbert import files
-from nerbert.folders import made_whole
+from nerbert.folders import made_whole, seal, sealed
 from nerbert.text.columns import Sentence
 
 _MARK = "trial.json"
@@ -71,7 +70,12 @@ class Fits:
         """Saves the last tagger as the best one, in `model`."""
         with made_whole(self._output / "model") as folder:
             self._tagger.save(folder)
-            files.write_json(str(folder / _MARK), {"settings": values, "dev_f1": f1})
+            seal(str(folder / _MARK), {"settings": values, "dev_f1": f1})
+
+    def has(self, values: Values) -> bool:
+        """Whether the tagger that is kept is whole, and of these settings."""
+        kept = sealed(str(self._output / "model" / _MARK))
+        return kept is not None and kept.get("settings") == values
 
     def forget(self, values: Values) -> None:
         """Removes the checkpoint of a fine-tuning that will not go on."""

@@ -58,12 +58,14 @@ def write_report(
 
 
 def _rows(trials: Sequence[FrozenTrial], space: Space) -> list[list[str]]:
-    ranked = sorted(trials, key=lambda trial: (-trial.user_attrs["stage"], -(trial.value or 0.0)))
+    numbered = sorted(
+        enumerate(trials), key=lambda pair: (-pair[1].user_attrs["stage"], -(pair[1].value or 0.0))
+    )
     rows = [["trial", "stage", *space, "evaluations", "dev F1"]]
-    for trial in ranked:
+    for number, trial in numbered:
         facts = [str(trial.user_attrs[name]) for name in ("stage", "evaluations")]
         values = [str(trial.params[name]) for name in space]
-        rows.append([str(trial.number), facts[0], *values, facts[1], cent(trial.value or 0.0)])
+        rows.append([str(number), facts[0], *values, facts[1], cent(trial.value or 0.0)])
     return rows
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
 from finetune.data.registry import expand
 from finetune.data.sets import DataSets, are_several
@@ -21,6 +22,7 @@ from finetune.searching.report import write_report
 from finetune.searching.space import Space, Values, parse, points
 from finetune.settings import FitSettings
 from nerbert.command import only_run
+from nerbert.errors import UserError
 from nerbert.folders import check_same
 from pretrain.logs import quiet_libraries
 
@@ -29,6 +31,8 @@ RECORD = "search.json"
 
 _LOGGER = logging.getLogger("nerbert")
 _STUDY = "study.db"
+_LAST = 3
+"""Stage of the grid in which the best setting goes on until its dev F1 drops."""
 
 
 def search(options: SearchOptions, settings: FitSettings) -> str:
@@ -64,8 +68,11 @@ def search(options: SearchOptions, settings: FitSettings) -> str:
             _grid(study, fits, grid, options)
         else:
             _draws(study, options)
-        shutil.rmtree(output / "trials", ignore_errors=True)
         best = study.best()
+        if not fits.has(best.params):
+            fits.fit(best.params, until_drop=best.user_attrs["stage"] == _LAST)
+            fits.keep(best.params, best.value or 0.0)
+        shutil.rmtree(output / "trials", ignore_errors=True)
         return write_report(output, study.done(), space, best, fits.settings_of(best.params))
 
 
@@ -73,16 +80,22 @@ class Study:
     """The trials of a search, in a file of SQLite."""
 
     def __init__(self, path: Path, space: Space, seed: int, fits: Fits) -> None:
-        """Opens or makes the file; a trial in whose middle a run was stopped is given up."""
+        """Opens or makes the file.
+
+        Raises:
+            UserError: it is no study.
+        """
         self._space, self._seed, self._fits = space, seed, fits
-        self._study = optuna.create_study(
-            storage=f"sqlite:///{path.resolve()}",
-            study_name="search",
-            direction="maximize",
-            load_if_exists=True,
-        )
-        for trial in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            self._study.tell(trial.number, state=TrialState.FAIL)
+        try:
+            self._study = optuna.create_study(
+                storage=f"sqlite:///{path.resolve()}",
+                study_name="search",
+                direction="maximize",
+                load_if_exists=True,
+            )
+        except (SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError) as error:
+            reason = str(error).strip().splitlines()[0][:100]
+            raise UserError(f"{path}: no study of optuna ({reason}); move it away") from error
 
     def done(self) -> list[FrozenTrial]:
         """The finished trials, in order."""
@@ -106,26 +119,37 @@ class Study:
             stage: stage of the grid; 1 for other methods.
             how: further arguments of `Fits.fit`.
         """
-        # A sampler for each trial: after a stop, the same trials follow as without one.
-        seed = self._seed + len(self.done())
-        if method == "tpe":
-            self._study.sampler = optuna.samplers.TPESampler(seed=seed)
-        else:
-            self._study.sampler = optuna.samplers.RandomSampler(seed=seed)
-        if values is not None:
-            self._study.enqueue_trial(values)
-        trial = self._study.ask(self._space)
-        scores = self._fits.fit(trial.params, **how)
+        values = self._drawn(method) if values is None else values
+        scores = self._fits.fit(values, **how)
         best = max(scores)
         ahead = [found.value or 0.0 for found in self.of_stage(stage)]
         if not ahead or best > max(ahead):
-            self._fits.keep(trial.params, best)
-        trial.set_user_attr("stage", stage)
-        trial.set_user_attr("evaluations", len(scores))
-        trial.set_user_attr("rising", scores[-1] > max(scores[:-1], default=-1.0))
-        shown = ", ".join(f"{name} {value}" for name, value in trial.params.items())
-        _LOGGER.info("trial %d, stage %d: %s: dev F1 %.4f", trial.number, stage, shown, best)
-        return self._study.tell(trial, best)
+            self._fits.keep(values, best)
+        shown = ", ".join(f"{name} {value}" for name, value in values.items())
+        number = len(self.done())
+        _LOGGER.info("trial %d, stage %d: %s: dev F1 %.4f", number, stage, shown, best)
+        # Written only now: a run that is stopped in a trial leaves no trace of it.
+        facts = {
+            "stage": stage,
+            "evaluations": len(scores),
+            "rising": scores[-1] > max(scores[:-1], default=-1.0),
+        }
+        self._study.add_trial(
+            optuna.create_trial(
+                params=dict(values), distributions=self._space, value=best, user_attrs=facts
+            )
+        )
+        return self.done()[-1]
+
+    def _drawn(self, method: str) -> Values:
+        """The settings that a method tries next. They depend on the finished trials only."""
+        done = self.done()
+        kind = optuna.samplers.TPESampler if method == "tpe" else optuna.samplers.RandomSampler
+        study = optuna.create_study(
+            direction="maximize", sampler=kind(seed=(self._seed + len(done)) % (1 << 32))
+        )
+        study.add_trials(done)
+        return study.ask(self._space).params
 
 
 def _draws(study: Study, options: SearchOptions) -> None:
@@ -154,5 +178,5 @@ def _grid(study: Study, fits: Fits, grid: Sequence[Values], options: SearchOptio
     best = study.of_stage(2)[0]
     # A rate that has fallen to zero teaches nothing more.
     constant = fits.settings_of(best.params).schedule.startswith("constant")
-    if best.user_attrs["rising"] and constant and not study.of_stage(3):
-        study.add(best.params, "grid", 3, until_drop=True)
+    if best.user_attrs["rising"] and constant and not study.of_stage(_LAST):
+        study.add(best.params, "grid", _LAST, until_drop=True)

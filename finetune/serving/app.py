@@ -13,20 +13,20 @@ from urllib.parse import parse_qs
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from finetune.options import DemoOptions
 from finetune.serving.api import PredictResponse, Refusal, schema
 from finetune.serving.api import predict as predicted
+from finetune.serving.connections import KnownHosts, TimedProtocol
 from finetune.serving.page import Page, RefusedError
 from finetune.tagger import Tagger
 from nerbert.errors import UserError
 from pretrain.logs import quiet_libraries
 
 _LOGGER = logging.getLogger("nerbert")
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LOCAL = "localhost"
 _SECONDS = 10.0
 """Time in which a form must have come."""
 _CONNECTIONS = 200
@@ -47,7 +47,7 @@ def application(page: Page, hosts: Sequence[str]) -> FastAPI:
 
     Args:
         page: the page.
-        hosts: host names that it answers to, as a protection against DNS rebinding.
+        hosts: host names that it answers to, besides addresses in numbers.
     """
     headers = {**_HEADERS, "Content-Security-Policy": _POLICY.format(page.script_hash)}
 
@@ -88,7 +88,7 @@ def application(page: Page, hosts: Sequence[str]) -> FastAPI:
         responses={status: {"model": Refusal} for status in (400, 408, 413, 422)},
         openapi_extra=schema(),
     )(predict)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    app.add_middleware(KnownHosts, names=hosts)
     return app
 
 
@@ -132,12 +132,13 @@ def serve(options: DemoOptions) -> None:
     """
     with _listener(options.host, options.port) as listener:
         page = Page(_loaded(options), options.max_characters)
-        hosts = [*_LOOPBACK, "[::1]"] if options.host in _LOOPBACK else ["*"]
+        hosts = [_LOCAL, options.host, *options.allow_host]
         name = f"[{options.host}]" if ":" in options.host else options.host
         config = uvicorn.Config(
             application(page, hosts),
             log_level="warning",
             access_log=False,
+            http=TimedProtocol,
             limit_concurrency=_CONNECTIONS,
             timeout_keep_alive=5,
             timeout_graceful_shutdown=5,

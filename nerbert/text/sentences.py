@@ -66,15 +66,22 @@ class SentenceModel:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> SentenceModel:
-        """Reads the JSON of a model."""
-        fields = json.loads(text)
-        parameters = Parameters(
-            frozenset(fields["abbreviations"]),
-            frozenset((first, second) for first, second in fields["collocations"]),
-            frozenset(fields["starters"]),
-            fields["contexts"],
-        )
-        return cls(fields["source"], parameters)
+        """Reads the JSON of a model.
+
+        Raises:
+            ValueError: it is no model.
+        """
+        try:
+            fields = json.loads(text)
+            parameters = Parameters(
+                frozenset(map(str, fields["abbreviations"])),
+                frozenset((str(first), str(second)) for first, second in fields["collocations"]),
+                frozenset(map(str, fields["starters"])),
+                {str(word): int(bits) for word, bits in fields["contexts"].items()},
+            )
+            return cls(str(fields["source"]), parameters)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"no model of sentences ({error!r:.100})") from None
 
     @cached_property
     def _splitter(self) -> Splitter:

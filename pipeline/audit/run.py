@@ -15,6 +15,9 @@ from pipeline.audit.rates import QUESTIONS, read_judgements, table
 from pipeline.audit.sample import sample_mentions
 from pipeline.audit.settings import AuditSettings
 
+_MARK = b'<meta name="generator" content="nerbert audit">'
+"""A line of the page, by which it is known."""
+
 
 def audit(settings: AuditSettings) -> str:
     """Makes the page, or the table of rates if there are judgements; returns a text for users.
@@ -40,8 +43,19 @@ def audit(settings: AuditSettings) -> str:
     # "</script>" in a text would end the script.
     script = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     page = filled("pipeline.audit", "page.html", title=escape(str(data["corpus"])), data=script)
+    _check_ours(settings.output)
     files.write_bytes(settings.output, page.encode())
     return (
         f"{len(mentions)} mentions: open {settings.output} in a browser, judge them, download the "
         f"judgements, and run nerbert audit {settings.corpus} --judged FILE"
     )
+
+
+def _check_ours(path: str) -> None:
+    """Checks that a file may be replaced.
+
+    Raises:
+        UserError: no audit made it.
+    """
+    if files.exists(path) and _MARK not in files.read_bytes(path)[:1024]:
+        raise UserError("is there already, and no audit made it; choose another --output", path)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.options import CHECKED, Text, option
+from nerbert.options import CHECKED, Seed, Text, option
 
 Which = Literal["typed", "entity", "all"]
 
@@ -22,7 +22,7 @@ class AuditSettings:
         recipe=False,
     )
     sample: int = option(150, "number of mentions, drawn at random", ge=1)
-    seed: int = option(0, "seed of the draw")
+    seed: Seed = option(0, "seed of the draw")
     which: Which = option("typed", "mentions with a category, those of ENTITY, or all of them")
     output: Text = option("audit.html", "the page to judge them on", metavar="FILE", recipe=False)
     judged: Text | None = option(

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 from nerbert import files
 
 BLOCK = 1 << 20
-_FED = 1 << 16
+_LEAST_FED, _MOST_FED = 1 << 12, 1 << 16
 """Bytes that a decompressor gets at a time; where damage begins is known to within as many."""
 _STREAM = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 """Header of a bz2 stream and of its first block, or of its end if the stream is empty."""
@@ -92,19 +92,20 @@ def read_pieces(file: IO[bytes], compression: str, start: int, end: int) -> Iter
 def _bz2_pieces(file: IO[bytes], start: int, end: int) -> Iterator[Piece]:
     """Reads bz2 streams from position `start`, where the file is."""
     data, position = b"", start  # `data` begins at file position `position`
+    at_once = min(max((end - start) >> 8, _LEAST_FED), _MOST_FED)
     beyond = False
     while True:
         stream_start = position
         if stream_start >= end and not beyond:
             beyond = True
             yield Piece(b"", True, stream_start)
-        if not (data := data or file.read(_FED)):
+        if not (data := data or file.read(at_once)):
             return
         decompressor: Any = bz2.BZ2Decompressor()
         fed = lost = position  # a damaged block is lost from its beginning
         while not decompressor.eof:
             if decompressor.needs_input:
-                if not data and not (data := file.read(_FED)):
+                if not data and not (data := file.read(at_once)):
                     raise EOFError(f"the file ends inside the bz2 stream at byte {stream_start}")
                 fed, position = position, position + len(data)
             try:

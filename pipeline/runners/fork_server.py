@@ -52,7 +52,7 @@ class ForkServer:
         self._process.wait()
 
     def start(self, worker: str, endpoint: str) -> None:
-        """Starts a worker, which connects to a runner.
+        """Starts a worker, which connects to a runner. An earlier one of this id is killed.
 
         Args:
             worker: id of the worker.
@@ -103,9 +103,11 @@ def _main() -> None:
         for worker, number in list(workers.items()):
             if os.waitpid(number, os.WNOHANG)[0]:
                 del workers[worker]
-        if (worker := message.get("stop")) is not None:
-            _kill(workers.pop(worker, None))
-        elif (number := os.fork()) == 0:
+        # A runner that asks for a worker again has lost the one before.
+        _kill(workers.pop(message.get("stop") or message["start"], None))
+        if "stop" in message:
+            continue
+        if (number := os.fork()) == 0:
             _work(message["start"], message["endpoint"])
         else:
             workers[message["start"]] = number

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from datasets import Dataset
 from torch.utils.data import Dataset as TorchDataset
 from transformers import PreTrainedTokenizerFast
@@ -60,8 +61,8 @@ def fingerprint(corpus: str) -> str:
 def rows_of(corpus: Dataset, level: Level, where: str) -> tuple[Ints, Ints]:
     """Rows of a level for training, some repeated, and held-out rows, shape (rows,).
 
-    The same sentences are held out at every level that has them, so that no sentence is both
-    trained on and tested.
+    The same sentences are held out at every level that has them, and their copies on other pages
+    are left out, so that no sentence is both trained on and tested.
 
     Args:
         corpus: result of `load`.
@@ -85,7 +86,13 @@ def rows_of(corpus: Dataset, level: Level, where: str) -> tuple[Ints, Ints]:
         held[rows[-1]] = True
     elif held[rows].all():
         held[rows[0]] = False
-    return rows[~held[rows]], np.unique(rows[held[rows]])
+    tested = np.unique(rows[held[rows]])
+    known = pa.array(corpus.select(tested)["text"][:], pa.string())
+    texts = corpus.select_columns(["text"]).with_format("arrow")[:]["text"].cast(pa.string())
+    is_copy = pc.is_in(texts, value_set=known).to_numpy()
+    if is_copy[rows].all():
+        raise UserError(f"{where}: level {level} has copies of one sentence only; take another")
+    return rows[~is_copy[rows]], tested
 
 
 def subwords(corpus: Dataset, tokenizer: PreTrainedTokenizerFast, processes: int) -> Dataset:

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel, TrainerCallback
+from transformers import AutoModelForMaskedLM, PreTrainedModel, TrainerCallback
 
 from nerbert.errors import BadLossError, UserError
 from pretrain.models import check_length
 from pretrain.tagging.features import IGNORED
-from pretrain.tokenizer import NO_CODE, UNLOADABLE, load_tokenizer
+from pretrain.tokenizer import NO_CODE, UNLOADABLE, load_config, load_tokenizer
 from pretrain.trainer import CardTrainer
+from pretrain.weights import check_weights, is_head
 
 _HEADS = ("cls", "lm_head")
 """Attributes with the language-model head, in models where it is one module."""
@@ -85,12 +86,13 @@ def load_masked_lm(base_model: str, max_subwords: int, new_head: bool) -> PreTra
             base_model, output_loading_info=True, dtype=torch.float32, **NO_CODE
         )
     except UNLOADABLE as error:
-        kind = AutoConfig.from_pretrained(base_model, **NO_CODE).model_type
+        kind = load_config(base_model).model_type
         raise UserError(
             f"transformers has no masked language model of type {kind}; use an encoder such as "
             "bert-base-cased",
             base_model,
         ) from error
+    check_weights(base_model, model, info, is_head)
     if info["missing_keys"] and not new_head:
         raise UserError(
             "its checkpoint has no language-model head; give --new-head to start one from random "

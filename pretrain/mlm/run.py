@@ -26,6 +26,7 @@ from pretrain.logs import LogLines, quiet_libraries
 from pretrain.mlm import blocks
 from pretrain.mlm.masking import Masker
 from pretrain.mlm.model import FiniteLoss, MlmTrainer, load_masked_lm
+from pretrain.models import check_vocabulary
 from pretrain.session import Session, processes
 from pretrain.settings import TINY, DaptSettings
 from pretrain.tokenizer import load_tokenizer
@@ -64,6 +65,7 @@ def run(settings: DaptSettings, rest: Sequence[str]) -> str:
     set_seed(session.args.seed)
     new_head = settings.new_head or settings.base_model == TINY
     model = load_masked_lm(base, settings.max_subwords, new_head)
+    check_vocabulary(model, tokenizer, base)
     trainer = _trainer(settings, session.args, model, tokenizer, pieces, held)
     _LOGGER.info("%s", _plan_line(settings, rows, len(pieces), session.checkpoint))
     before = _before(session.folder, trainer, session.checkpoint)

@@ -19,7 +19,7 @@ from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
 from pretrain.checkpoints import train
 from pretrain.logs import LogLines, quiet_libraries
-from pretrain.models import load_model
+from pretrain.models import check_vocabulary, load_model
 from pretrain.session import TAGGING, Session, processes, spread
 from pretrain.settings import PretrainSettings
 from pretrain.tagging.card import model_card
@@ -142,8 +142,10 @@ def _trainer(
 ) -> TaggingTrainer:
     """The Trainer over both splits."""
     spread(args, settings.batch_size, len(inputs.train))
+    model = load_model(inputs.base, labels, settings.max_subwords)
+    check_vocabulary(model, inputs.tokenizer, inputs.base)
     trainer = TaggingTrainer(
-        model=load_model(inputs.base, labels, settings.max_subwords),
+        model=model,
         args=args,
         batch_size=settings.batch_size,
         data_collator=Collator(int(inputs.tokenizer.pad_token_id or 0)),

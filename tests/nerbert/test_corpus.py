@@ -90,3 +90,8 @@ def test_the_folder_of_a_run_or_its_corpus_is_loaded(demo):
 
 def test_a_sentence_is_shown_with_its_tags():
     assert str(Sentence(["Bern", "is"], ["B-City", "O"])) == "Bern/B-City is/O"
+
+
+def test_a_split_that_is_none(demo):
+    with pytest.raises(UserError, match="no split 'test'; there are train and validation"):
+        load_corpus(demo[0]).table("test")

@@ -6,7 +6,7 @@ import pytest
 
 from nerbert import files
 from nerbert.errors import UserError
-from nerbert.folders import Folder, prepared
+from nerbert.folders import Folder, prepared, seal, sealed
 
 
 def made(path, finish=True, **made_from):
@@ -126,3 +126,51 @@ def test_a_damaged_part_is_made_again(tmp_path, caplog, change, name, gone):
     folder.prepare()
     assert before - set(names(tmp_path)) == gone - {"stage.json"}
     assert f"1 files, such as {name}, are missing or have another size" in caplog.text
+
+
+def result(folder):
+    """A result of two files, a card that users change, and files that are not a part of it."""
+    for name, content in (("a.bin", b"weights"), ("in/b.bin", b"more"), ("README.md", b"card")):
+        files.write_bytes(str(folder / name), content)
+    (folder / ".lock").touch()
+    files.write_bytes(str(folder / ".work" / "x.bin"), b"x")
+    seal(str(folder / "result.json"), {"f1": 0.5})
+
+
+def test_a_sealed_result(tmp_path, caplog):
+    result(tmp_path)
+    assert sealed(str(tmp_path / "result.json")) == {"f1": 0.5}
+    (tmp_path / "README.md").write_text("my own words")
+    (tmp_path / ".work" / "x.bin").unlink()
+    (tmp_path / "notes.txt").write_text("mine")
+    assert sealed(str(tmp_path / "result.json")) == {"f1": 0.5}
+    assert sealed(str(tmp_path / "other.json")) is None
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("name", ["a.bin", "in/b.bin", "README.md", "result.json"])
+@pytest.mark.parametrize("how", ["removed", "cut", "other"])
+def test_a_torn_result(tmp_path, caplog, name, how):
+    result(tmp_path)
+    path = tmp_path / name
+    content = path.read_bytes()
+    path.unlink()
+    if how != "removed":
+        path.write_bytes(content[: len(content) // 2] if how == "cut" else b"[]")
+    expected = {"f1": 0.5} if name == "README.md" and how != "removed" else None
+    assert sealed(str(tmp_path / "result.json")) == expected
+    told = expected is None and not (name == "result.json" and how == "removed")
+    assert [message.startswith(str(path)) for message in caplog.messages] == [True] * told
+
+
+def test_records_of_older_versions_have_no_sizes(tmp_path):
+    files.write_json(str(tmp_path / "result.json"), {"f1": 0.5})
+    assert sealed(str(tmp_path / "result.json")) == {"f1": 0.5}
+
+
+def test_only_some_files_of_a_folder(tmp_path):
+    for name in ("one.conll", "two.conll"):
+        files.write_bytes(str(tmp_path / name), b"x")
+    seal(str(tmp_path / "one.json"), {}, ["one.conll"])
+    (tmp_path / "two.conll").unlink()
+    assert sealed(str(tmp_path / "one.json")) == {}

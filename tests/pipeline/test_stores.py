@@ -2,13 +2,19 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 from mirror import CUT, EMPTY, served
 from runs import DEMO, ROOT, run, tree
 from stores import arguments, assert_same, inputs, put_inputs, served_s3, stored
+
+from nerbert import files
+from nerbert.errors import RunError, UserError
 
 
 @pytest.fixture
@@ -152,3 +158,100 @@ def test_a_lost_connection_is_no_damage(tmp_path):
     counts = json.loads((tmp_path / "a" / "documents" / "stage.json").read_text())["counts"]
     assert counts["damage"] == {}
     assert counts["pages"]["article"] == 123
+
+
+BEAT = 0.3
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Path of a lock in a store of this process."""
+    return f"memory://{tmp_path}/.lock"
+
+
+@pytest.fixture
+def lock(monkeypatch):
+    """The module of locks, with short times."""
+    from nerbert import remote_lock
+
+    monkeypatch.setattr(remote_lock, "BEAT_S", BEAT)
+    monkeypatch.setattr(remote_lock, "_WAIT_S", 2.5 * BEAT)
+    monkeypatch.setattr(remote_lock, "_LOOK_S", BEAT / 10)
+    monkeypatch.setattr(remote_lock, "_SETTLE_S", BEAT / 10)
+    return remote_lock
+
+
+def test_a_second_run_on_a_remote_folder_is_refused(lock, place):
+    refused = pytest.raises(UserError, match="another run is writing here")
+    with lock.locked(place), refused, lock.locked(place):
+        raise AssertionError("two runs hold the lock")
+    assert not files.exists(place)
+    with lock.locked(place):
+        assert files.exists(place)
+
+
+@pytest.mark.parametrize("host", [socket.gethostname(), "elsewhere"])
+def test_the_lock_of_a_killed_run_is_taken(lock, place, host):
+    files.write_json(place, {"run": "x", "host": host, "process": 2**22 + 1, "beat": 3})
+    began = time.monotonic()
+    with lock.locked(place):
+        waited = time.monotonic() - began
+    assert (waited > 2.5 * BEAT) == (host == "elsewhere")
+
+
+def test_runs_that_begin_at_the_same_moment(lock, place, monkeypatch):
+    """None sees the other's object before it writes its own: one of them goes on."""
+    monkeypatch.setattr(lock, "_wait_for_end", lambda path: None)
+    monkeypatch.setattr(lock, "_SETTLE_S", 1.0)
+    held, refused = [], []
+
+    def begin():
+        try:
+            with lock.locked(place):
+                held.append(1)
+                time.sleep(2)
+        except UserError:
+            refused.append(1)
+
+    threads = [threading.Thread(target=begin) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(held), len(refused)) == (1, 2)
+
+
+def test_a_run_that_another_one_took_for_dead(lock, place):
+
+    def begin():
+        with lock.locked(place):
+            files.write_json(place, {"run": "other"})
+            time.sleep(3 * BEAT)
+
+    with pytest.raises(RunError, match="another run began here"):
+        begin()
+    assert files.read_json(place) == {"run": "other"}
+
+
+def test_a_command_beside_a_run_on_another_host(s3, tmp_path):
+    client, environment = s3
+    ended = threading.Event()
+
+    def live():
+        beat = 0
+        while not ended.wait(0.5):
+            beat += 1
+            content = json.dumps({"run": "x", "host": "elsewhere", "process": 7, "beat": beat})
+            client.put_object(Bucket="bucket", Key="out/.lock", Body=content.encode())
+
+    other = threading.Thread(target=live)
+    other.start()
+    command = ("--dump", DEMO, "--output", "s3://bucket/out")
+    code, out, err = run(*command, cwd=tmp_path, environment=environment)
+    ended.set()
+    other.join()
+    assert (code, out) == (2, ""), err
+    assert err.splitlines()[-1] == (
+        "s3://bucket/out: another run is writing here (on elsewhere, process 7); wait for its end, "
+        "or choose another --output"
+    )

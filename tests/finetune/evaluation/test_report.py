@@ -166,9 +166,11 @@ def test_matrix_goes_on_where_it_was_killed(evaluate, base, tmp_path):
     cells = sorted((tmp_path / "m" / "cells").glob("*.json"))
     assert len(cells) == 4
     cells[0].unlink()
+    cells[1].with_suffix(".conll").write_bytes(b"torn")
     code, again, err = evaluate(*command, program=matrix)
     assert (code, again) == (0, out)
-    assert err.count(" -> ") == 1
+    assert err.count(" -> ") == 2
+    assert err.count("the result is made again") == 1
 
 
 def test_contamination_by_ngrams_and_in_a_corpus(tmp_path):

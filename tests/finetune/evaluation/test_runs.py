@@ -86,7 +86,8 @@ def test_vectors_decide_a_result_by_their_content(tmp_path):
 
 
 @pytest.mark.parametrize("torn", ["x.json", "x.conll"])
-def test_a_torn_result_is_made_again(tmp_path, torn):
+@pytest.mark.parametrize("content", [None, b"", b"[]", b"{}"])
+def test_a_torn_result_is_made_again(tmp_path, torn, content):
     run = Run("bilstm", str(write_set(tmp_path / "toy")), QUICK)
     made = []
 
@@ -97,7 +98,7 @@ def test_a_torn_result_is_made_again(tmp_path, torn):
     store = ResultStore(tmp_path / "kept", DataSets())
     key = store.result(run, make)["key"]
     path = tmp_path / "kept" / torn.replace("x", key)
-    path.write_bytes(b"") if torn == "x.json" else path.unlink()
+    path.unlink() if content is None else path.write_bytes(content)
     assert store.result(run, make)["key"] == key
     assert len(made) == 2
     assert store.predictions(key) == FOUND

@@ -248,6 +248,17 @@ def test_onnx_of_other_weights_is_not_used(exported, tmp_path, fitted, capsys):
     )
 
 
+@pytest.mark.parametrize("content", [None, b"torn"])
+def test_a_torn_file_is_not_used(exported, tmp_path, capsys, content):
+    shutil.copytree(exported, tmp_path / "tagger")
+    path = tmp_path / "tagger" / "onnx" / "model.onnx"
+    path.unlink() if content is None else path.write_bytes(content)
+    arguments = ["predict", "--model", str(tmp_path / "tagger"), "Ulm"]
+    assert main([*arguments, "--backend", "onnx"]) == 2
+    assert "no model.onnx of these weights; run nerbert export" in capsys.readouterr().err
+    assert main(arguments) == 0  # by torch
+
+
 def test_predict_uses_the_file(exported, capsys, monkeypatch):
     used = []
     before = onnx.OnnxModel.__call__

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -126,6 +127,41 @@ def test_a_folder_of_yours_is_left_alone(base, toy_set, tmp_path, capsys):
     assert main(command(base, toy_set, output)[3:]) == 2
     assert "not empty, and no run made it" in capsys.readouterr().err
     assert [path.name for path in output.glob("[!.]*")] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("name", [".training", ".training/mine.txt"])
+def test_a_hidden_folder_of_yours_is_left_alone(base, toy_set, tmp_path, capsys, name):
+    output = tmp_path / "mine"
+    path = output / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    assert main(command(base, toy_set, output)[3:]) == 2
+    assert (
+        "/.training: not of a run; move it, or choose another --output" in capsys.readouterr().err
+    )
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("model.safetensors", None),
+        ("config.json", b"{"),
+        ("tokenizer.json", None),
+        ("README.md", None),
+        ("metrics.json", b"[]"),
+    ],
+)
+def test_a_torn_folder_is_not_finished(trained, base, toy_set, tmp_path, capsys, name, content):
+    output = tmp_path / "tagger"
+    shutil.copytree(trained[0], output)
+    (output / name).unlink() if content is None else (output / name).write_bytes(content)
+    assert main(command(base, toy_set, output, "--tensorboard")[3:]) == 0
+    found = capsys.readouterr()
+    assert "the result is made again" in found.err
+    assert found.out == trained[1].replace(str(trained[0]), str(output))
+    assert digest(output) == digest(trained[0])
+    assert {path.name for path in output.iterdir()} == {path.name for path in trained[0].iterdir()}
 
 
 def digest(output):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -99,6 +100,57 @@ def test_again_does_nothing_and_other_settings_are_refused(grid, base, toy_set, 
     assert "made with other settings" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("place", [2, 3, 5])
+@pytest.mark.parametrize("moment", ["fit", "keep"])
+def test_stopped_and_continued_to_the_same_report(
+    grid, base, toy_set, tmp_path, monkeypatch, place, moment
+):
+    """As a kill does: nothing of the trial in whose middle it came is seen."""
+    output = tmp_path / "grid"
+    made = getattr(fits.Fits, moment)
+    calls = []
+
+    def stopped(self, *args, **kwargs):
+        calls.append(args)
+        result = made(self, *args, **kwargs)
+        if len(calls) == place:
+            raise KeyboardInterrupt
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"finetune.searching.fits.Fits.{moment}", stopped)
+        first = main(command(base, toy_set, output, *GRID))
+    assert first == (130 if len(calls) == place else 0)
+    assert main(command(base, toy_set, output, *GRID)) == 0
+    assert trials(output) == trials(grid)
+    texts = [(one / "search.md").read_text().replace(str(one), "") for one in (output, grid)]
+    assert texts[0] == texts[1]
+    weights = [folder / "model" / "model.safetensors" for folder in (output, grid)]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+@pytest.mark.parametrize("name", ["model/model.safetensors", "model/trial.json", "model"])
+def test_a_torn_tagger_is_made_again(grid, base, toy_set, tmp_path, name):
+    output = tmp_path / "grid"
+    shutil.copytree(grid, output)
+    path = output / name
+    shutil.rmtree(path) if path.is_dir() else path.write_bytes(b"[]")
+    assert main(command(base, toy_set, output, *GRID)) == 0
+    weights = [folder / "model" / "model.safetensors" for folder in (output, grid)]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+    assert trials(output) == trials(grid)
+
+
+def test_a_study_of_garbage(grid, base, toy_set, tmp_path, capsys):
+    output = tmp_path / "grid"
+    shutil.copytree(grid, output)
+    (output / "study.db").write_bytes(b"garbage" * 1000)
+    assert main(command(base, toy_set, output, *GRID)) == 2
+    err = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "study.db: no study of optuna (" in err
+    assert err.endswith("; move it away")
+
+
 @pytest.mark.slow
 def test_killed_and_continued(grid, base, toy_set, tmp_path):
     output = tmp_path / "grid"
@@ -112,6 +164,7 @@ def test_killed_and_continued(grid, base, toy_set, tmp_path):
         assert time.monotonic() < deadline
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.05)
+    time.sleep(0.3)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert main(command(base, toy_set, output, *GRID)) == 0
@@ -121,7 +174,7 @@ def test_killed_and_continued(grid, base, toy_set, tmp_path):
 
 
 def _finished(path):
-    """Whether a trial is finished, and the next one has begun."""
+    """Whether a trial is finished."""
     if not path.exists():
         return False
     try:
@@ -129,7 +182,7 @@ def _finished(path):
             states = [row[0] for row in table.execute("select state from trials")]
     except sqlite3.OperationalError:  # the tables are being made
         return False
-    return "COMPLETE" in states and "RUNNING" in states
+    return "COMPLETE" in states
 
 
 @pytest.mark.parametrize("method", ["random", "tpe"])

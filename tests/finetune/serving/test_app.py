@@ -8,6 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from html import escape
 from urllib.request import urlopen
 
@@ -148,8 +150,23 @@ def test_a_reader_who_is_slow_or_leaves(monkeypatch, answer, status):
     assert (b"connection", b"close") in sent[0]["headers"]
 
 
-def test_other_hosts_and_ports(client, tmp_path):
-    assert client.get("/", headers={"host": "evil.example"}).status_code == 400
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *(
+            (name, 400)
+            for name in ("evil.example", "", "localhost.evil.example", "1.2.3.4.example")
+        ),
+        *((name, 400) for name in ("testserver.evil", "[::1].evil:80", "0x7f000001")),
+        *((name, 200) for name in ("TestServer:8000", "127.0.0.2:8000", "[::1]:80", "10.0.0.7")),
+    ],
+)
+def test_names_of_hosts(client, host, status):
+    """A foreign page that leads its own name to this machine sends this name."""
+    assert client.get("/", headers={"host": host}).status_code == status
+
+
+def test_ports_that_are_taken(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         code, _, err = run(
@@ -180,6 +197,41 @@ def server(saved):
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         assert process.stderr.read() == ""
+
+
+HALVES = (b"", b"GET / HTTP/1.1\r\nHost: x", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET /")
+"""What a connection sends before it waits: nothing, half a head, or a request and half a head."""
+
+
+def test_many_connections_that_wait(saved):
+    """They are closed in time, so that they do not take the places of readers for ever."""
+    code = (
+        "import sys; from finetune.serving import connections; connections.HEAD_S = 1.0; "
+        "from finetune.demo import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-c", code, "--model", saved, "--port", "0", "--host", "127.0.0.2"]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        server = process.stderr.readline().strip()
+        host, port = server.removeprefix("http://").split(":")
+        waiting = [socket.create_connection((host, int(port))) for _ in range(250)]
+        for number, connection in enumerate(waiting):
+            connection.sendall(HALVES[number % len(HALVES)])
+        began = time.monotonic()
+        while True:
+            with suppress(OSError), urlopen(server, timeout=5) as answer:
+                assert answer.status == 200
+                break
+            assert time.monotonic() < began + 30
+            time.sleep(0.2)
+        for connection in waiting:
+            connection.settimeout(20)
+            with suppress(ConnectionResetError):
+                while connection.recv(65536):  # until it is closed
+                    pass
+            connection.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert "Traceback" not in process.stderr.read()
 
 
 def test_in_a_browser(server, saved, tmp_path):

@@ -72,3 +72,13 @@ def test_one_bad_byte_does_not_make_a_file_latin_1(tmp_path):
 def test_a_file_without_tokens(tmp_path):
     with pytest.raises(ValueError, match=r"set\.conll: no line with a token and a tag"):
         read(tmp_path, "# only a comment\n\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"), [("O", "'O'"), ("B-LOC", "'B-LOC'"), ("a\tX", "'a"), ("a", "'a'")]
+)
+def test_a_line_needs_a_token_and_a_tag(tmp_path, line, told):
+    """A tag alone has no token, and the last of several columns must be a tag."""
+    with pytest.raises(ValueError, match=rf"line 2: {told}.* is no token with a tag"):
+        read(tmp_path, f"Ulm\tB-LOC\n{line}\nis\tO\n")
+    assert read(tmp_path, "Ulm\tB-LOC\nis\tO\n") == [(["Ulm", "is"], ["B-LOC", "O"])]

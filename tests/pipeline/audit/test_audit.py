@@ -191,3 +191,22 @@ def test_unknown_answer_is_named(tmp_path):
     path.write_text(json.dumps({"mentions": [row]}))
     with pytest.raises(UserError, match="an answer of 1:0:0 is neither true, false nor null"):
         read_judgements(str(path))
+
+
+def test_a_file_of_yours_is_not_replaced(demo, tmp_path, capsys):
+    page = tmp_path / "mine.html"
+    page.write_text("<!doctype html><p>mine")
+    arguments = [str(demo[0]), "--sample", "5", "--output", str(page)]
+    assert main(arguments) == 2
+    assert "mine.html: is there already, and no audit made it" in capsys.readouterr().err
+    assert page.read_text() == "<!doctype html><p>mine"
+    page.unlink()
+    assert main(arguments) == 0
+    assert main([*arguments, "--seed", "3"]) == 0
+
+
+def test_judgements_that_are_nested_deeply(demo, tmp_path, capsys):
+    path = tmp_path / "deep.json"
+    path.write_text('{"mentions": ' + "[" * 100_000)
+    assert main([str(demo[0]), "--judged", str(path)]) == 2
+    assert "no judgements (ValueError: nested too deeply)" in capsys.readouterr().err

@@ -1,14 +1,19 @@
 import bz2
 import gzip
 import lzma
+import random
+from itertools import pairwise
 
 import pytest
 
 from nerbert.errors import UserError
+from nerbert.text.sentences import SentenceModel
 from pipeline.dump import streams, units
-from pipeline.dump.pages import BadPage, Page
+from pipeline.dump.pages import MAX_PAGE_BYTES, BadPage, Page, split_pages
 from pipeline.dump.site import Site
 from pipeline.dump.units import Damage
+from pipeline.stages.documents_report import lost_pages
+from pipeline.stages.extract import write_documents
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="de">
  <siteinfo><dbname>dewiki</dbname><case>first-letter</case><namespaces>
@@ -229,3 +234,114 @@ def test_every_real_dump_is_read_to_the_last_page(shared):
         ), name
         cut_off = [p.reason for p in found if not isinstance(p, Page)]
         assert cut_off == (["cut-off", "truncated"] if name.startswith("vi") else []), name
+
+
+def chunked(data, size, limit=None):
+    """Pieces of a dump, of which those from `limit` on lie beyond the unit."""
+    ends = sorted({*range(0, len(data), size), len(data), *([limit] if limit is not None else [])})
+    for start, end in pairwise(ends):
+        if start == limit:
+            yield b"", True
+        yield data[start:end], limit is not None and start >= limit
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 10_000])
+def test_a_page_belongs_to_the_unit_in_which_its_tag_begins(size):
+    """Cut at every byte: each page is in the first or in the second unit, never in both or none."""
+    data = b"<x>" + b"".join(f"<page><id>{n}</id></page>\n".encode() for n in range(4)) + b"</x>"
+    every = list(split_pages([(data, False)]))
+    assert len(every) == 4
+    starts = [data.index(page) for page in every]
+    for limit in range(len(data) + 1):
+        first = list(split_pages(chunked(data, size, limit)))
+        second = list(split_pages(chunked(data[limit:], size)))
+        assert first == [page for page, start in zip(every, starts, strict=True) if start < limit]
+        rest = [page for page, start in zip(every, starts, strict=True) if start >= limit]
+        # The second unit may begin inside a page, whose end it sees.
+        assert [page for page in second if page in rest] == rest
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1, 2 << 20])
+def test_pages_at_the_largest_size(over):
+    """A page of the limit is kept; a larger one is set aside, whatever its pieces are."""
+    page = b"<page><title>Big</title><id>7</id>" + b"x" * 99
+    page += b"x" * (MAX_PAGE_BYTES - len(page) - len(b"</page>") + over) + b"</page>"
+    data = b"<page>1</page>" + page + b"<page>2</page>"
+    for size in (1 << 20, len(data)):
+        found = list(split_pages(chunked(data, size)))
+        assert [found[0], found[-1]] == [b"<page>1</page>", b"<page>2</page>"]
+        assert len(found) == 3
+        if over <= 0:
+            assert found[1] == page
+        else:
+            assert (found[1].reason, found[1].page_id, found[1].title) == ("too-large", 7, "Big")
+
+
+@pytest.mark.parametrize("text", ["<page>\n", "<page ", "<page>a</pag", "<page></page <page>"])
+def test_many_open_pages_take_linear_time(text):
+    """Twice as many take twice as long; the number of looks is counted instead of the time."""
+    looks = []
+
+    class Counted(bytes):
+        def find(self, *arguments):
+            looks.append(arguments)
+            return super().find(*arguments)
+
+    for count in (500, 1000):
+        looks.clear()
+        list(split_pages([(Counted((text * count).encode()), False)]))
+        assert len(looks) < 12 * count
+
+
+def lost_by_damage(path):
+    """Estimate of the lost pages, and number of those that are lost."""
+    source = units.inspect(str(path))
+    cut = units.cut([source])
+    folder = path.parent / "documents"
+    reports = [write_documents(unit, str(folder / unit.part), SentenceModel("x")) for unit in cut]
+    return lost_pages(cut, reports), sum(report.pages.get("read", 0) for report in reports)
+
+
+@pytest.mark.parametrize("per_stream", [5, 20])
+def test_lost_pages_of_200_flipped_bytes(tmp_path, per_stream):
+    """Within a factor of 1.5, whatever the lengths of the pages and the gaps between their ids."""
+    draw = random.Random(per_stream)
+    number, pages = 0, []
+    for place in range(200):
+        number += draw.choice((1, 1, 2, 30))
+        pages.append(xml_page(number, "Wort " * draw.choice((1, 5, 40 + place))))
+    chunks = ["".join(pages[i : i + per_stream]) for i in range(0, 200, per_stream)]
+    data = b"".join(bz2.compress(chunk.encode()) for chunk in [HEAD, *chunks, "</mediawiki>\n"])
+    first = len(bz2.compress(HEAD.encode()))
+    path = tmp_path / "dewiki.xml.bz2"
+    for _ in range(200 // 2):
+        damaged = bytearray(data)
+        damaged[draw.randrange(first, len(data) - 40)] ^= 1 << draw.randrange(8)
+        path.write_bytes(damaged)
+        estimate, read = lost_by_damage(path)
+        assert 1 / 1.5 <= max(1, estimate) / max(1, 200 - read) <= 1.5
+
+
+def test_lost_pages_of_one_stream_are_told_by_bytes(tmp_path):
+    draw = random.Random(0)
+    words = [[f"{draw.getrandbits(30):x}" for _ in range(200)] for _ in range(399)]
+    pages = [xml_page(n, " ".join(text)) for n, text in enumerate(words, start=1)]
+    data = bz2.compress((HEAD + "".join(pages) + "</mediawiki>").encode(), 1)
+    path = tmp_path / "dewiki.xml.bz2"
+    for share in (0.3, 0.5, 0.8):
+        damaged = bytearray(data)
+        damaged[int(len(data) * share)] ^= 1
+        path.write_bytes(damaged)
+        estimate, read = lost_by_damage(path)
+        assert 0 < read < 399
+        assert 1 / 1.5 <= estimate / (399 - read) <= 1.5
+
+
+def test_streams_that_are_only_heads_are_one_damage(tmp_path):
+    path = tmp_path / "dewiki.xml.bz2"
+    good = [bz2.compress(text.encode()) for text in (HEAD, *BODY[:4], "</mediawiki>")]
+    path.write_bytes(b"".join(good[:3]) + b"BZh91AY&SY" * 5000 + b"".join(good[3:]))
+    found = pages_of(path)
+    assert titles(found) == [f"Seite {i}" for i in range(4)]
+    (damage,) = (item for item in found if isinstance(item, Damage))
+    assert damage.lost == 50_000

@@ -238,3 +238,25 @@ def test_links_of_the_dump_make_a_name_ambiguous():
     text = "The [Ulm|Ulm, Montana] is wide.\nSo then Ulm fell."
     assert ("Ulm", "Ulm, Montana", "repeat") in found(("X", text))[0]
     assert found(("X", text), dictionary={"Ulm": "Ulm"})[0] == [("Ulm", "Ulm, Montana", "link")]
+
+
+def test_overlaps_of_names_one_by_one(monkeypatch):
+    """Brute force over names in any places: of two that overlap in a sentence, the first stays."""
+
+    class Everything:
+        def lookup(self, names):
+            return [(place, 0, "Ulm") for place in range(len(names))]
+
+    entities = table()
+    propagation = Propagation(entities, Everything(), set(), "en")
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        free = sorted(
+            (int(row), int(start), int(start + size), "Ulm")
+            for row, start, size in random.integers((0, 0, 1), (3, 12, 6), (6, 3))
+        )
+        kept = []
+        for row, start, end, _ in free:
+            if not any(row == r and start < e and s < end for r, s, e in kept):
+                kept.append((row, start, end))
+        assert [mention[:3] for mention in propagation._in_dictionary(free)] == kept

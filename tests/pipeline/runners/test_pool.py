@@ -89,3 +89,29 @@ def test_it_starts_and_stops_workers(pool):
         stub.StopWorker(api.StopWorkerRequest(worker_id="never started"))
         time.sleep(0.5)
         assert children(forks) == started[1:]
+
+
+def test_a_worker_that_is_started_again_replaces_the_first(pool):
+    grpc = pytest.importorskip("grpc")
+    from apache_beam.portability.api import beam_fn_api_pb2 as api
+    from apache_beam.portability.api import beam_fn_api_pb2_grpc as api_grpc
+
+    process, port, _ = pool
+    (forks,) = children(process.pid)
+    with (
+        socket.create_server(("localhost", 0)) as runner,  # it accepts, and never answers
+        grpc.insecure_channel(f"localhost:{port}") as channel,
+    ):
+        stub = api_grpc.BeamFnExternalWorkerPoolStub(channel)
+        request = api.StartWorkerRequest(worker_id="1")
+        request.control_endpoint.url = f"localhost:{runner.getsockname()[1]}"
+        started = []
+        for _ in range(3):
+            assert not stub.StartWorker(request).error
+            time.sleep(0.5)
+            started.append(children(forks))
+        assert [len(found) for found in started] == [1, 1, 1]
+        process.terminate()
+        process.wait(20)
+    time.sleep(0.5)
+    assert not any(os.path.exists(f"/proc/{number}") for found in started for number in found)

@@ -69,3 +69,35 @@ def test_ten_thousand_rows_keep_their_number_and_few_stay_single(rate, most):
 def test_empty():
     assert masking.span_mask(np.zeros((0, 5), bool)).shape == (0, 5)
     assert masking.span_mask(np.zeros((3, 0), bool)).shape == (3, 0)
+
+
+class Tokenizer:
+    """A vocabulary of 1,000 sub-words; the first five are special."""
+
+    pad_token_id, mask_token_id, all_special_ids = 0, 4, [0, 1, 2, 3, 4]
+
+    def __len__(self):
+        return 1000
+
+
+@pytest.mark.parametrize("kind", ["token", "span"])
+def test_shares_of_masks_random_words_and_words_that_stay(kind):
+    """Devlin et al. 2019, section 3.1: 80 %, 10 % and 10 % of the chosen sub-words."""
+    blocks = lazy("pretrain.mlm.blocks")
+    word = 999
+    collate = masking.Masker(Tokenizer(), kind, 0.15, 0)
+    rows = [blocks.Block((0, number), np.array([1, *[word] * 508, 2])) for number in range(400)]
+    found = collate(rows)
+    ids, labels = found["input_ids"].numpy(), found["labels"].numpy()
+    chosen = labels != -100
+    assert (labels[chosen] == word).all()
+    assert (ids[~chosen & (ids != 1) & (ids != 2)] == word).all()
+    n = chosen.sum()
+    assert n / (400 * 508) == pytest.approx(0.15, abs=0.004)
+    assert (ids[chosen] == 4).sum() / n == pytest.approx(0.8, abs=0.01)
+    # A random word may be the word itself, or a special one.
+    other = (ids[chosen] != 4) & (ids[chosen] != word)
+    assert other.sum() / n == pytest.approx(0.1, abs=0.01)
+    drawn = ids[chosen][other]
+    assert drawn.min() < 20
+    assert drawn.max() > 980
