@@ -10,6 +10,7 @@ from finetune.data.sets import Data, DataSets, are_named_sets
 from finetune.data.views import UNIFIED, View
 from finetune.models.sequence import SOURCE, TARGET, TEXT
 from finetune.settings import FitSettings
+from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 
 
@@ -51,6 +52,8 @@ def train_rows(
     sets = DataSets(view=View(UNIFIED) if several and not keep_types else View())
     first = sets.sentences(before, "train") if before is not None else []
     train = sets.sentences(data, "train")
+    if not train:
+        raise UserError("there are no sentences to train on; give some, or names of sets")
     held = sets.sentences(data if dev is None else dev, "dev", needed=dev is not None)
     if not settings.attend_padding:
         held = sorted(held, key=lambda row: len(row.tokens))  # batches need less padding

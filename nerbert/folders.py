@@ -236,28 +236,39 @@ def seal(record: str, content: Mapping[str, Any], made: Iterable[str] | None = N
     files.write_json(record, {**content, _SIZES: sizes})
 
 
-def sealed(record: str) -> dict[str, Any] | None:
-    """The content of a record whose files are there with their sizes; else None, which is logged.
+def sealed(record: str, log: bool = True) -> dict[str, Any] | None:
+    """The content of a record whose files are there with their sizes; None otherwise.
 
     Records of older versions have no sizes; their files are not checked.
+
+    Args:
+        record: path of the record.
+        log: whether a torn result is logged.
     """
-    content: dict[str, Any] | None = files.read_json_or_none(record)
-    if content is None and not files.exists(record):
+    reason = _tear(record)
+    if reason == "":
+        content: dict[str, Any] = files.read_json(record)
+        content.pop(_SIZES, None)
+        return content
+    if reason and log:
+        _LOGGER.warning("%s; the result is made again", reason)
+    return None
+
+
+def _tear(record: str) -> str | None:
+    """What is wrong with the files of a record; empty if nothing is, None without a record."""
+    if not files.exists(record):
         return None
-    folder = os.path.dirname(record) or "."
-    sizes = content.pop(_SIZES, {}) if isinstance(content, dict) else None
+    content = files.read_json_or_none(record)
+    sizes = content.get(_SIZES, {}) if isinstance(content, dict) else None
     if not isinstance(sizes, dict):
-        _LOGGER.warning("%s: torn; the result is made again", record)
-        return None
+        return f"{record}: torn"
+    folder = os.path.dirname(record) or "."
     there = files.listing(folder)
     for path, size in sizes.items():
         if path not in there or size not in (None, there[path]):
-            _LOGGER.warning(
-                "%s: missing, or not of the size that was written; the result is made again",
-                os.path.join(folder, path),
-            )
-            return None
-    return content
+            return f"{os.path.join(folder, path)}: missing, or not of the size that was written"
+    return ""
 
 
 def _is_below_hidden(path: str) -> bool:

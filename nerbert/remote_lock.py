@@ -6,6 +6,7 @@ changes, its run lives, and the second one is refused. Clocks are not compared.
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import socket
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from nerbert import files
+from nerbert import stores
 from nerbert.errors import RunError, UserError
 
 BEAT_S = 15.0
@@ -65,7 +66,7 @@ class _Lock:
     def write(self) -> None:
         self._beat += 1
         content = {"run": self.run, "host": socket.gethostname(), "process": os.getpid()}
-        files.write_json(self._path, {**content, "beat": self._beat})
+        stores.put_bytes(self._path, json.dumps({**content, "beat": self._beat}).encode())
 
     def start(self) -> None:
         self._thread.start()
@@ -83,15 +84,15 @@ class _Lock:
         self._thread.join()
         with suppress(OSError, UserError, RunError):
             if _read(self._path).get("run") == self.run:
-                folder, _, name = self._path.rpartition("/")
-                files.remove(folder, [name])
+                stores.remove([self._path])
 
 
 def _read(path: str) -> dict[str, Any]:
     """The content of the object; empty if there is none."""
     try:
-        content = files.read_json_or_none(path)
-    except FileNotFoundError:  # it was removed between two looks
+        with stores.open_read(path) as file:
+            content = json.loads(file.read())
+    except (FileNotFoundError, ValueError):  # torn, where a store shows a part of a file
         return {}
     return content if isinstance(content, dict) else {}
 

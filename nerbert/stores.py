@@ -178,11 +178,21 @@ class _Reader(io.RawIOBase):
         super().close()
 
 
-def put(local: str, path: str) -> None:
-    """Copies a local file to a store. The complete file appears under `path`."""
+def _writable(path: str) -> str:
+    """The protocol of a path.
+
+    Raises:
+        UserError: its files can only be read.
+    """
     protocol = path.partition("://")[0]
     if protocol in ("http", "https"):
         raise UserError(f"{path}: {protocol}:// can only be read; give another --output")
+    return protocol
+
+
+def put(local: str, path: str) -> None:
+    """Copies a local file to a store. The complete file appears under `path`."""
+    protocol = _writable(path)
     with _store(path) as system:
         if protocol in _OBJECT_STORES:
             system.put_file(local, path)
@@ -192,6 +202,13 @@ def put(local: str, path: str) -> None:
         temporary = f"{folder}/.{name}.{secrets.token_hex(4)}.tmp"
         system.put_file(local, temporary)
         system.mv(temporary, path)
+
+
+def put_bytes(path: str, data: bytes) -> None:
+    """Writes a small file."""
+    _writable(path)
+    with _store(path) as system:
+        system.pipe_file(path, data)
 
 
 def remove(paths: Sequence[str]) -> None:

@@ -116,8 +116,9 @@ def _read_turtle(path: str) -> Iterator[Statement | None]:
     try:
         graph.parse(io.BytesIO(text), format="turtle")
     except Exception as error:  # rdflib has no common class of errors
-        reason = " ".join(str(error).split())[:200]
-        raise UnreadableError(f"neither triples in lines nor Turtle ({reason})") from None
+        place = re.search(r"line \d+", str(error))
+        where = f" (see {place[0]})" if place else ""
+        raise UnreadableError(f"neither lines of triples nor Turtle{where}") from None
     for triple in sorted(graph):
         is_iris = all(isinstance(term, URIRef) for term in triple)
         yield _statement(*map(str, triple)) if is_iris else None

@@ -289,10 +289,10 @@ def check_types(path: str) -> None:
     """
     if files.size(path) <= _SMALL:
         check_whole(path)
-    if is_turtle(path):
-        _LOGGER.info("--types %s: Turtle with other than one triple a line is slow to read", path)
     for number, statement in enumerate(read_instance_types(path)):
         if statement is not None and statement is not UNREADABLE:
+            if is_turtle(path):
+                _LOGGER.info("--types %s: Turtle that is not one triple a line; slow", path)
             return
         if number == 1000:
             break

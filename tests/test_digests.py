@@ -5,9 +5,11 @@
 
 import json
 import random
+import re
 from hashlib import blake2b
 
-from runs import DEMO, examples, run
+import pytest
+from runs import DEMO, ROOT, examples, run
 
 from nerbert.text.punkt import Parameters, Splitter
 from nerbert.text.tokens import tokenize
@@ -53,7 +55,7 @@ def texts():
 
 
 def test_tokens():
-    assert digest([tokenize(text) for text in texts()]) == "0"
+    assert digest([tokenize(text) for text in texts()]) == "c5977b1ec434dc73"
 
 
 def test_sentence_ends():
@@ -61,7 +63,7 @@ def test_sentence_ends():
         frozenset(("e.g", "etc")), frozenset((("u.s", "he"),)), frozenset(("he",)), {"he": 34}
     )
     splitter = Splitter(parameters)
-    assert digest([splitter.spans(text) for text in texts()]) == "0"
+    assert digest([splitter.spans(text) for text in texts()]) == "97ec1d913ba1efae"
 
 
 def test_demo_corpus(tmp_path):
@@ -69,5 +71,17 @@ def test_demo_corpus(tmp_path):
     assert code == 0, err
     corpus = tmp_path / "out" / "corpus"
     rows = [row for split in ("train", "validation") for row in examples(corpus, split)]
-    assert len(rows) == 366
-    assert digest(rows) == "0"
+    assert len(rows) == 349
+    assert digest(rows) == "cca4e9f7e28148ef"
+
+
+PACKAGES = ("nerbert", "ontology", "pipeline", "pretrain", "finetune")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_possessive_groups(package):
+    """Python before 3.11.5 matches `(...)*+` and `(?>...)` wrongly (cpython issues 106052, 100061)."""
+    for path in (ROOT / package).rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        for line in text.splitlines():
+            assert not re.search(r"\)(?:[*+?]|\{[0-9,]+\})\+[^=+ ]|\(\?>", line), f"{path}: {line}"

@@ -101,8 +101,6 @@ class DataSets:
         """Reads the sentences of a split, without the changes of the view."""
         if isinstance(data, str | Path):
             return self._of_name(str(data), split, needed)
-        if needed and not data:
-            raise UserError("there are no sentences; give some, or names of sets")
         if not any(isinstance(row, str | Path) for row in data):
             return [_sentence(number, row) for number, row in enumerate(data)] if needed else []
         return [row for part in data for row in self._of_name(str(part), split, needed)]

@@ -143,11 +143,12 @@ class ResultStore:
 
     def missing(self, runs: Iterable[Run]) -> list[Run]:
         """The runs that have no result yet."""
-        return [run for run in runs if self._kept(self._folder / f"{self.key(run)}.json") is None]
+        paths = ((run, self._folder / f"{self.key(run)}.json") for run in runs)
+        return [run for run, path in paths if self._kept(path, log=False) is None]
 
-    def _kept(self, path: Path) -> dict[str, Any] | None:
+    def _kept(self, path: Path, log: bool = True) -> dict[str, Any] | None:
         """The result in a file; None if there is none, or a power cut has left a part of it."""
-        kept = sealed(str(path))
+        kept = sealed(str(path), log)
         is_whole = kept and kept.get("key") == path.stem and path.with_suffix(".conll").is_file()
         return kept if is_whole else None
 

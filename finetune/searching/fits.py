@@ -62,7 +62,14 @@ class Fits:
         watching: list[TrainerCallback] = [FitProgress(name, lines=False)]
         watching += [_Pause(pause)] if pause else []
         watching += [_Drop()] if until_drop else []
-        work = Work(str(self._folder(values)), watching, device=self._device)
+        folder = self._folder(values)
+        if pause:  # what a stopped run left of this trial is not continued: it may have paused
+            self.forget(values)
+        if until_drop:  # likewise; the finished training stays as it is
+            finished, folder = folder, folder.with_name(f"{folder.name}-on")
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(finished, folder)
+        work = Work(str(folder), watching, device=self._device)
         self._tagger = Tagger(self._base, settings).fit(self._train, self._dev, work=work)
         return [line["eval_f1"] for line in self._tagger.history if "eval_f1" in line]
 

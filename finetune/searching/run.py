@@ -70,7 +70,9 @@ def search(options: SearchOptions, settings: FitSettings) -> str:
             _draws(study, options)
         best = study.best()
         if not fits.has(best.params):
-            fits.fit(best.params, until_drop=best.user_attrs["stage"] == _LAST)
+            fits.fit(best.params)
+            if best.user_attrs["stage"] == _LAST:
+                fits.fit(best.params, until_drop=True)
             fits.keep(best.params, best.value or 0.0)
         shutil.rmtree(output / "trials", ignore_errors=True)
         return write_report(output, study.done(), space, best, fits.settings_of(best.params))

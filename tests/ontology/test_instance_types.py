@@ -151,5 +151,5 @@ def test_the_share_of_unreadable_lines(tmp_path, bad, fails):
 def test_no_triples_at_all(tmp_path, content):
     path = tmp_path / "types.ttl"
     path.write_text(content)
-    with pytest.raises(UnreadableError, match="neither triples in lines nor Turtle"):
+    with pytest.raises(UnreadableError, match="neither lines of triples nor Turtle"):
         list(read_instance_types(str(path)))

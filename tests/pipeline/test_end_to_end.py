@@ -188,7 +188,7 @@ def test_interrupted_run_goes_on(multistream, tmp_path):
         (["--dump", DEMO, "--categories", "nope"], "unknown category set 'nope'"),
         (["--dump", DEMO, "--ontology", "hello.txt"], "--ontology hello.txt: not readable as RDF"),
         (["--dump", DEMO, "--infobox-mapping", "hello.txt"], "hello.txt: not a mappings export"),
-        (["--dump", DEMO, "--types", "hello.txt"], "--types hello.txt: none of its first lines"),
+        (["--dump", DEMO, "--types", "hello.txt"], "--types hello.txt: neither lines of triples"),
         (["--dump", DEMO, "--types", "no.nt"], "--types no.nt: no such file"),
         (
             ["--dump", DEMO, "--exclude", "hello.txt"],

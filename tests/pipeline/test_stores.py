@@ -242,16 +242,16 @@ def test_a_command_beside_a_run_on_another_host(s3, tmp_path):
         while not ended.wait(0.5):
             beat += 1
             content = json.dumps({"run": "x", "host": "elsewhere", "process": 7, "beat": beat})
-            client.put_object(Bucket="bucket", Key="out/.lock", Body=content.encode())
+            client.put_object(Bucket="bucket", Key="beside/.lock", Body=content.encode())
 
     other = threading.Thread(target=live)
     other.start()
-    command = ("--dump", DEMO, "--output", "s3://bucket/out")
+    command = ("--dump", DEMO, "--output", "s3://bucket/beside")
     code, out, err = run(*command, cwd=tmp_path, environment=environment)
     ended.set()
     other.join()
     assert (code, out) == (2, ""), err
     assert err.splitlines()[-1] == (
-        "s3://bucket/out: another run is writing here (on elsewhere, process 7); wait for its end, "
+        "s3://bucket/beside: another run is writing here (on elsewhere, process 7); wait for its end, "
         "or choose another --output"
     )
