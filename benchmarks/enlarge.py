@@ -1,4 +1,8 @@
-"""A larger dump from a real slice: its pages several times over, ids and titles altered."""
+"""A larger dump from a real slice: its pages several times over.
+
+Ids, titles and the last words of sentences are altered, so that no page and no sentence of a copy
+is one of the slice.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from pathlib import Path
 _PAGE = re.compile(rb"<page>.*?</page>\s*", re.DOTALL)
 _ID = re.compile(rb"(<id>)(\d+)(</id>)", re.DOTALL)
 _TITLE = re.compile(rb"(<title>)([^<]*)(</title>)")
+_SENTENCE_END = re.compile(rb"(?<=[a-z\])])\.(?=\s|<)")
 _PAGES_PER_STREAM = 100
 
 
@@ -38,4 +43,5 @@ def _altered(page: bytes, copy: int) -> bytes:
     if copy == 0:
         return page
     page = _ID.sub(lambda m: b"%s%d%s" % (m[1], int(m[2]) + copy * 10**9, m[3]), page, count=1)
+    page = _SENTENCE_END.sub(b" x%d." % copy, page)
     return _TITLE.sub(lambda m: b"%s%s (copy %d)%s" % (m[1], m[2], copy, m[3]), page)

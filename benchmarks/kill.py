@@ -28,9 +28,15 @@ def tree(folder: Path) -> dict[str, Path]:
 
 
 def finished(output: Path) -> dict[str, int]:
-    """Parts that are done, with the time of their file; a report marks its part as done."""
+    """Parts that are done, with the time of their file; a report marks its part as done.
+
+    A later step drops sentences of examples, so these are done when balancing has begun.
+    """
     done = {}
+    has_begun = any((output / "corpus" / "reports").glob("part-*.json"))
     for report in output.rglob("reports/part-*.json"):
+        if report.parent.parent == output / "examples" and not has_begun:
+            continue
         for part in report.parent.parent.rglob(report.name.replace(".json", ".parquet")):
             done[str(part.relative_to(output))] = part.stat().st_mtime_ns
     return done

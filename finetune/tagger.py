@@ -22,6 +22,7 @@ from finetune.models.heads import Floats, add_head, head_of, load_with_head
 from finetune.models.names import NAMES
 from finetune.models.onnx import NAMES as BACKENDS
 from finetune.models.onnx import exported
+from finetune.models.span_head import scores_of
 from finetune.models.windows import BATCH, WordTagger
 from finetune.settings import FitSettings
 from finetune.texts import Splitter, Text, checked_texts
@@ -316,7 +317,7 @@ class Tagger:
         place(model, where, half)
         forward = None
         if backend != "torch" and not half and where.type == "cpu":
-            forward = exported(folder, backend)
+            forward = exported(folder, backend, scores_of(model))
         elif backend in BACKENDS:
             raise UserError(f"--backend {backend}: computes on the CPU, and without --half")
         tagger._set(model, tokenizer, forward)

@@ -88,23 +88,25 @@ def checked_texts(texts: Any) -> list[Text]:
     """The texts that a user gave; a single one is a list of one.
 
     Raises:
-        UserError: one is neither a text nor a list of tokens.
+        UserError: one is neither a text nor a list of tokens, or holds half of a character.
     """
     if isinstance(texts, str):
-        return [texts]
+        texts = [texts]
     if isinstance(texts, Mapping | bytes) or not isinstance(texts, Iterable):
         raise UserError(f"give a text, or a list of texts, not {type(texts).__name__}")
     return [_checked_text(number, text) for number, text in enumerate(texts)]
 
 
 def _checked_text(number: int, text: Any) -> Text:
-    if isinstance(text, str):
-        return text
-    is_list = isinstance(text, Iterable) and not isinstance(text, Mapping | bytes)
-    tokens: list[Any] = list(text) if is_list else [None]
+    is_list = isinstance(text, Iterable) and not isinstance(text, str | Mapping | bytes)
+    tokens: list[Any] = list(text) if is_list else [text]
     if not all(isinstance(token, str) for token in tokens):
         raise UserError(
             f"text {number}: give a text, or a list of tokens, not {type(text).__name__} "
             f"({str(text)[:40]})"
         )
-    return tokens
+    try:
+        " ".join(tokens).encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f"text {number}: {error.reason}; give Unicode text, as UTF-8") from error
+    return tokens if is_list else text

@@ -232,6 +232,9 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
     except ModuleNotFoundError as error:
         print(missing_extra(error), file=sys.stderr)
         return 2
+    except MemoryError:
+        _print_error("Out of memory; give fewer --workers, or use a machine with more memory")
+        return 1
     except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:

@@ -122,6 +122,10 @@ class Folder:
         unfinished.remove(self.path)
         files.write_json(self.state_path, {**self.state, "complete": False})
 
+    def spoil(self) -> None:
+        """Marks the outputs as made from something that nobody knows: the next run removes them."""
+        files.write_json(self.state_path, {**self.state, "fingerprint": "", "complete": False})
+
     def finish(self, **facts: Any) -> None:
         """Marks the folder as complete, with other facts about it and the sizes of its files."""
         sizes = {

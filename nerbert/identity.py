@@ -31,6 +31,7 @@ class Identities:
         kept = files.read_json_or_none(self._path) if self._path else None
         self._kept: dict[str, list[Any]] = kept if isinstance(kept, dict) else {}
         self._changed = False
+        self._seen: dict[str, list[int]] = {}  # path -> facts when it was identified
 
     def of(self, path: str) -> tuple[int, str]:
         """Size of a file in bytes, and a digest of its content: the same wherever the file is.
@@ -39,9 +40,9 @@ class Identities:
         """
         if files.is_remote(path):
             return files.size(path), files.remote_checksum(path)
-        status = os.stat(path)
-        size = status.st_size
-        facts = [size, status.st_mtime_ns, status.st_ino]
+        facts = _facts(path)
+        size = facts[0]
+        self._seen.setdefault(path, facts)
         name = os.path.abspath(path)
         if self._kept.get(name, [])[:3] == facts:
             return size, str(self._kept[name][3])
@@ -51,11 +52,24 @@ class Identities:
             self._changed = True
         return size, digest
 
+    def changed(self) -> list[str]:
+        """Local files that have changed since they were identified."""
+        return [
+            path
+            for path, facts in self._seen.items()
+            if not os.path.exists(path) or _facts(path) != facts
+        ]
+
     def save(self) -> None:
         """Keeps the digests of large files for the next run."""
         if self._changed and self._path:
             files.write_json(self._path, self._kept)
             self._changed = False
+
+
+def _facts(path: str) -> list[int]:
+    status = os.stat(path)
+    return [status.st_size, status.st_mtime_ns, status.st_ino]
 
 
 def _digest(path: str) -> str:

@@ -110,10 +110,27 @@ def _run_stages(plan: Plan, launcher: Launcher) -> bool:
             with prepared(*folders):
                 if not launcher.run(name, stage(plan), folders[0]):
                     return False
+            _check_unchanged(plan, name, folders)
         if name == "extract":
             check_set_aside(plan)
     write_manifest(plan)
     return True
+
+
+def _check_unchanged(plan: Plan, stage: str, folders: Sequence[Folder]) -> None:
+    """Checks that the inputs of a stage are what they were when the run began.
+
+    Raises:
+        UserError: one has changed, and nobody knows which of its bytes were read.
+    """
+    dumps = {source.path for source in plan.inputs}
+    changed = [
+        path for path in plan.identities.changed() if (path in dumps) >= (stage == "extract")
+    ]
+    if changed:
+        for folder in folders:
+            folder.spoil()
+        raise UserError(f"{changed[0]}: changed while the run read it; run the same command again")
 
 
 def check_set_aside(plan: Plan) -> None:

@@ -54,10 +54,11 @@ def parsed(row: Any, names: Callable[[], dict[int, str] | None] = lambda: None) 
         names: gives the names of tags by number; it is called if a tag is a number.
 
     Raises:
-        ValueError: the row has another form.
+        ValueError: the row has another form, or holds half of a character.
     """
     try:
         if "text" in row and "entities" in row:
+            row["text"].encode()
             return _from_spans(row["text"], sorted(map(_span, row["entities"])))
         words, tags = column(row, WORD_COLUMNS), column(row, TAG_COLUMNS)
         if words is None or tags is None:
@@ -68,6 +69,7 @@ def parsed(row: Any, names: Callable[[], dict[int, str] | None] = lambda: None) 
         raise ValueError(repr(error)) from error
     if len(tokens) != len(named_tags) or not all(isinstance(token, str) for token in tokens):
         raise ValueError(f"{len(tokens)} tokens and {len(named_tags)} tags, not one of each")
+    "".join(tokens).encode()
     return tokens, named_tags
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -12,6 +13,7 @@ from xml.sax.saxutils import quoteattr
 
 from finetune.entities import Entity, Prediction, entities_of
 from nerbert import files
+from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from nerbert.text.tokens import Span
@@ -60,13 +62,26 @@ class Labelled:
 Rows = Iterable[Labelled]
 
 
+_NO_CELL = re.compile(r"[\t\n\r]|^-DOCSTART-")
+
+
 def write_conll(rows: Rows, path: Path) -> int:
-    """Writes `token TAB tag` lines, a blank line after each text."""
+    """Writes `token TAB tag` lines, a blank line after each text.
+
+    Raises:
+        UserError: a token cannot stand in a column.
+    """
     return _write_lines(_blocks(rows), path)
 
 
 def _blocks(rows: Rows) -> Iterator[str]:
-    for row in rows:
+    for number, row in enumerate(rows, start=1):
+        for token in row.tokens:
+            if _NO_CELL.search(token):
+                raise UserError(
+                    f"text {number}: the token {token!r} cannot stand in a column; "
+                    "choose --format jsonl"
+                )
         yield "".join(f"{w}\t{t}\n" for w, t in zip(row.tokens, row.tags, strict=True))
 
 

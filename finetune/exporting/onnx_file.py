@@ -18,6 +18,7 @@ from finetune.models.onnx import FOLDER, NAMES, RECORD, weights_of
 from finetune.tagger import Tagger
 from nerbert.errors import RunError, UserError
 from nerbert.folders import made_whole, seal
+from nerbert.identity import Identities
 
 TOLERANCE = 1e-4
 """Largest difference of a probability from torch's; files of 8 bits are only reported."""
@@ -88,7 +89,8 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
             raise UserError(f"torch cannot export this architecture: {reason}", folder) from error
         if "int8" in kinds:
             _quantize(half)
-        seal(str(half / RECORD), {"weights": weights_of(folder)})
+        digests = {path.name: Identities().of(str(path)) for path in half.iterdir()}
+        seal(str(half / RECORD), {"weights": weights_of(folder), "digests": digests})
     found = {kind: difference(tagger, folder, kind) for kind in kinds}
     whole = found.get("onnx")
     if whole is not None and (whole.other_tags or whole.largest > TOLERANCE):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import requests
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
 
@@ -14,6 +13,8 @@ from nerbert.errors import UserError
 for _name in ("httpx", "httpx2"):
     logging.getLogger(_name).setLevel(logging.WARNING)  # a line for each request
 
+_CLIENT_ERRORS: Any = HfHubHTTPError.__bases__
+"""What the HTTP client of the hub raises; versions of huggingface_hub have different clients."""
 _LEFT_OUT = [".training/*", ".lock", "events/*"]
 
 
@@ -55,5 +56,5 @@ def _asked(repository: str, work: Any) -> None:
         raise UserError(
             f"the hub refuses ({reason}); check the name, HF_TOKEN and HF_ENDPOINT", repository
         ) from None
-    except requests.RequestException as error:
+    except _CLIENT_ERRORS as error:
         raise UserError(f"no hub ({error}); check HF_ENDPOINT", repository) from None

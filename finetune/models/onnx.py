@@ -31,7 +31,9 @@ def beside(folder: str, kind: str) -> Path | None:
     record = sealed(str(path.with_name(RECORD))) or {}
     if not path.is_file() or not Path(folder, "model.safetensors").is_file():
         return None
-    return path if record.get("weights") == weights_of(folder) else None
+    is_right = record.get("weights") == weights_of(folder)
+    is_right &= record.get("digests", {}).get(path.name) == list(Identities().of(str(path)))
+    return path if is_right else None
 
 
 class OnnxModel:
@@ -39,11 +41,15 @@ class OnnxModel:
 
     device = torch.device("cpu")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, scores: int) -> None:
         """Loads a file.
 
+        Args:
+            path: path of the file.
+            scores: number of scores of each sub-word that the tagger has.
+
         Raises:
-            UserError: ONNX Runtime cannot load it.
+            UserError: ONNX Runtime cannot load it, or it is of another tagger.
         """
         # An extra installs it.
         import onnxruntime
@@ -54,6 +60,12 @@ class OnnxModel:
             )
         except Exception as error:  # its errors have no common class
             raise UserError(f"{path}: {str(error).splitlines()[0]}; export it again") from error
+        (output, *_) = self._session.get_outputs()
+        if output.shape[-1] != scores:
+            raise UserError(
+                f"{path}: gives {output.shape[-1]} scores where the tagger has {scores}; export it "
+                "again"
+            )
 
     def eval(self) -> OnnxModel:
         """Does nothing: such a model is never trained."""
@@ -66,11 +78,12 @@ class OnnxModel:
         return SimpleNamespace(logits=torch.from_numpy(logits))
 
 
-def exported(folder: str, backend: str) -> OnnxModel | None:
+def exported(folder: str, backend: str, scores: int) -> OnnxModel | None:
     """The ONNX file of a checkpoint, if there is one or it is asked for.
 
     Args:
         folder: the checkpoint.
+        scores: number of scores of each sub-word that the tagger has.
         backend: "onnx" or "int8"; "auto" for onnx if it is there.
 
     Raises:
@@ -81,4 +94,4 @@ def exported(folder: str, backend: str) -> OnnxModel | None:
         raise UserError(
             f"no {NAMES[backend]} of these weights; run nerbert export --format {backend}", folder
         )
-    return OnnxModel(path) if path else None
+    return OnnxModel(path, scores) if path else None

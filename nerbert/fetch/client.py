@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 import threading
+import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -29,6 +31,11 @@ _PASSING = {408, 425, 429, 500, 502, 503, 504}
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 300.0
 _TIMEOUT_S = (15.0, 60.0)  # to connect, and between two pieces
 _MOST_REDIRECTS = 5
+_CUTS = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+_LEAST_BYTES = 1024
+"""If a try brings fewer new bytes, it counts as a failed one."""
+SLOW_S, SLOW_BYTES = 120.0, 1 << 16
+"""A connection that brings fewer bytes in this time (seconds) is given up."""
 _LOGGER = logging.getLogger("nerbert")
 
 CONNECTION_ERRORS = (
@@ -105,11 +112,15 @@ class Client:
                     reason, wait = f"{status} {answer.reason}", _number(answer, "Retry-After") or 0
             except CONNECTION_ERRORS as error:
                 reason = _why(error)
-                if _is_unknown_host(error) and not reached():
+                causes = _causes(error)
+                # A cut connection is an EOF; any other error of TLS comes again.
+                if any(isinstance(c, ssl.SSLError) and not isinstance(c, _CUTS) for c in causes):
+                    raise UserError(f"{url}: {reason}; check the address, or --mirror") from None
+                if any(isinstance(cause, socket.gaierror) for cause in causes) and not reached():
                     raise RunError(f"{url}: {reason}; is there a network?") from None
             except requests.RequestException as error:
                 raise UserError(f"{url}: {_why(error)}; check the address") from None
-            if reached() > before:
+            if reached() >= before + _LEAST_BYTES:
                 pause, left, before = _FIRST_PAUSE_S, TRIES, reached()
             left -= 1
             if not left:
@@ -166,6 +177,24 @@ def _redirected(url: str, place: str, location: str) -> str:
     return following
 
 
+def blocks(answer: requests.Response) -> Iterator[bytes]:
+    """The bytes of an answer as they come.
+
+    Raises:
+        requests.Timeout: they come so slowly that the file would take days.
+        urllib3.exceptions.HTTPError: the connection is cut.
+    """
+    begun, got = time.monotonic(), 0
+    # read1 gives what came before a cut; iter_content would lose up to a block of it.
+    while block := answer.raw.read1(BLOCK):
+        yield block
+        got += len(block)
+        if time.monotonic() - begun > SLOW_S:
+            if got < SLOW_BYTES:
+                raise requests.Timeout(f"{got:,} bytes in {SLOW_S:g} s")
+            begun, got = time.monotonic(), 0
+
+
 def _body(url: str, answer: requests.Response) -> bytes:
     """The whole content of an answer.
 
@@ -173,8 +202,10 @@ def _body(url: str, answer: requests.Response) -> bytes:
         RunError: it has more than MOST_TEXT bytes, or an encoding that was not asked for.
     """
     data = bytearray()
-    while len(data) <= MOST_TEXT and (block := answer.raw.read(BLOCK)):
+    for block in blocks(answer):
         data += block
+        if len(data) > MOST_TEXT:
+            break
     encoding = answer.headers.get("Content-Encoding", "identity").lower()
     if encoding in ("gzip", "x-gzip"):
         try:
@@ -209,10 +240,6 @@ def _causes(error: BaseException) -> list[BaseException]:
     while (inner := causes[-1].__context__) is not None:
         causes.append(inner)
     return causes
-
-
-def _is_unknown_host(error: Exception) -> bool:
-    return any(isinstance(cause, socket.gaierror) for cause in _causes(error))
 
 
 def _why(error: Exception) -> str:

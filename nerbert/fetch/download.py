@@ -14,7 +14,7 @@ import requests
 
 from nerbert import files
 from nerbert.errors import RunError, UserError
-from nerbert.fetch.client import BLOCK, Client
+from nerbert.fetch.client import Client, blocks
 from nerbert.fetch.progress import Progress
 from nerbert.fetch.wanted import Wanted, is_html
 
@@ -154,13 +154,14 @@ class _Partial:
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (0 if there else os.O_TRUNC)
         with open(os.open(file.partial, flags, 0o666), "wb") as output:  # does not truncate
             output.seek(there)
-            # read1 gives what came before a cut; iter_content would lose up to a block of it.
-            while there <= most and (block := answer.raw.read1(BLOCK)):
+            for block in blocks(answer):
                 output.write(block[: most + 1 - there])
                 there += len(block)
                 self._got += len(block)
                 self._progress.add(file.path, len(block))
                 self._farthest = max(self._farthest, there)
                 self._client.check_stop()
+                if there > most:
+                    break
         if file.size is None and there > most:
             raise UserError(f"{file.url}: more than {most:,} bytes of a file without a known size")

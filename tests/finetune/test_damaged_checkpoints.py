@@ -207,10 +207,27 @@ def test_a_tokenizer_of_another_model(copy):
     tokenizer = transformers.AutoTokenizer.from_pretrained(copy)
     tokenizer.add_tokens([f"new{n}" for n in range(5)])
     tokenizer.save_pretrained(copy)
-    with pytest.raises(UserError, match="they are not of the same model"):
+    for message in ("not the one that it was trained with", "they are not of the same model"):
+        with pytest.raises(UserError, match=message):
+            tagger.Tagger.load(copy)
+        with pytest.raises(UserError, match=message):
+            tagger.Tagger(copy, QUICK).fit(rows(8))
+        config = json.loads((copy / "config.json").read_text())
+        config.pop("tokenizer_digest", None)
+        (copy / "config.json").write_text(json.dumps(config))
+
+
+def test_the_words_of_a_tokenizer_in_another_order(copy):
+    """As many sub-words, which another model would have."""
+    path = copy / "tokenizer.json"
+    content = json.loads(path.read_text())
+    vocabulary = content["model"]["vocab"]
+    words = [word for word in vocabulary if not word.startswith("[")]
+    for word, other in zip(words, reversed(words), strict=True):
+        vocabulary[word] = len(vocabulary) - len(words) + words.index(other)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="not the one that it was trained with"):
         tagger.Tagger.load(copy)
-    with pytest.raises(UserError, match="they are not of the same model"):
-        tagger.Tagger(copy, QUICK).fit(rows(8))
 
 
 class Evil:

@@ -46,3 +46,15 @@ def test_a_torn_record_is_made_again(tmp_path):
     (tmp_path / ".digests.json").write_bytes(b'{"')
     (tmp_path / "f").write_bytes(b"x")
     assert Identities(str(tmp_path)).of(str(tmp_path / "f"))[0] == 1
+
+
+def test_files_that_change_after_they_were_identified(tmp_path):
+    identities = Identities()
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("x")
+        identities.of(str(tmp_path / name))
+    assert identities.changed() == []
+    (tmp_path / "b").write_text("y" * 2)
+    assert identities.changed() == [str(tmp_path / "b")]
+    (tmp_path / "a").unlink()
+    assert identities.changed() == [str(tmp_path / "a"), str(tmp_path / "b")]

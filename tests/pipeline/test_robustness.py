@@ -390,3 +390,34 @@ def test_a_file_of_the_user_is_not_removed(finished, tmp_path):
     assert code == 2
     assert "corpus/thesis.tex: not as a run made it" in err
     assert thesis.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["enwiki.xml.bz2", "types.nt"])
+def test_an_input_that_changes_while_it_is_read(tmp_path, name):
+    """Whatever was read of it is made again, also if the file is then as it was before."""
+    dump = several_units(tmp_path)
+    types = tmp_path / "types.nt"
+    types.write_text(
+        "<http://dbpedia.org/resource/X> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "
+        "<http://dbpedia.org/ontology/City> .\n"
+    )
+    arguments = ("--dump", dump, "--types", types, "--output", "out")
+    before = (tmp_path / name).read_bytes()
+    process = start(*arguments, cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "out").glob("documents/reports/*.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    (tmp_path / name).write_bytes(before + b"\n")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    last = f"{tmp_path / name}: changed while the run read it; run the same command again"
+    assert err.splitlines()[-1] == last
+    (tmp_path / name).write_bytes(before)
+    _, _, err = run(*arguments, cwd=tmp_path)
+    assert "No train example" in err  # the pages have no class
+    # The documents are not made from the types.
+    assert ("extract: up to date" in err) == (name == "types.nt")
+    assert "resolve: done" in err
+    run(*arguments[:-1], "undisturbed", cwd=tmp_path)
+    assert_same_bytes(tmp_path / "out", tmp_path / "undisturbed")

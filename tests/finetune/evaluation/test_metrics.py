@@ -183,6 +183,7 @@ def test_bootstrap_interval_covers_and_repeats():
     assert (low, high) == metrics.bootstrap_interval(gold, predicted)
     assert metrics.bootstrap_interval(gold, gold) == (1.0, 1.0)
     assert metrics.bootstrap_interval([], []) == (0.0, 0.0)
+    assert metrics.macro_f1([["O"]], [["O"]]) == 0.0
 
 
 def test_uneven_lists_are_refused():
