@@ -78,11 +78,12 @@ def _blocks(rows: Rows) -> Iterator[str]:
     for number, row in enumerate(rows, start=1):
         for token in row.tokens:
             if _NO_CELL.search(token):
-                raise UserError(
-                    f"text {number}: the token {token!r} cannot stand in a column; "
-                    "choose --format jsonl"
-                )
+                raise _refused(number, token, "stand in a column")
         yield "".join(f"{w}\t{t}\n" for w, t in zip(row.tokens, row.tags, strict=True))
+
+
+def _refused(number: int, token: str, what: str) -> UserError:
+    return UserError(f"text {number}: the token {token!r} cannot {what}; choose --format jsonl")
 
 
 def write_jsonl(rows: Rows, path: Path) -> int:
@@ -153,14 +154,20 @@ def _region(entity: Entity, number: int) -> dict[str, Any]:
 
 
 def write_spacy(rows: Rows, path: Path) -> int:
-    """Writes a DocBin of spaCy, for `spacy train` and `DocBin().from_disk`."""
+    """Writes a DocBin of spaCy, for `spacy train` and `DocBin().from_disk`.
+
+    Raises:
+        UserError: a token is empty.
+    """
     # An extra installs it.
     from spacy.tokens import Doc, DocBin
     from spacy.tokens import Span as SpacySpan
     from spacy.vocab import Vocab
 
     vocab, found = Vocab(), DocBin()
-    for row in rows:
+    for number, row in enumerate(rows, start=1):
+        if "" in row.tokens:
+            raise _refused(number, "", "be a token of spaCy")
         words, spaces, places = _spacy_words(row)
         doc = Doc(vocab, words=words, spaces=spaces)
         doc.ents = [

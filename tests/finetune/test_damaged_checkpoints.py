@@ -303,6 +303,12 @@ def test_what_is_no_text(fitted, texts):
         fitted.predict(texts)
 
 
+@pytest.mark.parametrize("text", ["Ulm \ud800 is", ["Ulm", "\udcff"]])
+def test_half_of_a_character(fitted, text):
+    with pytest.raises(UserError, match="text 1: surrogates not allowed; give Unicode text"):
+        fitted.predict(["Ada", text, "Ulm"])
+
+
 def test_sentences_as_mappings(base):
     settings = replace(QUICK, epochs=1)
     given = [{"tokens": row.tokens, "tags": row.tags} for row in rows(16)]

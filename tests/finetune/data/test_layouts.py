@@ -105,6 +105,8 @@ def test_wrong_json_rows_name_their_place(tmp_path):
         ('{"tokens": ["Ulm"], "kinds": [1]}', "line 2: neither tokens and tags, nor text and"),
         ('{"tokens": ["Ulm"], "tags": [1]}', "line 2: tags are numbers without names; put label2"),
         ('{"text": "Ulm", "entities": [{"start": 1, "end": 9, "type": "x"}]}', "no token begins"),
+        (r'{"tokens": ["\ud800"], "tags": ["O"]}', "line 2: .*surrogates not allowed"),
+        (r'{"text": "\udfff", "entities": []}', "line 2: .*surrogates not allowed"),
     ):
         path.write_text(good + line + "\n" + good)
         with pytest.raises(UserError, match=told):

@@ -15,6 +15,7 @@ from finetune.data import conll
 from finetune.entities import Entity
 from finetune.exporting import formats
 from nerbert.cli import main
+from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 
@@ -47,6 +48,25 @@ def test_spacy_reads_the_doc_bin(labelled, tmp_path):
         assert doc.text == row.text
         found = [(span.start_char, span.end_char, span.label_) for span in doc.ents]
         assert found == [(one.start, one.end, one.type) for one in row.entities]
+
+
+@pytest.mark.parametrize("token", ["a\tb", "a\n", "\r", "-DOCSTART-", ""])
+def test_tokens_that_a_format_cannot_hold(token, tmp_path):
+    rows = [
+        formats.Labelled.of_sentence(Sentence([word, "Ulm"], ["O", "B-x"]))
+        for word in ("in", token)
+    ]
+    for write in formats.WRITERS.values():
+        try:
+            assert write(rows, tmp_path / "out") == 2
+        except UserError as error:
+            assert str(error).startswith(f"text 2: the token {token!r} cannot ")
+            assert str(error).endswith("; choose --format jsonl")
+            assert write is formats.write_spacy if not token else write is formats.write_conll
+            assert not (tmp_path / "out").exists()
+        else:
+            assert write is not (formats.write_conll if token else formats.write_spacy)
+            (tmp_path / "out").unlink()
 
 
 def test_conll_and_json_lines_are_sets(labelled, tmp_path):
