@@ -52,21 +52,16 @@ def test_spacy_reads_the_doc_bin(labelled, tmp_path):
 
 @pytest.mark.parametrize("token", ["a\tb", "a\n", "\r", "-DOCSTART-", ""])
 def test_tokens_that_a_format_cannot_hold(token, tmp_path):
-    rows = [
-        formats.Labelled.of_sentence(Sentence([word, "Ulm"], ["O", "B-x"]))
-        for word in ("in", token)
-    ]
-    for write in formats.WRITERS.values():
-        try:
-            assert write(rows, tmp_path / "out") == 2
-        except UserError as error:
-            assert str(error).startswith(f"text 2: the token {token!r} cannot ")
-            assert str(error).endswith("; choose --format jsonl")
-            assert write is formats.write_spacy if not token else write is formats.write_conll
-            assert not (tmp_path / "out").exists()
-        else:
-            assert write is not (formats.write_conll if token else formats.write_spacy)
-            (tmp_path / "out").unlink()
+    given = [Sentence([word, "Ulm"], ["O", "B-x"]) for word in ("in", token)]
+    rows = list(map(formats.Labelled.of_sentence, given))
+    refusing = formats.write_conll if token else formats.write_spacy
+    with pytest.raises(UserError) as error:
+        refusing(rows, tmp_path / "out")
+    assert str(error.value).startswith(f"text 2: the token {token!r} cannot ")
+    assert str(error.value).endswith("; choose --format jsonl")
+    assert not (tmp_path / "out").exists()
+    others = [write for write in formats.WRITERS.values() if write is not refusing]
+    assert [write(rows, tmp_path / "out") for write in others] == [2] * 4
 
 
 def test_conll_and_json_lines_are_sets(labelled, tmp_path):
