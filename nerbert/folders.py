@@ -127,7 +127,13 @@ class Folder:
         files.write_json(self.state_path, {**self.state, "fingerprint": "", "complete": False})
 
     def finish(self, **facts: Any) -> None:
-        """Marks the folder as complete, with other facts about it and the sizes of its files."""
+        """Marks the folder as complete, with other facts about it and the sizes of its files.
+
+        Raises:
+            UserError: the folder was removed or emptied since `prepare`.
+        """
+        if not self.is_current():
+            raise changed(self.path)
         sizes = {
             name: size
             for name, size in files.listing(self.path).items()
@@ -159,6 +165,11 @@ class Folder:
                     f"{files.join(self.path, name)}: not as a run made it, and the folder must be "
                     "emptied; move this file, or choose another --output"
                 )
+
+
+def changed(path: str) -> UserError:
+    """The error of outputs that are not as the run left them."""
+    return UserError(f"{path}: changed while the run wrote; run the same command again")
 
 
 def _is_hidden(name: str) -> bool:

@@ -9,7 +9,7 @@ from importlib.resources import files as resource_files
 
 from nerbert import files
 from nerbert.errors import UserError
-from nerbert.folders import Folder, prepared
+from nerbert.folders import Folder, changed, prepared
 from nerbert.reports import versions
 from pipeline.launcher import Launcher, check_remote, chosen_runner
 from pipeline.outlook import outlook
@@ -100,8 +100,10 @@ def _run_stages(plan: Plan, launcher: Launcher) -> bool:
         "resolve": (resolve_stage, [plan.entities]),
         "corpus": (corpus_stage, [plan.examples, plan.corpus]),
     }
+    made: list[Folder] = []
     for name in STAGES[: STAGES.index(plan.settings.stage) + 1]:
         stage, folders = steps[name]
+        made += folders
         if all(folder.is_complete() for folder in folders):
             _LOGGER.info("%s: up to date", name)
         else:
@@ -113,6 +115,8 @@ def _run_stages(plan: Plan, launcher: Launcher) -> bool:
             _check_unchanged(plan, name, folders)
         if name == "extract":
             check_set_aside(plan)
+    if lost := [folder.path for folder in made if not folder.is_complete()]:
+        raise changed(lost[0])
     write_manifest(plan)
     return True
 

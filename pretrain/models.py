@@ -223,10 +223,17 @@ def check_vocabulary(model: PreTrainedModel, tokenizer: Any, base_model: str) ->
 
 
 def _digest(tokenizer: Any) -> str:
-    """Digest of some of the sub-words of a tokenizer, evenly spaced; all would take a while."""
+    """Digest of some sub-words, evenly spaced, and of what it makes of them in other cases.
+
+    All sub-words would take a while.
+    """
     size = len(tokenizer)
     ids = sorted({size * number // _SAMPLED for number in range(_SAMPLED)})
-    return fingerprint(size, tokenizer.convert_ids_to_tokens(ids))
+    tokens = tokenizer.convert_ids_to_tokens(ids)
+    words = [f"{token}" for token in tokens]
+    words += [word.upper() for word in words] + ["caf\u00e9", "e\u0301", "\u4e2d\u6587"]
+    split = tokenizer(words, is_split_into_words=True, add_special_tokens=False)
+    return fingerprint(size, tokens, split["input_ids"])
 
 
 def _check_tags(model: PreTrainedModel, folder: str) -> None:

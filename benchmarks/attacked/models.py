@@ -24,6 +24,8 @@ _TEXTS = ["Ada Byron lived in Ulm for years.", "Emmy Noether lived in Rom", "", 
 def taggers() -> tuple[Path, Path]:
     """Two small taggers of other words and types, with ONNX files."""
     import torch
+    from datasets import disable_progress_bars
+    from transformers.utils import logging
 
     from finetune.exporting.onnx_file import export_onnx
     from finetune.tagger import Tagger
@@ -31,6 +33,9 @@ def taggers() -> tuple[Path, Path]:
     from pretrain import tiny
     from pretrain.tagging import features
 
+    disable_progress_bars()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
     folder = Path(tempfile.mkdtemp())
     corpus = Corpus.open(str(simple_corpus(folder / "corpus")))
     sentences = features.load_split(corpus, "train", cache_dir=str(folder / "cache"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import logging
 import os
 import random
 import socket
@@ -22,6 +23,8 @@ from hub import served_hub
 from mirror import served, serving
 from stores import served_s3
 
+# The stand-in of S3 logs each request.
+logging.getLogger("werkzeug").setLevel(logging.ERROR)
 LONGEST_S = 240.0
 _FORBIDDEN = (
     b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n"

@@ -122,7 +122,7 @@ def _extension(text: str, match: re.Match[str], name: str, unclosed: set[str]) -
     return closing.end(), NOTE if name in _NO_TEXT else "\n\n"
 
 
-def expand_braces(text: str, template: Callable[[str, int, int, int], str]) -> str:
+def expand_braces(text: str, template: Callable[[str, int, int], str]) -> str:
     """Replaces every `{{...}}` by what `template` returns for it, innermost first.
 
     `{{{name|default}}}` becomes its default. Unpaired braces are kept. Braces are paired as in
@@ -130,8 +130,8 @@ def expand_braces(text: str, template: Callable[[str, int, int, int], str]) -> s
 
     Args:
         text: text without comments and extension tags.
-        template: called with the content (inner templates already replaced), start and end of the
-            whole template in `text`, and the number of templates around it.
+        template: called with the content (inner templates already replaced), and start and end of
+            the whole template in `text`.
     """
     if "{{{" in text:
         return _expand_runs(text, template)
@@ -150,8 +150,8 @@ def expand_braces(text: str, template: Callable[[str, int, int, int], str]) -> s
             position += 2
             if len(open_pieces) > 1:
                 content, start = "".join(open_pieces.pop()), starts.pop()
-                depth = len(open_pieces) - 1
-                value = HOLE if depth > MAX_DEPTH else template(content, start, position, depth)
+                is_deep = len(open_pieces) - 1 > MAX_DEPTH
+                value = HOLE if is_deep else template(content, start, position)
                 open_pieces[-1] += (value, after)
             else:
                 open_pieces[0] += ("}}", after)
@@ -161,7 +161,7 @@ def expand_braces(text: str, template: Callable[[str, int, int, int], str]) -> s
     return f"{HOLE}{{{{".join(map("".join, open_pieces))
 
 
-def _expand_runs(text: str, template: Callable[[str, int, int, int], str]) -> str:
+def _expand_runs(text: str, template: Callable[[str, int, int], str]) -> str:
     """The same for texts with runs of three or more braces, which are slower to pair."""
     open_runs: list[tuple[int, int, list[str]]] = []  # braces, position, pieces before
     pieces: list[str] = []
@@ -184,8 +184,7 @@ def _expand_runs(text: str, template: Callable[[str, int, int, int], str]) -> st
             elif len(open_runs) > MAX_DEPTH:
                 value = HOLE
             else:
-                end = match.end() - left
-                value = template(content, start + braces, end, len(open_runs) + (braces >= 2))
+                value = template(content, start + braces, match.end() - left)
             pieces = [value]
             if braces >= 2:
                 open_runs.append((braces, start, before))

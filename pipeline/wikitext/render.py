@@ -131,7 +131,7 @@ class _Renderer:
             text = _INLINE_TAG.sub("", text)
         return self._assemble(paragraphs(text, self._list_items))
 
-    def _template(self, content: str, start: int, end: int, depth: int) -> str:
+    def _template(self, content: str, start: int, end: int) -> str:
         name = content.partition("|")[0].strip()
         text = render_template(name, content)
         title = self._titles[name] if name in self._titles else self._title(name)

@@ -130,6 +130,45 @@ def test_unlinked_names_are_those_of_the_same_page():
     }
 
 
+def test_names_of_another_page_are_not_marked():
+    rows = [
+        document(1, ["An [iPhone|Met] is here."]),
+        document(2, ["On [eBay|NY] is no iPhone.", "In [NY] is no eBay."]),
+        document(3, ["In [NY] is no eBay."]),
+    ]
+    examples, _, _ = select(batch_of(*rows), {"NY": "A", "Met": "B"})
+    marked = [
+        [t for t, u in zip(row["tokens"], row["unlinked"], strict=True) if u] for row in examples
+    ]
+    assert marked == [[], [], ["eBay"], []]
+
+
+def test_anchors_that_reach_over_the_end_of_a_sentence_are_counted():
+    row = document(1, ["Old [Ulm].", "New [Bern]."])
+    row["anchors"].insert(0, {"start": 4, "end": 13, "target": "Ulm", "name": True})
+    found = sentences_of(batch_of(row), table_of({"Ulm": "A"}))
+    text = row["text"]
+    anchors = zip(found.anchor_starts, found.anchor_ends, strict=True)
+    assert [text[start:end] for start, end in anchors] == ["Ulm", "Bern"]
+    assert found.outside == 1
+
+
+def test_counts_of_a_split_one_by_one():
+    rows = [document(n, [f"See [NY] and [NY] and [Met] {n}.", "Or [NY]."]) for n in range(5)]
+    examples, selection, labels = select(batch_of(*rows), {"NY": "A", "Met": "B"})
+    tags = [[labels.tags[tag] for tag in row["ner_tags"]] for row in examples]
+    for name, times in (("A", 15), ("B", 5)):
+        assert sum(row.count(f"B-{name}") for row in tags) == times
+        assert selection.by_category["train"][name] == times
+        assert selection.with_category["train"][name] == sum(f"B-{name}" in row for row in tags)
+    assert selection.tokens["train"] == sum(map(len, tags))
+    types = {"ner_tags": pa.list_(pa.int32()), "tokens": pa.list_(pa.string())}
+    taken = pa.table({name: pa.array([e[name] for e in examples], t) for name, t in types.items()})
+    assert selection.count("train", taken, [ENTITY, "A", "B"], times=-1) == 20
+    assert not any(selection.by_category["train"].values())
+    assert selection.sentences["train"] == selection.tokens["train"] == 0
+
+
 @pytest.mark.parametrize(("entities", "kept"), [(9, False), (10, True)])
 def test_scarce_category_needs_ten_distinct_entities(entities, kept):
     classes = {f"E{i}": "A" for i in range(entities)} | {f"F{i}": "B" for i in range(20)}
@@ -245,7 +284,7 @@ def test_split_by_page_keeps_its_share():
 
 
 def test_repeat_numbers_the_copies():
-    row = document(7, ["Visit [NY] now.", "See [NY] and [Met]."])
+    row = document(7, ["Visit [NY] now.", "See [NY] and [Met].", "Leave [NY] again."])
     table = table_of({"NY": "A", "Met": "B"})
     labelling = Labelling.of(table, _Specific(), TREE)
     selector = Selector(
@@ -254,7 +293,8 @@ def test_repeat_numbers_the_copies():
     batch = selector.select(batch_of(row), Selection())["train"]
     weights = Weights("category-first", (0.0, 2.0, 1.0))
     repeated, _, copies = repeat(batch, weights, 3, 0)
-    assert copies.tolist() == [2, 3]
-    assert repeated.column("id").to_pylist() == ["7:0:0", "7:0:1", "7:1:0", "7:1:1", "7:1:2"]
-    assert repeated.column("copy").to_pylist() == [0, 1, 0, 1, 2]
+    assert copies.tolist() == [2, 3, 2]
+    expected = [f"7:{row}:{copy}" for row, n in enumerate(copies) for copy in range(n)]
+    assert repeated.column("id").to_pylist() == expected
+    assert repeated.column("copy").to_pylist() == [0, 1, 0, 1, 2, 0, 1]
     assert repeated.schema == batch.schema

@@ -131,8 +131,20 @@ def test_mentions(title, text, expected):
 
 
 def test_a_page_without_names_between_pages_with_names():
-    pages = [("Ulm", "He saw Ulm."), ("X", "Nothing at all."), ("X", "[Ulm] and then Ulm.")]
-    assert found(*pages) == [[("Ulm", "Ulm", "title")], [], [LINK, ("Ulm", "Ulm", "repeat")]]
+    pages = [
+        ("Ulm", "He saw Ulm."),
+        ("X", "Nothing at all."),
+        ("Y", ""),
+        ("X", "[Ulm] and then Ulm."),
+        ("Z", "Nothing here.\nNor here.\nBut to Lovelace he went."),
+    ]
+    assert found(*pages, dictionary=DICTIONARY) == [
+        [("Ulm", "Ulm", "title")],
+        [],
+        [],
+        [LINK, ("Ulm", "Ulm", "repeat")],
+        [("Lovelace", "Ada Lovelace", "dictionary")],
+    ]
 
 
 def by_hand(text, names, taken):
@@ -164,6 +176,14 @@ def test_occurrences_against_brute_force(words, draw):
     names = ["Ulm", "New Ulm", "Bern"]
     got = [(s, e, n) for _, s, e, n in occurrences(text, names, [], [0], [len(text)])]
     assert got == by_hand(text, names, [])
+
+
+def test_occurrences_end_with_their_sentence():
+    text = "He saw New Ulm. And so New Ulm"
+    at = text.rindex("Ulm")
+    found = occurrences(text, ["New Ulm"], [], [0, 16], [15, len(text)])
+    assert [text[start:end] for _, start, end, _ in found] == ["New Ulm"] * 2
+    assert list(occurrences(text, ["New Ulm"], [], [16, at], [at - 1, len(text)])) == []
 
 
 DICTIONARY = {"Ulm": "Ulm", "Bank of Ulm": "Ulm, Montana", "Lovelace": "Ada Lovelace"}
@@ -202,6 +222,26 @@ def test_whole_names_touch_no_mention_and_leave_sentences_alone():
     taken = [(text.index("York"), text.index("York") + 4)]
     spans = [(row, text[a:b]) for row, a, b in whole_names(text, taken, starts, ends)]
     assert spans == [(1, "Later York"), (1, "Bath")]
+
+
+def test_whole_names_beside_a_mention_and_of_one_letter():
+    text = "Old York Ulm fell, but Bath stood."
+    taken = [(text.index("Ulm"), text.index("Ulm") + 3)]
+    assert [text[a:b] for _, a, b in whole_names(text, taken, [0], [len(text)])] == ["Bath"]
+    text = "The B fell, and the C and Bath."
+    assert [text[a:b] for _, a, b in whole_names(text, [], [0], [len(text)])] == ["Bath"]
+
+
+@given(st.lists(st.sampled_from(["New", "new", "Newer", "a", "A", "a,", "A,", ",", "7"])))
+def test_a_common_word_inside_a_sentence_against_an_expression(words):
+    """ "New Ulm" is one name if "New" stands after a word in lower case; else "Ulm" may be one."""
+    text = "New Ulm fell. " + " ".join(words)
+    found = [text[a:b] for _, a, b in whole_names(text, [], [0], [13], {"new"})]
+    if "new" in words:
+        assert found == ["Ulm"]
+    else:
+        inside = re.search(r"[a-z],? New(?!\w)", text)
+        assert found == (["New Ulm"] if inside else ["New Ulm", "Ulm"])
 
 
 @pytest.mark.parametrize(

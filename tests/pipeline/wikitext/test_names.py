@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.wikitext.names import is_demonym, is_name
+from pipeline.wikitext.names import is_ambiguous, is_demonym, is_name
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,17 @@ def test_is_name(text, title, expected):
 )
 def test_is_demonym(text, title, language, expected):
     assert is_demonym(text, title, language) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "expected"),
+    [
+        ("Albanian", "Albania", True),
+        ("Greek", "Greece", True),
+        ("Greek", "Greek (poem)", False),
+        ("Korean", "Korean language", True),
+        ("Ulm", "Ulm, Montana", False),
+    ],
+)
+def test_is_ambiguous(text, title, expected):
+    assert is_ambiguous(text, title, "en") is expected

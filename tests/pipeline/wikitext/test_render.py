@@ -158,6 +158,16 @@ def test_coordinates_above_the_text_and_broken_ones():
         ("<includeonly>no</includeonly><noinclude>[[b]]</noinclude>", "b", [("b", "B")]),
         ("{{{1|default}}} {{{x}}}", "default", []),
         ("-{zh-hans:a;zh-hant:b}-", "-{zh-hans:a;zh-hant:b}-", []),
+        ("[[A]] [[B]] [[C|c]]", "A B c", [("A", "A"), ("B", "B"), ("c", "C")]),
+        ("a <!-- c -->\nb", "a b", []),
+        ("a\n <!-- c --> \nb", "a b", []),
+        ("a\n----\nb", "a\nb", []),
+        ("a\n| b\nc", "a\nc", []),
+        ("<table><td>a<table><td>b</td></table></td></table>c", "c", []),
+        ("<table>x</table> p <table>a<table>b</table></table>c", "p\nc", []),
+        ("{{lc:ABC}} {{uc:abc}} {{lcfirst:ABC}} {{ucfirst:abc}}", "abc ABC aBC Abc", []),
+        ("{{lang|2=bonjour|1=fr}}", "bonjour", []),
+        ("{{as of|2010|lc=y}}", "as of 2010", []),
         ("#REDIRECT [[x]]", "", []),
     ],
 )
@@ -241,6 +251,10 @@ def test_links_in_language_variants(wikitext, text, anchors):
         ("Text.{{cn}} More {{citation needed|date=x}} text.", "Text. More text.", []),
         ("{{Infobox x\n|a=b\n}}\n'''Lead''' is.", "Lead is.", []),
         ("{{foo}} Next. {{foo}} One.", "Next. One.", []),
+        ("It is {{#if: x | y }} here.", "It is here.", [6]),
+        ("It is {{lang}} and {{frac}} here.", "It is and here.", [6, 10]),
+        ("It is at {{coord|N|9|E|3|W}} here.", "It is at here.", [9]),
+        ("A {{foo}} is b ({{IPA|x}}; c) now.", "A is b (c) now.", [2]),
         ("{{foo}} is lower case.", "is lower case.", [0]),
         ("Foo ({{IPA|x}}) and ({{IPA|y}}; {{lang-fr|Bar}}).", "Foo and (French: Bar).", []),
         (
@@ -290,6 +304,8 @@ def test_templates_of_the_page_in_order():
         ("x l'''amour'' y'''z'''", "x l'amour yz"),
         ("rock 'n' roll's", "rock 'n' roll's"),
         ("''a\nb''", "a\nb"),
+        ("ab'''c'' d l'''e'''", "abc d l'e"),
+        ("abc '''de'' fgh'''i''' j", "abc de fgh'i j"),
     ],
 )
 def test_quotes(line, text):
