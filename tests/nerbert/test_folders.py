@@ -1,6 +1,7 @@
 """Only files that a run made are removed, and a finished folder has all of its files."""
 
 import os
+import shutil
 
 import pytest
 
@@ -76,6 +77,16 @@ def test_a_folder_without_our_state_is_not_emptied(tmp_path):
     with pytest.raises(UserError, match="not empty, and no run made it"):
         made(tmp_path)
     assert names(tmp_path) == ["part-00000.parquet"]
+
+
+def test_a_folder_that_is_removed_while_a_run_writes(tmp_path):
+    folder = made(tmp_path / "f", False)
+    shutil.rmtree(tmp_path / "f")
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f" / "part-00001.parquet").write_bytes(b"rows")
+    with pytest.raises(UserError, match="f: changed while the run wrote; run the same command"):
+        folder.finish()
+    assert not folder.is_complete()
 
 
 def test_a_linked_folder_is_emptied_behind_its_link(tmp_path):

@@ -392,6 +392,22 @@ def test_a_file_of_the_user_is_not_removed(finished, tmp_path):
     assert thesis.read_text() == "mine"
 
 
+def test_an_output_that_is_removed_while_the_run_writes(tmp_path):
+    process = start(*COMMAND, "--output", "out", cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out" / "examples" / "stage.json").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    shutil.rmtree(tmp_path / "out" / "documents")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (1, 2)
+    last = err.splitlines()[-1]
+    assert "out/documents" in last
+    assert last.endswith("run the same command again")
+    code, _, err = run(*COMMAND, "--output", "out", cwd=tmp_path)
+    assert (code, "extract: done" in err) == (0, True)
+
+
 @pytest.mark.parametrize("name", ["enwiki.xml.bz2", "types.nt"])
 def test_an_input_that_changes_while_it_is_read(tmp_path, name):
     """Whatever was read of it is made again, also if the file is then as it was before."""
