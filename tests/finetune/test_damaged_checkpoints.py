@@ -230,6 +230,13 @@ def test_the_words_of_a_tokenizer_in_another_order(copy):
         tagger.Tagger.load(copy)
 
 
+def test_a_tokenizer_that_ignores_case(copy):
+    """Without this file transformers takes the defaults of the class: BERT's are in lower case."""
+    (copy / "tokenizer_config.json").unlink()
+    with pytest.raises(UserError, match="not the one that it was trained with"):
+        tagger.Tagger.load(copy)
+
+
 class Evil:
     def __reduce__(self):
         return print, ("this code ran",)
