@@ -47,15 +47,21 @@ def dumps(folder):
     return [folder / "a.xml", folder / "b.xml"]
 
 
-def corpus(cwd, *flags, out="out"):
-    arguments = ["--output", out, "--min-entities", 1, "--mentions", "links", *flags]
+def corpus(cwd, *flags):
+    arguments = ["--output", "out", "--min-entities", 1, "--mentions", "links", *flags]
     code, printed, err = run("--dump", *dumps(cwd), *arguments, cwd=cwd)
     assert code == 0, err
-    return cwd / out, printed
+    return cwd / "out", printed
 
 
-def test_one_example_of_each_sentence(tmp_path):
-    output, printed = corpus(tmp_path)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The outputs of a run in one process, and what it printed."""
+    return corpus(tmp_path_factory.mktemp("whole"), "--workers", "1")
+
+
+def test_one_example_of_each_sentence(whole):
+    output, printed = whole
     funnel = json.loads((output / "corpus" / "report.json").read_text())["funnel"]
     rows = [
         row for split in ("train", "validation") for row in examples(output / "examples", split)
@@ -89,24 +95,21 @@ def test_one_example_of_each_sentence(tmp_path):
 
 
 @pytest.mark.parametrize("flags", [["--workers", "2"], ["--runner", "DirectRunner"]])
-def test_same_bytes_in_other_processes(tmp_path, flags):
-    here, _ = corpus(tmp_path, "--workers", "1", out="here")
-    there, _ = corpus(tmp_path, *flags, out="there")
-    assert_same_bytes(here, there)
+def test_same_bytes_in_other_processes(whole, tmp_path, flags):
+    assert_same_bytes(whole[0], corpus(tmp_path, *flags)[0])
 
 
-def test_killed_between_old_and_new_part(tmp_path):
+def test_killed_between_old_and_new_part(whole, tmp_path):
     """As a kill leaves it: the report of a part is empty, and one of its splits is the old one."""
-    whole, _ = corpus(tmp_path, out="whole")
-    again, _ = corpus(tmp_path, out="again")
+    again, _ = corpus(tmp_path)
     (again / "examples" / "reports" / "part-00001.json").write_text("null\n")
     (again / "examples" / "train" / "part-00001.parquet").write_bytes(b"torn")
     for folder in ("examples", "corpus"):
         state = json.loads((again / folder / "stage.json").read_text())
         state = {key: value for key, value in state.items() if key != "sizes"}
         (again / folder / "stage.json").write_text(json.dumps({**state, "complete": False}))
-    corpus(tmp_path, out="again")
-    assert_same_bytes(whole, again)
+    corpus(tmp_path)
+    assert_same_bytes(whole[0], again)
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 10_000])
