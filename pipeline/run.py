@@ -115,10 +115,22 @@ def _run_stages(plan: Plan, launcher: Launcher) -> bool:
             _check_unchanged(plan, name, folders)
         if name == "extract":
             check_set_aside(plan)
-    if lost := [folder.path for folder in made if not folder.is_complete()]:
-        raise changed(lost[0])
+    _check_made(made)
     write_manifest(plan)
     return True
+
+
+def _check_made(folders: Sequence[Folder]) -> None:
+    """Checks that the outputs of all stages, in order, are still as they were written.
+
+    Raises:
+        UserError: one is not; those that are made from it are made again by the next run.
+    """
+    for number, folder in enumerate(folders):
+        if not folder.is_complete():
+            for later in folders[number + 1 :]:
+                later.spoil()
+            raise changed(folder.path)
 
 
 def _check_unchanged(plan: Plan, stage: str, folders: Sequence[Folder]) -> None:
