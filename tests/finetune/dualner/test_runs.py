@@ -3,7 +3,6 @@
 import json
 import shutil
 
-import numpy as np
 import pytest
 from lazy import lazy
 
@@ -22,19 +21,14 @@ def result(output, method, seed=555):
 def test_it_works(world, teach, tmp_path):
     """On the language without labels, dual teaching beats multitask alone."""
     code, out, err = teach(
-        "--method", "dual", "--seeds", 3, "--output", tmp_path / "out", recipe="recipe"
+        "--method", "dual", "--seeds", 1, "--output", tmp_path / "out", recipe="recipe"
     )
     assert code == 0, err
     second = str(world / "second")
-    gains = []
-    for seed in (555, 666, 777):
-        f1 = {
-            name: result(tmp_path / "out", name, seed)["test"][second]["f1"]
-            for name in ("multitask", "dual")
-        }
-        gains.append(f1["dual"] - f1["multitask"])
-    assert sorted(gains)[1] > 0
-    assert np.mean(gains) > 0.1
+    f1 = {
+        name: result(tmp_path / "out", name)["test"][second]["f1"] for name in ("multitask", "dual")
+    }
+    assert f1["dual"] - f1["multitask"] > 0.1
     assert "| dual |" in out
     tagger = tagger_module.Tagger.load(str(tmp_path / "out" / "seed-555" / "dual"))
     scores = result(tmp_path / "out", "dual")["test"]

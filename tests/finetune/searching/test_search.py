@@ -100,10 +100,9 @@ def test_again_does_nothing_and_other_settings_are_refused(grid, base, toy_set, 
     assert "made with other settings" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("place", [2, 3, 5])
-@pytest.mark.parametrize("moment", ["fit", "keep"])
+@pytest.mark.parametrize(("moment", "place"), [("fit", 3), ("fit", 5), ("keep", 2)])
 def test_stopped_and_continued_to_the_same_report(
-    grid, base, toy_set, tmp_path, monkeypatch, place, moment
+    grid, base, toy_set, tmp_path, monkeypatch, moment, place
 ):
     """As a kill does: nothing of the trial in whose middle it came is seen."""
     output = tmp_path / "grid"
