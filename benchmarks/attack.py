@@ -221,8 +221,8 @@ def changed_dump(world: World) -> str:
 
 
 def memory(world: World) -> str:
-    """A limit of the address space; with less, OpenBLAS hangs or aborts while it is loaded."""
-    limit = int(world.draw.uniform(1700, 2500)) * _MB
+    """A limit of the address space."""
+    limit = int(world.draw.uniform(900, 6000)) * _MB
 
     def disturb(process: subprocess.Popen[str]) -> None:
         resource.prlimit(process.pid, resource.RLIMIT_AS, (limit, limit))

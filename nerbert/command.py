@@ -253,8 +253,12 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
     return 0
 
 
+_LEAST_ADDRESSES = 4_000_000_000
+"""A run of two workers needs 2 GB; much of it is reserved by Arrow, and never used."""
+
+
 def check_system(module: str) -> None:
-    """Checks that this system is supported, and that no other package hides one of ours.
+    """Checks that this system has what we need, and that no other package hides one of ours.
 
     Args:
         module: module of the command.
@@ -264,6 +268,14 @@ def check_system(module: str) -> None:
     """
     if sys.platform == "win32":
         raise UserError("nerbert runs on Linux and macOS; on Windows use it in WSL")
+    import resource  # Windows has none
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= limit < _LEAST_ADDRESSES:
+        raise UserError(
+            f"ulimit -v leaves {limit / 1e9:.1f} GB of addresses; OpenBLAS may hang below "
+            f"{_LEAST_ADDRESSES / 1e9:g} GB; raise it"
+        )
     try:
         check_packages(module)
     except ImportError as error:

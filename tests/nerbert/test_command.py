@@ -134,6 +134,13 @@ def test_unsupported_system_is_one_line(monkeypatch, capsys):
     assert capsys.readouterr().err == "nerbert runs on Linux and macOS; on Windows use it in WSL\n"
 
 
+def test_too_few_addresses_are_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (2_000_000_000, -1))
+    assert COMMAND.main(lambda *_: None, ["--model", "m"]) == 2
+    err = capsys.readouterr().err
+    assert err == "ulimit -v leaves 2.0 GB of addresses; OpenBLAS may hang below 4 GB; raise it\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_a_command_once_and_are_given_back(number, capsys):
     before, hook = signal.getsignal(number), threading.excepthook
