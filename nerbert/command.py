@@ -232,9 +232,7 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
     except ModuleNotFoundError as error:
         print(missing_extra(error), file=sys.stderr)
         return 2
-    except (MemoryError, ImportError) as error:
-        if isinstance(error, ImportError) and "failed to map segment" not in str(error):
-            raise
+    except MemoryError:
         _print_error("Out of memory; give fewer --workers, or use a machine with more memory")
         return 1
     except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
