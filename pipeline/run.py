@@ -140,13 +140,13 @@ def _check_unchanged(plan: Plan, stage: str, folders: Sequence[Folder]) -> None:
         UserError: one has changed, and nobody knows which of its bytes were read.
     """
     dumps = {source.path for source in plan.inputs}
-    changed = [
+    others = [
         path for path in plan.identities.changed() if (path in dumps) >= (stage == "extract")
     ]
-    if changed:
+    if others:
         for folder in folders:
             folder.spoil()
-        raise UserError(f"{changed[0]}: changed while the run read it; run the same command again")
+        raise UserError(f"{others[0]}: changed while the run read it; run the same command again")
 
 
 def check_set_aside(plan: Plan) -> None:
