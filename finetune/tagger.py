@@ -31,15 +31,8 @@ from nerbert.options import build_from_python
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import Span
-from pretrain.models import (
-    HeadInitMap,
-    check_vocabulary,
-    device_of,
-    load_model,
-    longest_input,
-    place,
-    tag_names,
-)
+from pretrain.checking import check_vocabulary
+from pretrain.models import HeadInitMap, device_of, load_model, longest_input, place, tag_names
 from pretrain.tagging.features import PieceFeatures
 from pretrain.tokenizer import load_tokenizer
 

@@ -140,9 +140,7 @@ def _check_unchanged(plan: Plan, stage: str, folders: Sequence[Folder]) -> None:
         UserError: one has changed, and nobody knows which of its bytes were read.
     """
     dumps = {source.path for source in plan.inputs}
-    others = [
-        path for path in plan.identities.changed() if (path in dumps) >= (stage == "extract")
-    ]
+    others = [path for path in plan.identities.changed() if (path in dumps) >= (stage == "extract")]
     if others:
         for folder in folders:
             folder.spoil()

@@ -16,16 +16,12 @@ from transformers import (
     PreTrainedModel,
 )
 
-from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
+from pretrain.checking import KeyFilter, check_weights, is_head, is_pooler
 from pretrain.tokenizer import NO_CODE, UNLOADABLE, load_config, load_tokenizer, no_model
-from pretrain.weights import KeyFilter, check_weights, is_head, is_pooler
 
 _LONGEST = 512
-_SAMPLED = 256
-_SPARE = 2
-"""Models have a few vectors more than their tokenizer has sub-words, but not twice as many."""
 HeadInitMap = Callable[[str, Sequence[str]], list[str]]
 """Takes a new type and the old types; returns the old types whose weights initialise its row.
 
@@ -197,42 +193,6 @@ def load_encoder(base_model: str) -> PreTrainedModel:
         UserError: there is no such model, or weights are missing.
     """
     return _loaded(AutoModel, base_model, is_head)
-
-
-def check_vocabulary(model: PreTrainedModel, tokenizer: Any, base_model: str) -> None:
-    """Checks that a tokenizer is that of a model, and notes it in the model's config.
-
-    Raises:
-        UserError: it is not, by the number of its sub-words or by an earlier note.
-    """
-    config: Any = model.config
-    digest = _digest(tokenizer)
-    if getattr(config, "tokenizer_digest", digest) != digest:
-        raise UserError("its tokenizer is not the one that it was trained with", base_model)
-    config.tokenizer_digest = digest
-    try:
-        rows = getattr(model.get_input_embeddings(), "num_embeddings", None)
-    except NotImplementedError:  # the model has no single table
-        return
-    if rows is not None and not rows / _SPARE <= len(tokenizer) <= rows:
-        raise UserError(
-            f"its tokenizer has {len(tokenizer):,} sub-words, and the model vectors of {rows:,}; "
-            "they are not of the same model",
-            base_model,
-        )
-
-
-def _digest(tokenizer: Any) -> str:
-    """Digest of some sub-words, evenly spaced, and of what it makes of them in other cases.
-
-    All sub-words would take a while.
-    """
-    size = len(tokenizer)
-    ids = sorted({size * number // _SAMPLED for number in range(_SAMPLED)})
-    tokens = tokenizer.convert_ids_to_tokens(ids)
-    text = " ".join(map(str, tokens))
-    found = tokenizer(f"{text} {text.upper()} caf\u00e9 e\u0301 \u4e2d\u6587", verbose=False)
-    return fingerprint(size, tokens, found["input_ids"])
 
 
 def _check_tags(model: PreTrainedModel, folder: str) -> None:

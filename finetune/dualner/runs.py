@@ -32,8 +32,9 @@ from nerbert.errors import UserError
 from nerbert.folders import seal, sealed
 from nerbert.reports import TRAINING, versions
 from pretrain import tiny
+from pretrain.checking import check_vocabulary
 from pretrain.logs import quiet_libraries
-from pretrain.models import check_vocabulary, load_model
+from pretrain.models import load_model
 from pretrain.tokenizer import load_tokenizer
 
 RESULT = "result.json"

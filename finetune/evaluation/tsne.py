@@ -18,8 +18,9 @@ from finetune.options import Device, TsneOptions
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
+from pretrain.checking import check_vocabulary
 from pretrain.logs import quiet_libraries
-from pretrain.models import check_vocabulary, device_of, load_encoder, longest_input, place
+from pretrain.models import device_of, load_encoder, longest_input, place
 from pretrain.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")

@@ -18,12 +18,12 @@ from finetune.models.crf import CRF
 from finetune.models.sequence import MODULE, StateHead, packed, tag_crf
 from finetune.settings import FitSettings
 from nerbert.errors import UserError
+from pretrain.checking import check_finite
 from pretrain.models import load_tagger, tag_names
 from pretrain.tagging.features import IGNORED
 from pretrain.tagging.scores import best_label
 from pretrain.tokenizer import UNLOADABLE
 from pretrain.trainer import token_loss
-from pretrain.weights import check_finite
 
 _PREFIX = "crf."
 

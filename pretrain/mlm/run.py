@@ -21,12 +21,12 @@ from nerbert import files
 from nerbert.corpus import report_of
 from nerbert.errors import UserError
 from nerbert.reports import filled
+from pretrain.checking import check_vocabulary
 from pretrain.checkpoints import train
 from pretrain.logs import LogLines, quiet_libraries
 from pretrain.mlm import blocks
 from pretrain.mlm.masking import Masker
 from pretrain.mlm.model import FiniteLoss, MlmTrainer, load_masked_lm
-from pretrain.models import check_vocabulary
 from pretrain.session import Session, processes
 from pretrain.settings import TINY, DaptSettings
 from pretrain.tokenizer import load_tokenizer

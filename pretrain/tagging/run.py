@@ -17,9 +17,10 @@ from nerbert import files
 from nerbert.corpus import SENTENCES, Corpus
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
+from pretrain.checking import check_vocabulary
 from pretrain.checkpoints import train
 from pretrain.logs import LogLines, quiet_libraries
-from pretrain.models import check_vocabulary, load_model
+from pretrain.models import load_model
 from pretrain.session import TAGGING, Session, processes, spread
 from pretrain.settings import PretrainSettings
 from pretrain.tagging.card import model_card

@@ -1,8 +1,21 @@
 import pytest
 from mirror import served
 
+from nerbert.fetch.download import Downloader
+
 
 @pytest.fixture
 def mirror():
     with served() as found:
         yield found
+
+
+@pytest.fixture
+def pauses():
+    """The pauses of a downloader, in seconds, which it does not wait."""
+    return []
+
+
+@pytest.fixture
+def downloader(pauses):
+    return Downloader(pauses.append)

@@ -18,16 +18,6 @@ from nerbert.files import locked
 CONTENT = bytes(range(256)) * 5000  # 1.28 MB, several blocks
 
 
-@pytest.fixture
-def pauses():
-    return []
-
-
-@pytest.fixture
-def downloader(pauses):
-    return Downloader(pauses.append)
-
-
 def wanted(mirror, folder, name="/a.bz2", content=CONTENT, check="sha1", size=True):
     mirror.files[name] = content
     digest = (check, hashlib.new(check, content).hexdigest()) if check else None

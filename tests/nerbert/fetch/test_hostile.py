@@ -31,16 +31,6 @@ def wiki(mirror):
     return mirror
 
 
-@pytest.fixture
-def pauses():
-    return []
-
-
-@pytest.fixture
-def downloader(pauses):
-    return Downloader(pauses.append)
-
-
 def fetch(mirror, capsys, folder, *flags):
     arguments = ["--wiki", WIKI, "--mirror", mirror.url, "--output", str(folder / "out"), *flags]
     code = main(["fetch", "dump", *arguments])

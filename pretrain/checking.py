@@ -1,4 +1,4 @@
-"""Checks that a model has all the weights of its checkpoint.
+"""Checks that a model has all the weights of its checkpoint, and its own tokenizer.
 
 transformers initialises weights that a checkpoint lacks at random, and only logs it: such a tagger
 gives other tags each time.
@@ -12,10 +12,16 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
+from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 
 KeyFilter = Callable[[str, PreTrainedModel], bool]
 """Takes the name of a weight, and the model; says whether the model may do without it."""
+
+_SAMPLED = 256
+"""Sub-words of a tokenizer that its digest has."""
+_SPARE = 2
+"""Models have a few vectors more than their tokenizer has sub-words, but not twice as many."""
 
 
 def is_head(name: str, model: PreTrainedModel) -> bool:
@@ -75,3 +81,39 @@ def check_finite(model: torch.nn.Module, base_model: str, new: Collection[str] =
     for name, values in model.named_parameters():
         if name not in new and not torch.isfinite(values).all():
             raise UserError(f"the weights {name} are not finite; train it again", base_model)
+
+
+def check_vocabulary(model: PreTrainedModel, tokenizer: Any, base_model: str) -> None:
+    """Checks that a tokenizer is that of a model, and notes it in the model's config.
+
+    Raises:
+        UserError: it is not, by the number of its sub-words or by an earlier note.
+    """
+    config: Any = model.config
+    digest = _digest(tokenizer)
+    if getattr(config, "tokenizer_digest", digest) != digest:
+        raise UserError("its tokenizer is not the one that it was trained with", base_model)
+    config.tokenizer_digest = digest
+    try:
+        rows = getattr(model.get_input_embeddings(), "num_embeddings", None)
+    except NotImplementedError:  # the model has no single table
+        return
+    if rows is not None and not rows / _SPARE <= len(tokenizer) <= rows:
+        raise UserError(
+            f"its tokenizer has {len(tokenizer):,} sub-words, and the model vectors of {rows:,}; "
+            "they are not of the same model",
+            base_model,
+        )
+
+
+def _digest(tokenizer: Any) -> str:
+    """Digest of some sub-words, evenly spaced, and of what it makes of them in other cases.
+
+    All sub-words would take a while.
+    """
+    size = len(tokenizer)
+    ids = sorted({size * number // _SAMPLED for number in range(_SAMPLED)})
+    tokens = tokenizer.convert_ids_to_tokens(ids)
+    text = " ".join(map(str, tokens))
+    found = tokenizer(f"{text} {text.upper()} caf\u00e9 e\u0301 \u4e2d\u6587", verbose=False)
+    return fingerprint(size, tokens, found["input_ids"])
