@@ -18,7 +18,7 @@ from clusters import (
 )
 from runs import assert_same_bytes, start
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 def applications():
@@ -48,7 +48,6 @@ def test_bytes_of_the_local_run_from_every_core(spark_pools, dump, local, tmp_pa
     assert more == ["Spark at N:N: N cores, N a host at most; --sdk_worker_parallelism=N"]
 
 
-@pytest.mark.slow
 def test_a_signal_cancels_the_job(spark, dump, tmp_path):
     run = Run(dump, tmp_path / "out", *SPARK)
     run.await_files(EXTRACTED)
@@ -60,7 +59,6 @@ def test_a_signal_cancels_the_job(spark, dump, tmp_path):
     assert not unfinished(tmp_path / "out")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["cut", "lose"])
 def test_a_host_lost_in_extract(spark, dump, local, tmp_path, how):
     run = Run(dump, tmp_path / "out", *SPARK, "--stage", "extract")
@@ -68,7 +66,6 @@ def test_a_host_lost_in_extract(spark, dump, local, tmp_path, how):
     spark.repair(how)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["cut", "lose"])
 def test_a_host_lost_in_corpus(spark, dump, local, documents, how):
     Run(dump, documents, *SPARK).end_harmed(spark, how, LINKED, local[0])

@@ -54,7 +54,9 @@ def test_a_system_learns_saves_and_loads(name, tmp_path):
     assert found.probabilities.sum(1) == pytest.approx(1, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", ["cdlm", "multicell", "coach"])
+@pytest.mark.parametrize(
+    "name", ["cdlm", *(pytest.param(one, marks=pytest.mark.slow) for one in ("multicell", "coach"))]
+)
 def test_regimes_and_the_same_numbers_twice(name):
     """The source has other types; the target's are predicted."""
     base, settings = SYSTEMS[name]

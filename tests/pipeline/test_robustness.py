@@ -188,7 +188,7 @@ def test_a_lost_stream_counts_as_pages_that_are_set_aside(tmp_path):
     assert "Of the dump, some 8 pages are lost where it is corrupt." in card
 
 
-@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("packed", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_dump_that_was_cut_between_pages_says_so(tmp_path, packed):
     path = tmp_path / ("enwiki.xml.bz2" if packed else "enwiki.xml")
     data, starts = corrupt.multistream(GOOD)
@@ -364,8 +364,9 @@ def finished(tmp_path_factory):
 @pytest.mark.parametrize(
     "lost",
     [
-        *("corpus/train", "documents/part-00000.parquet", "documents/words.json"),
-        *("entities/keys.npy", "examples/dictionary.arrow"),
+        *("corpus/train", "documents/part-00000.parquet", "entities/keys.npy"),
+        pytest.param("documents/words.json", marks=pytest.mark.slow),
+        pytest.param("examples/dictionary.arrow", marks=pytest.mark.slow),
         "examples/frequent/reports/part-00000.json",
     ],
 )

@@ -278,6 +278,7 @@ def test_pretrain_loads_no_beam():
     assert result.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_transformers_example_trains_on_the_corpus_folder(demo, tmp_path, cache):
     """Column names and label names as run_ner.py expects them; none of our code."""
     code = Path(__file__).with_name("plain_trainer.py")

@@ -115,6 +115,7 @@ def measured(shared):
     return facts(shared, lambda size: size <= LARGE)
 
 
+@pytest.mark.slow
 def test_counts_of_every_set(measured, shared):
     assert len(measured) >= 39
     check_counts(measured)

@@ -76,7 +76,13 @@ class Stopped(Exception):
     """As if the process were killed."""
 
 
-@pytest.mark.parametrize("method", ["multitask", "dual", "self-teaching"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "dual",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("multitask", "self-teaching")),
+    ],
+)
 def test_a_killed_stage_goes_on_exactly(world, teach, tmp_path, monkeypatch, method):
     code, _, err = teach("--method", method, "--output", tmp_path / "straight")
     assert code == 0, err

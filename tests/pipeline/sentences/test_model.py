@@ -155,7 +155,11 @@ def test_pretrained_decides_as_nltk_on_real_pages(shared, monkeypatch):
 
 @pytest.mark.parametrize(
     "pattern",
-    ["enwiki-latest-*", "ukwiki-*multistream.xml.bz2", "ltgwiki-*", "nlwiki-*", "viwiki-*"],
+    [
+        *("enwiki-latest-*", "ltgwiki-*", "nlwiki-*"),
+        pytest.param("ukwiki-*multistream.xml.bz2", marks=pytest.mark.slow),
+        pytest.param("viwiki-*", marks=pytest.mark.slow),
+    ],
 )
 def test_trained_model_decides_as_nltk_on_a_slice(shared, pattern):
     (path,) = find_dumps([str(shared / "dumps" / pattern)])
