@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.kill import same_bytes
 from nerbert.text.columns import read_columns
-from ontology.instance_types import read_instance_types
+from ontology.instance_types import UnreadableError, read_instance_types
 from pipeline.dump.pages import Page
 from pipeline.dump.units import cut, inspect, read_unit
 
@@ -105,7 +105,7 @@ def types_case(folder: Path, draw: random.Random) -> str:
     try:
         for _ in read_instance_types(str(path)):
             pass
-    except (OSError, EOFError):
+    except (OSError, EOFError, UnreadableError):
         return ""  # `nerbert corpus` names the file in one line
     except Exception as error:
         return f"types{suffix}: {error!r}"
