@@ -9,7 +9,7 @@ import pytest
 from ontology.classes import ClassTree
 from ontology.endings import TitleEvidence, endings
 from ontology.reliability import UNLIKELY, Answers, Comparisons, Reliability, agreement, weights
-from ontology.statements import Hierarchy, Statements
+from ontology.statements import Hierarchy, Statements, conflicts
 from ontology.votes import decide
 
 TREE = ClassTree(
@@ -269,6 +269,23 @@ def test_agreement_against_brute_force(seed):
 def test_a_voter_alone_has_the_weight_of_its_prior():
     agreed, compared = agreement(Comparisons(answers_of([(0, "City", 0)]), HIERARCHY, 1))
     assert weights(agreed, compared).tolist() == [0.9]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_conflicts_against_brute_force(seed):
+    """Pairs of classes of an entity of which neither lies above the other."""
+    rows = some_rows(seed)
+    pairs = {}
+    for entity in sorted({row[0] for row in rows}):
+        names = sorted({name for e, name, _ in rows if e == entity}, key=HIERARCHY.names.index)
+        for one, other in itertools.combinations(names, 2):
+            if one not in line(other) and other not in line(one):
+                pairs.setdefault((one, other), []).append(entity)
+    found = conflicts(statements(rows), HIERARCHY)
+    assert {one.classes: one.entities for one in found} == {p: len(e) for p, e in pairs.items()}
+    assert all(list(one.examples) == pairs[one.classes][:3] for one in found)
+    assert [one.entities for one in found] == sorted(map(len, pairs.values()), reverse=True)
+    assert conflicts(statements(rows), HIERARCHY, most=2) == found[:2]
 
 
 def test_no_statements():

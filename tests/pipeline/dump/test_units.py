@@ -10,7 +10,7 @@ from nerbert.errors import UserError
 from nerbert.text.sentences import SentenceModel
 from pipeline.dump import streams, units
 from pipeline.dump.pages import MAX_PAGE_BYTES, BadPage, Page, split_pages
-from pipeline.dump.site import Site
+from pipeline.dump.site import ENGLISH, Site
 from pipeline.dump.units import Damage
 from pipeline.stages.documents_report import lost_pages
 from pipeline.stages.extract import write_documents
@@ -187,6 +187,22 @@ def test_language(tmp_path, name, head, language, expected):
     path = tmp_path / name
     path.write_text(head + BODY[0])
     assert units.inspect(str(path), language).site.language == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "lengths"),
+    [
+        ([128 << 20], [2 << 20] * 64),  # as many as are wanted
+        ([64 << 20, 64 << 20], [2 << 20] * 64),  # of all files together
+        ([3 << 20], [1 << 20] * 3),  # not too small
+        ([6400 << 20], [48 << 20] * 133 + [16 << 20]),  # nor too large
+    ],
+)
+def test_lengths_of_units(sizes, lengths):
+    files = [units.InputFile(f"{n}.xml", "xml", size, "", ENGLISH) for n, size in enumerate(sizes)]
+    found = units.cut(files)
+    assert [unit.end - unit.start for unit in found] == lengths
+    assert [unit.index for unit in found] == list(range(len(lengths)))
 
 
 def test_no_dump(tmp_path):
