@@ -419,7 +419,8 @@ def test_an_output_that_is_removed_while_the_run_writes(finished, tmp_path, name
 
 
 @pytest.mark.parametrize(
-    ("name", "stage"), [("enwiki.xml.bz2", "extract"), ("types.nt", "resolve")]
+    ("name", "stage"),
+    [("enwiki.xml.bz2", "extract"), pytest.param("types.nt", "resolve", marks=pytest.mark.slow)],
 )
 def test_an_input_that_changes_while_it_is_read(several_units, tmp_path, name, stage):
     """Whatever was read of it is made again, also if the file is then as it was before."""

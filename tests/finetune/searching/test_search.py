@@ -100,7 +100,7 @@ def test_again_does_nothing_and_other_settings_are_refused(grid, base, toy_set, 
     assert "made with other settings" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("moment", "place"), [("fit", 3), ("fit", 5), ("keep", 2)])
+@pytest.mark.parametrize(("moment", "place"), [("fit", 3), ("keep", 2)])
 def test_stopped_and_continued_to_the_same_report(
     grid, base, toy_set, tmp_path, monkeypatch, moment, place
 ):
