@@ -3,7 +3,9 @@
 python -m benchmarks.attack --dump SLICE.xml.bz2 [--only GROUP ...] [--cases 20] [--seed 0]
 
 A case is handled if every command ends by itself in time and prints no traceback, if exit code 0
-means the right result, and if a run that failed goes on to the same bytes with the same command.
+means the right result, and if a run that failed goes on to the same bytes with the same command. In three
+groups a line that refuses to work is handled, too, and counted: where a record of the outputs was
+removed, the outputs are of the changed dump, or the memory is too small.
 Everything stays on this machine. Linux only; cases with small disks need root. Damaged files are in
 `benchmarks.faults`, signals in `benchmarks.storm`.
 """
@@ -38,9 +40,6 @@ time.time = lambda: _now() + random.choice((-1, 0, 1)) * 3e7
 """
 """A `sitecustomize` by which each look at the clock gives another year."""
 
-_REFUSALS = ("not empty, and no run made it", "made from another dump")
-"""Lines of a run that finds outputs whose record was removed, or those of the changed dump."""
-
 Disturb = Callable[["subprocess.Popen[str]"], object]
 
 
@@ -54,6 +53,8 @@ class World:
         whole: outputs of an undisturbed run.
         whole_s: seconds that this run took.
         draw: draws the moments and kinds of attacks.
+        command: the command, without its output.
+        refused: number of cases that ended with a refusal in one line instead of the bytes.
     """
 
     folder: Path
@@ -62,6 +63,7 @@ class World:
     whole_s: float
     draw: random.Random
     command: list[str] = field(default_factory=list)
+    refused: int = 0
 
     def moment(self) -> float:
         """A moment of a run, in seconds from its start."""
@@ -93,35 +95,38 @@ def run(
         return code, err.read()
 
 
-def fault(code: int | None, err: str) -> str:
-    """Why a command did not end as it should; "" if it did."""
-    if code is None:
-        return "hung"
-    if "Traceback" in err:
-        return f"a traceback: {err.strip().splitlines()[-1][:300]}"
-    return "" if code in (0, 1, 2, 130) else f"exit code {code}: {err[-300:]}"
-
-
 def disturbed(
     world: World,
     disturb: Disturb | None,
     mend: Callable[[], object] = bool,
     output: Path | None = None,
     variables: Mapping[str, str] = {},
+    refusal: str = "",
 ) -> str:
-    """Disturbs a run, mends what was done, and runs the same command again; "" if handled."""
+    """Disturbs a run, mends what was done, and runs the same command again; "" if handled.
+
+    Args:
+        world: what the cases share.
+        disturb: takes the process of the run.
+        mend: is called before the command is run again.
+        output: folder of the outputs.
+        variables: of the environment of the first run.
+        refusal: words of a line with which a run of this group may refuse to work.
+    """
     output = output or world.folder / "out"
     code, err = run([*world.command, str(output)], disturb, variables)
-    if code != -signal.SIGKILL and (told := fault(code, err)):
+    if code != -signal.SIGKILL and (told := servers.fault(code, err, (0, 1, 2, 130))):
         return told
-    if code == 0 and output.is_dir() and not same_bytes(output, world.whole):
+    if code == 0 and not (output.is_dir() and same_bytes(output, world.whole)):
         return "exit code 0 with other bytes"
+    world.refused += bool(refusal) and refusal in err
     mend()
     code, err = run([*world.command, str(output)])
-    if code == 2 and any(words in err for words in _REFUSALS):
+    if code == 2 and refusal and refusal in err:
+        world.refused += 1
         return ""
-    if code != 0:
-        return f"again: {fault(code, err) or err[-300:]}"
+    if told := servers.fault(code, err, (0,)):
+        return f"again: {told}"
     return "" if same_bytes(output, world.whole) else "again: other bytes"
 
 
@@ -184,7 +189,7 @@ def removed(world: World) -> str:
         path = world.folder / "out" / name
         path.unlink(missing_ok=True) if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
-    told = disturbed(world, disturb)
+    told = disturbed(world, disturb, refusal="not empty, and no run made it")
     return f"{name or 'all'}: {told}" if told else ""
 
 
@@ -214,7 +219,9 @@ def changed_dump(world: World) -> str:
     before = world.command
     world.command = [str(dump) if word == str(world.dump) else word for word in before]
     try:
-        told = disturbed(world, disturb, lambda: dump.write_bytes(content))
+        told = disturbed(
+            world, disturb, lambda: dump.write_bytes(content), refusal="made from another dump"
+        )
         return f"{kind}: {told}" if told else ""
     finally:
         world.command = before
@@ -227,7 +234,7 @@ def memory(world: World) -> str:
     def disturb(process: subprocess.Popen[str]) -> None:
         resource.prlimit(process.pid, resource.RLIMIT_AS, (limit, limit))
 
-    return disturbed(world, disturb)
+    return disturbed(world, disturb, refusal="ulimit -v leaves")
 
 
 def clock(world: World) -> str:
@@ -288,10 +295,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     failed: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         world = world_of(Path(temporary), options.dump, options.copies, options.seed)
-        print(f"{world.whole_s:.1f} s undisturbed\n{'':30}{'tried':>7}{'handled':>9}", flush=True)
+        print(
+            f"{world.whole_s:.1f} s undisturbed\n{'':30}{'tried':>7}{'handled':>9}{'refused':>9}",
+            flush=True,
+        )
         for name in options.only:
             case, times = GROUPS[name]
-            failed[name] = []
+            failed[name], world.refused = [], 0
             for number in range(times * options.cases):
                 world.folder = Path(temporary) / f"case-{number}"
                 world.folder.mkdir()
@@ -299,7 +309,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                     failed[name].append(f"{name}, case {number}: {told}")
                 shutil.rmtree(world.folder)
             tried = times * options.cases
-            print(f"{name:30}{tried:7}{tried - len(failed[name]):9}", flush=True)
+            handled = tried - len(failed[name])
+            print(f"{name:30}{tried:7}{handled:9}{world.refused:9}", flush=True)
     for line in (line for told in failed.values() for line in told[:20]):
         print(line)
     return 1 if any(failed.values()) else 0
