@@ -3,9 +3,9 @@
 python -m benchmarks.attack --dump SLICE.xml.bz2 [--only GROUP ...] [--cases 20] [--seed 0]
 
 A case is handled if every command ends by itself in time and prints no traceback, if exit code 0
-means the right result, and if a run that failed goes on to the same bytes with the same command. In three
-groups a line that refuses to work is handled, too, and counted: where a record of the outputs was
-removed, the outputs are of the changed dump, or the memory is too small.
+means the right result, and if a run that failed goes on to the same bytes with the same command.
+In three groups a line that refuses to work is handled, too, and counted: where a record of the
+outputs was removed, the outputs are of the changed dump, or the memory is too small.
 Everything stays on this machine. Linux only; cases with small disks need root. Damaged files are in
 `benchmarks.faults`, signals in `benchmarks.storm`.
 """
