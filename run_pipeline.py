@@ -10,16 +10,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from pipeline import build
-from pipeline.domain import build as domain_build
+from nerbert.cli import run_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["domain"]:
-        return domain_build.main(given[1:], "python run_pipeline.py domain")
-    return build.main(given, "python run_pipeline.py")
+        return run_command("domain", given[1:], "python run_pipeline.py domain")
+    return run_command("corpus", given, "python run_pipeline.py")
 
 
 if __name__ == "__main__":

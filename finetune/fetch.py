@@ -1,11 +1,4 @@
-r"""Downloads evaluation sets to the folder that NERBERT_DATA names.
-
-    nerbert fetch sets crossner wikigold --output ner-data
-    NERBERT_DATA=ner-data nerbert evaluate --models bert-base-cased --data 'crossner/*' \
-        --output report
-
-Without names it lists the sets. Of sets that nobody may pass on it says where to ask for them.
-"""
+"""The files of evaluation sets."""
 
 from __future__ import annotations
 
@@ -16,7 +9,6 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from finetune.data.registry import NamedSet, known_set, registry
-from nerbert.command import Command
 from nerbert.errors import UserError
 from nerbert.fetch.download import Downloader
 from nerbert.fetch.report import report
@@ -27,7 +19,14 @@ from nerbert.options import CHECKED, Text, Texts, option
 
 @dataclass(frozen=True, config=CHECKED)
 class SetsOptions:
-    """The options of `nerbert fetch sets`."""
+    r"""Downloads evaluation sets to the folder that NERBERT_DATA names.
+
+        nerbert fetch sets crossner wikigold --output ner-data
+        NERBERT_DATA=ner-data nerbert evaluate --models bert-base-cased --data 'crossner/*' \
+            --output report
+
+    Without names it lists the sets. Of sets that nobody may pass on it says where to ask for them.
+    """
 
     data: Texts = option((), "names of sets", positional=True, metavar="SET", recipe=False)
     output: Text = option(
@@ -40,26 +39,17 @@ class SetsOptions:
     dry_run: bool = option(False, "print the files, download nothing")
 
 
-COMMAND = Command(__doc__, SetsOptions)
-
-
-def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
-    """Runs the command line and returns its exit code."""
-    return COMMAND.main(_work, argv, prog)
-
-
-def _work(options: SetsOptions) -> None:
+def fetch(options: SetsOptions) -> str:
+    """Downloads data sets, or lists them; returns text to print."""
     if not options.data:
-        print(_table())
-        return
+        return _table()
     downloader = Downloader()
     wanted, asked = sets_files(options, downloader)
     for line in asked:
         print(line)
-    if wanted:
-        print(report(wanted, options.dry_run, downloader, options.output))
-    elif asked:
+    if not wanted:
         raise UserError("none of these sets may be downloaded")
+    return report(wanted, options.dry_run, downloader, options.output)
 
 
 def sets_files(options: SetsOptions, downloader: Downloader) -> tuple[list[Wanted], list[str]]:

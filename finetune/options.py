@@ -24,7 +24,14 @@ class Device:
 
 @dataclass(frozen=True, config=CHECKED)
 class TrainOptions(DataOptions, Device):
-    """The options of `nerbert train`."""
+    """Fine-tunes a tagger, and keeps it: an ordinary Hugging Face checkpoint with a model card.
+
+        nerbert train --base-model ner-bert --data crossner/politics --output politics-tagger
+
+    Trains on the train split, keeps the weights with the best F1 on the dev split, and scores the
+    test split. If it is stopped, run the same command again: it continues from its last checkpoint
+    and gets the same weights.
+    """
 
     base_model: Text = option(
         help="encoder or pre-trained tagger: name on the hub, or folder", metavar="MODEL"
@@ -45,7 +52,18 @@ class TrainOptions(DataOptions, Device):
 
 @dataclass(frozen=True, config=CHECKED)
 class SearchOptions(DataOptions, Device):
-    """The options of `nerbert search`."""
+    r"""Searches the settings of fine-tuning that give the best F1 on the dev split.
+
+        nerbert search --base-model bert-base-cased --data crossner/politics --output search \
+            --space learning_rate=1e-5,5e-5,1e-4 head=linear,crf
+        nerbert search --base-model bert-base-cased --data crossner/politics --output search \
+            --method tpe --trials 30 --space learning_rate=1e-5..1e-3 batch_size=8,16,32
+
+    The method grid is that of T-NER: all settings are trained for a few epochs, the best of them to
+    the end, and the best one of these until its dev F1 drops. The best tagger is in OUTPUT/model,
+    its settings are in OUTPUT/best.toml, a recipe for nerbert train. If it is stopped, run it
+    again.
+    """
 
     base_model: Text = option(
         help="encoder or pre-trained tagger: name on the hub, or folder", metavar="MODEL"
@@ -89,7 +107,17 @@ class RunOptions(DataOptions, Device):
 
 @dataclass(frozen=True, config=CHECKED)
 class EvaluateOptions(RunOptions):
-    """The options of `nerbert evaluate`."""
+    r"""Fine-tunes taggers on named-entity sets, and scores them on the test splits.
+
+        nerbert evaluate --model ner-bert --data crossner/politics --seeds 5
+        nerbert evaluate --models bert-base-cased ner-bert --data 'crossner/*' \
+            --regime source-target --source conll2003-crossner --output report
+        nerbert evaluate --models bert-base-cased ner-bert --data crossner/ai --shots 10 25 50 all
+        nerbert evaluate --model tagger --data btc --regime zero-shot --label-map unified
+
+    All results are kept in --output. If the command is stopped, run it again: it does the missing
+    runs.
+    """
 
     regime: Regime = option(
         "target",
@@ -107,7 +135,15 @@ class EvaluateOptions(RunOptions):
 
 @dataclass(frozen=True, config=CHECKED)
 class MatrixOptions(RunOptions):
-    """The options of `nerbert matrix`."""
+    r"""Fine-tunes a tagger on each of several sets, and scores each tagger on all of them.
+
+        nerbert matrix --model xlm-roberta-base --data btc re3d wikigold sec_filings
+        nerbert matrix --model xlm-roberta-base --data wikiann/en wikiann/es wikiann/ru \
+            --train wikiann/en wikiann/en+wikiann/es --output wikiann
+
+    All results are kept in --output. If the command is stopped, run it again: it does the missing
+    runs.
+    """
 
     train: Texts = option(
         (),
@@ -119,7 +155,13 @@ class MatrixOptions(RunOptions):
 
 @dataclass(frozen=True, config=CHECKED)
 class OverlapOptions(DataRoot):
-    """The options of `nerbert overlap`."""
+    """Measures how many of their most frequent words data sets and domain corpora share.
+
+        nerbert overlap --data 'crossner/*' conll2003-crossner --output overlap
+        nerbert overlap --data politics-corpus music-corpus ai-corpus --output overlap
+
+    Writes the shares in per cent as a table, as numbers, and as a heat map.
+    """
 
     data: Texts = option(
         help="sets (names, patterns, folders), or folders of domain corpora", metavar="SET"
@@ -133,7 +175,16 @@ class OverlapOptions(DataRoot):
 
 @dataclass(frozen=True, config=CHECKED)
 class TsneOptions(DataOptions, Device):
-    """The options of `nerbert tsne`."""
+    r"""Plots how encoders represent the entities of a set: t-SNE, one panel for each model.
+
+        nerbert tsne --models bert-base-cased ner-bert --data crossner/ai --output ai.png
+
+        nerbert tsne --models dual/seed-555/multitask dual/seed-555/dual --words first-last \
+            --data wikiann/en wikiann/ru --types LOC --output languages.png
+
+    A point is an entity of the test split: the last hidden state of its first sub-word. Several
+    sets have their own colours.
+    """
 
     models: Texts = option(help=MODELS, metavar="MODEL", also="--model")
     data: Texts = option(
@@ -161,7 +212,14 @@ class Placing(Device):
 
 @dataclass(frozen=True, config=CHECKED)
 class PredictOptions(Placing):
-    """The options of `nerbert predict`."""
+    """Tags the entities in texts, with character offsets.
+
+        nerbert predict --model MODEL 'Dante was born in Florence.'
+        nerbert predict --model MODEL --input texts.txt --format conll > tagged.txt
+        nerbert predict --model MODEL --input texts.txt --format html > tagged.html
+
+    Prints JSON lines: {"text": ..., "entities": [{"start", "end", "type", "score", "text"}, ...]}.
+    """
 
     texts: Texts = option((), "texts to tag", metavar="TEXT", positional=True, recipe=False)
     model: Text = option(help="a fine-tuned or pre-trained tagger", metavar="MODEL")
@@ -176,7 +234,13 @@ class PredictOptions(Placing):
 
 @dataclass(frozen=True, config=CHECKED)
 class DemoOptions(Placing):
-    """The options of `nerbert demo`."""
+    """Serves a web page that tags text: it shows coloured entities with types and scores.
+
+        nerbert demo --model MODEL
+        nerbert demo --models MODEL OTHER --port 8080
+
+    It only listens on this machine, unless --host is given. Texts are neither stored nor logged.
+    """
 
     models: Texts = option(
         help="fine-tuned or pre-trained taggers to choose from", metavar="MODEL", also="--model"
@@ -194,7 +258,15 @@ class DemoOptions(Placing):
 
 @dataclass(frozen=True, config=CHECKED)
 class ExportOptions(DataRoot, Placing):
-    """The options of `nerbert export`."""
+    r"""Exports a tagger as ONNX, or labelled texts in the formats of other tools.
+
+        nerbert export --format onnx --model politics-tagger
+        nerbert export --format spacy --data crossner/politics --part train --output train.spacy
+        nerbert export --format label-studio --model politics-tagger --input texts.txt \
+            --output tasks.json
+
+    ONNX files lie in the checkpoint, where nerbert predict, nerbert demo and Tagger.load find them.
+    """
 
     format: Literal["onnx", "int8", "conll", "jsonl", "spacy", "gliner", "label-studio"] = option(
         help="a tagger as ONNX, also with weights of 8 bits; or the format of labelled texts"

@@ -15,7 +15,7 @@ Regime = Literal["target", "source-target", "joint", "zero-shot"]
 SEEDS = (555, 666, 777, 888, 999)
 """Seeds of repeated runs. The first three are those of CrossNER's released code."""
 
-RECIPES = Recipes("finetune", "nerbert")
+RECIPES = Recipes("finetune")
 """Recipes of fine-tuning."""
 
 _FIT = "fine-tuning"

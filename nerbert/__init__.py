@@ -16,13 +16,13 @@ from nerbert.errors import missing_extra
 if TYPE_CHECKING:
     from finetune.tagger import Tagger
     from nerbert.corpus import load_corpus
-    from pipeline.build import build_corpus
+    from pipeline.run import build_corpus
 
 __all__ = ["Tagger", "__version__", "build_corpus", "load_corpus"]
 
 _DOORS = {
     "Tagger": "finetune.tagger",
-    "build_corpus": "pipeline.build",
+    "build_corpus": "pipeline.run",
     "load_corpus": "nerbert.corpus",
 }
 _NEEDED = {

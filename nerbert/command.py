@@ -60,7 +60,12 @@ class Command:
     """One command: `Command(__doc__, Options, ...)`, and `main` runs it."""
 
     def __init__(
-        self, doc: str | None, *kinds: type, recipes: Recipes | None = None, rest: str = ""
+        self,
+        doc: str | None,
+        *kinds: type,
+        recipes: Recipes | None = None,
+        rest: str = "",
+        passes_flags: bool = False,
     ) -> None:
         """Describes a command.
 
@@ -70,11 +75,13 @@ class Command:
             recipes: recipes that are shipped for this command; users can always name a file.
             rest: text of `--help` about unknown flags, which go to another program. Empty if
                 unknown flags are errors.
+            passes_flags: whether the work takes the options that were typed as flags, too.
         """
         self._doc = (doc or "").strip()
         self._kinds = kinds
         self._recipes = recipes or Recipes()
         self._rest = rest
+        self._passes_flags = passes_flags
         self.options = [entry for entry in options_of(*kinds) if entry.facts["flag"]]
 
     def parser(self, prog: str | None = None) -> argparse.ArgumentParser:
@@ -140,8 +147,8 @@ class Command:
         """Parses the command line, calls `work`, and returns the exit code.
 
         Args:
-            work: takes an instance of each options class, and then the list of unknown flags if
-                the command passes them on.
+            work: takes an instance of each options class; then the list of unknown flags, or the
+                options that were typed as flags, if the command passes them on.
             argv: arguments; those of the process if None.
             prog: name of the program in usage lines.
         """
@@ -152,7 +159,10 @@ class Command:
             check_system(self._kinds[0].__module__)
             found = self.parse(argv, prog)
             parsed.settings, parsed.rest, parsed.given = found.settings, found.rest, found.given
-            work(*found.settings, *([found.rest] if self._rest else []))
+            extra: list[Any] = [found.rest] if self._rest else []
+            if self._passes_flags:
+                extra.append({k: v for k, v in found.given.items() if v.where.startswith("--")})
+            work(*found.settings, *extra)
 
         with signals_as_ctrl_c():
             return exit_code(whole, parsed)
@@ -308,7 +318,7 @@ def only_run(output: str) -> AbstractContextManager[None]:
 
 
 def typed_program() -> str:
-    """The program as the user typed it: "nerbert", "python -m finetune.evaluate", "python x.py"."""
+    """The program as the user typed it: "nerbert", "python -m nerbert evaluate", "python x.py"."""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     if spec is not None:

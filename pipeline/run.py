@@ -6,10 +6,12 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.resources import files as resource_files
+from typing import Any
 
 from nerbert import files
-from nerbert.errors import UserError
+from nerbert.errors import RunError, UserError
 from nerbert.folders import Folder, changed, prepared
+from nerbert.options import build_from_python
 from nerbert.reports import versions
 from pipeline.launcher import Launcher, check_remote, chosen_runner
 from pipeline.outlook import outlook
@@ -33,6 +35,43 @@ DEMO_MIN_ENTITIES, MIN_ENTITIES = 2, 10
 
 _LIBRARIES = ("nltk", "numpy", "pyarrow")
 _LOGGER = logging.getLogger("nerbert")
+
+
+def build_corpus(*, beam_flags: Sequence[str] = (), **options: Any) -> CorpusReport | None:
+    """Makes a corpus like the command `nerbert corpus`: runs the stages that are not up to date.
+
+    Args:
+        beam_flags: flags of Beam, such as `["--runner=DataflowRunner", ...]`; none for local runs.
+        options: fields of `pipeline.settings.CorpusSettings`, such as `dump`, `output`, `types`,
+            `workers`. Without `dump` the demo dump is used.
+
+    Returns:
+        The report of the corpus; None if an earlier `stage` was the last to run.
+
+    Raises:
+        UserError: an option or an input is wrong.
+        OSError: the disk is full, or a folder cannot be written.
+    """
+    return run(build_from_python(CorpusSettings, options), beam_flags)
+
+
+def make_corpus(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> None:
+    """Runs the stages that are not up to date, and prints what they made.
+
+    Raises:
+        RunError: the corpus has no train example.
+    """
+    report = run(settings, beam_flags)
+    output = settings.output or DEMO_OUTPUT
+    if report is not None:
+        print(f"{report}\ncorpus     {files.join(output, 'corpus')}")
+        if not report.funnel.sentences.out["train"]:
+            raise RunError(
+                "No train example: give --types (in other languages than English with "
+                "--page-props), a larger dump, or a lower --min-entities"
+            )
+    elif settings.stage != "corpus":
+        print(f"Done up to {settings.stage}: {output}")
 
 
 def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusReport | None:

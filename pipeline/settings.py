@@ -51,7 +51,15 @@ def parse_drop_steps(value: Any) -> Any:
 
 @dataclass(frozen=True, config=CHECKED)
 class CorpusSettings:
-    """The options of `nerbert corpus`: what decides a corpus, and how it is made."""
+    r"""Makes a weakly-labelled, balanced named-entity corpus in Parquet from a Wikipedia dump.
+
+        nerbert corpus                                                  the demo dump, in a minute
+        nerbert corpus --dump 'enwiki-*.xml.bz2' --output enwiki-corpus
+        nerbert corpus --dump gs://bucket/enwiki/ --output gs://bucket/corpus \
+            --runner DataflowRunner --project P --region R --temp_location gs://bucket/tmp
+
+    Our flags come first, Beam's follow. `python run_pipeline.py` is the same command.
+    """
 
     dump: Texts = option(
         (),
@@ -243,3 +251,21 @@ DECIDE_EXAMPLES = (
     "seed",
 )
 DECIDE_BALANCE = ("balance", "alpha", "seed")
+
+
+@dataclass(frozen=True, config=CHECKED)
+class WorkerOptions:
+    """Starts Beam's workers on a host of a Flink or Spark cluster, with this Python.
+
+        nerbert worker --port 50000
+
+    One runs beside each TaskManager of Flink, or Worker of Spark. A run then takes the flags
+    `--environment_type EXTERNAL --environment_config localhost:50000`.
+    """
+
+    port: int = option(50_000, "port to listen at", ge=1, le=65_535)
+    host: Text = option(
+        "localhost",
+        "address to listen at: whoever reaches it can run code here, so the default lets only "
+        "this host in",
+    )

@@ -58,7 +58,15 @@ class Settings:
 
 @dataclass(frozen=True, config=CHECKED)
 class PretrainSettings(Settings):
-    """The options of pre-training by entity tagging. The defaults are those of NER-BERT."""
+    r"""Continues pre-training an encoder by entity tagging on a corpus.
+
+        nerbert pretrain --corpus demo-corpus/corpus --recipe paper-debug --output demo-bert
+        nerbert pretrain --corpus enwiki-corpus/corpus --output ner-bert
+        torchrun --nproc-per-node 8 -m pretrain.launch --corpus enwiki-corpus/corpus \
+            --output ner-bert
+
+    Our flags come first, those of transformers.TrainingArguments follow.
+    """
 
     categories: Text = option(
         AS_IN_CORPUS,
@@ -75,9 +83,13 @@ class PretrainSettings(Settings):
 
 @dataclass(frozen=True, config=CHECKED)
 class DaptSettings(Settings):
-    """The options of domain-adaptive pre-training by masked language modelling.
+    r"""Continues pre-training an encoder by masked language modelling on a domain corpus.
 
-    Source: Liu et al. 2021 (CrossNER), arXiv:2012.04373, section 3.2; Gururangan et al. 2020.
+        nerbert dapt --corpus music-corpus --level integrated --masking span \
+            --base-model bert-base-cased --output bert-music
+        nerbert dapt --corpus music-corpus --fraction 0.01 0.25 0.5 1 --output bert-music
+
+    Our flags come first, those of transformers.TrainingArguments follow.
     """
 
     max_subwords: int = option(512, "sub-words of a block, the special ones included", ge=8)

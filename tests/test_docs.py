@@ -1,7 +1,6 @@
 """README and docs say what the program does."""
 
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -42,7 +41,7 @@ def test_first_minute_of_python(demo):
 
 
 DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
-PARSERS = {name: import_module(module).COMMAND.parser() for name, (module, _) in COMMANDS.items()}
+PARSERS = {name: entry.command().parser() for name, entry in COMMANDS.items()}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -16,7 +16,7 @@ from finetune.evaluation.runs import ResultStore, Run
 from finetune.settings import FitSettings, seeds, shots_of
 from nerbert import files
 from nerbert.errors import UserError
-from nerbert.options import Given, build
+from nerbert.options import Given, build, options_of
 from pretrain.settings import RECORD, DaptSettings
 
 
@@ -28,14 +28,17 @@ def fill_grid(
     Args:
         options: options of the command.
         settings: settings of the fine-tuning of encoders.
-        flags: settings that the user gave as flags, which also hold for the systems.
+        flags: options that the user gave as flags; those of the fine-tuning also hold for the
+            systems.
 
     Raises:
         UserError: a value is out of range, or a checkpoint, a corpus or data is missing.
     """
     sets = DataSets.chosen(options)
     # Data and options are checked before pre-training, which takes hours.
-    chosen = {name: SYSTEMS[name].settings(flags or {}) for name in options.chosen_systems}
+    names = {entry.name for entry in options_of(FitSettings)}
+    fit_flags = {name: given for name, given in (flags or {}).items() if name in names}
+    chosen = {name: SYSTEMS[name].settings(fit_flags) for name in options.chosen_systems}
     planned(options, settings, [Encoder(options.base_model)], sets, chosen)
     plan = planned(options, settings, encoders(options, settings), sets, chosen)
     output = Path(options.output)

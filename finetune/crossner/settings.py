@@ -8,12 +8,8 @@ from pydantic.dataclasses import dataclass
 
 from finetune.crossner.systems import SYSTEMS, SystemName
 from finetune.settings import ALL, SEEDS, SHOTS, DataRoot
-from finetune.settings import RECIPES as FIT_RECIPES
 from nerbert.levels import LEVELS, Level
 from nerbert.options import CHECKED, Numbers, Recipes, Text, Texts, option
-
-RECIPES = Recipes(FIT_RECIPES.package, "crossner-paper")
-"""Recipes of the fine-tuning."""
 
 DAPT_RECIPES = Recipes("pretrain.mlm", flag="--dapt-recipe")
 """Recipes of the domain-adaptive pre-training."""
@@ -29,7 +25,17 @@ _DAPT = "pre-training, with --corpus"
 
 @dataclass(frozen=True, config=CHECKED)
 class CrossnerOptions(DataRoot):
-    """The options of `nerbert crossner`."""
+    r"""Runs the experiments of CrossNER: domain-adaptive pre-training, then fine-tuning.
+
+        nerbert crossner --base-model bert-base-cased --dapt bert-music --domain music --output out
+        nerbert crossner --base-model bert-base-cased --corpus music-corpus --domain music \
+            --masking token span --level domain entity task integrated --output out
+
+        nerbert crossner --base-model bert-base-cased --domain music --systems all --output out
+
+    --dapt takes checkpoints of nerbert dapt; --corpus makes such checkpoints in the output folder.
+    All results are kept there. If the command is stopped, run it again: it does the missing runs.
+    """
 
     base_model: Text = option(
         help="encoder without domain-adaptive pre-training: name, or folder", metavar="MODEL"

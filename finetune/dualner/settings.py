@@ -9,10 +9,7 @@ from typing import Any, Literal, get_args
 from pydantic.dataclasses import dataclass
 
 from finetune.settings import SEEDS, DataOptions
-from nerbert.options import CHECKED, Numbers, Recipes, Text, Texts, option
-
-RECIPES = Recipes("finetune.dualner", "dualner-base")
-"""Recipes of the training."""
+from nerbert.options import CHECKED, Numbers, Text, Texts, option
 
 ALL = "all"
 
@@ -80,7 +77,17 @@ class DualSettings:
 
 @dataclass(frozen=True, config=CHECKED)
 class DualOptions(DataOptions):
-    """The options of the experiment."""
+    r"""Trains zero-shot cross-lingual taggers by dual teaching of tags and spans (DualNER).
+
+        nerbert dualner --base-model xlm-roberta-base --source wikiann/en \
+            --targets wikiann/de wikiann/es wikiann/nl wikiann/ru --output dual
+        nerbert dualner --recipe dualner-debug --source wikiann/en --targets wikiann/es \
+            --method all --seeds 3 --source-share 0.2 1 --output dual
+
+    All models are kept in --output. If the command is stopped, run it again: it makes the missing
+    models, and continues from the last checkpoint. Each model is a tagger for nerbert predict,
+    evaluate and demo.
+    """
 
     source: Text = option(help="labelled set", metavar="SET")
     targets: Texts = option(

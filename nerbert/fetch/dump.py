@@ -1,22 +1,13 @@
-r"""Downloads the dump of a wiki: the articles, and tables about its pages.
-
-    nerbert fetch dump --wiki ukwiki --output dumps
-    nerbert fetch dump --wiki enwiki --date 20250201 --parts 1-3 --tables --output dumps
-
-Files that are published in parts are taken in parts, never the whole file beside them. All files
-are checked against the published checksums. If the command is stopped, run it again.
-"""
+"""The files of a wiki's dump."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from nerbert.command import Command
 from nerbert.errors import RunError, UserError
 from nerbert.fetch.client import Client
 from nerbert.fetch.download import Downloader
@@ -69,7 +60,14 @@ class Status(BaseModel):
 
 @dataclass(frozen=True, config=CHECKED)
 class DumpOptions:
-    """The options of `nerbert fetch dump`."""
+    """Downloads the dump of a wiki: the articles, and tables about its pages.
+
+        nerbert fetch dump --wiki ukwiki --output dumps
+        nerbert fetch dump --wiki enwiki --date 20250201 --parts 1-3 --tables --output dumps
+
+    Files that are published in parts are taken in parts, never the whole file beside them. All
+    files are checked against the published checksums. If the command is stopped, run it again.
+    """
 
     wiki: Text = option(help="name of the wiki's database, such as ukwiki", metavar="NAME")
     output: Text = option(help="folder for the files", metavar="DIR", recipe=False)
@@ -90,18 +88,11 @@ class DumpOptions:
             raise ValueError(f"--wiki {self.wiki}: write the database's name, such as ukwiki")
 
 
-COMMAND = Command(__doc__, DumpOptions)
-
-
-def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
-    """Runs the command line and returns its exit code."""
-    return COMMAND.main(_work, argv, prog)
-
-
-def _work(options: DumpOptions) -> None:
+def fetch(options: DumpOptions) -> str:
+    """Downloads the files of a dump, or lists them; returns text to print."""
     downloader = Downloader()
     wanted = dump_files(options, downloader)
-    print(report(wanted, options.dry_run, downloader, options.output))
+    return report(wanted, options.dry_run, downloader, options.output)
 
 
 def dump_files(options: DumpOptions, downloader: Downloader) -> list[Wanted]:

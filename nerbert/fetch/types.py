@@ -1,21 +1,12 @@
-r"""Downloads what DBpedia says about the classes of pages.
-
-    nerbert fetch types --language uk --output dbpedia
-
-The files are the instance types of a language (mapping-based, the most specific classes), those of
-Wikidata's ids, which hold for every language, the mapping of the language's infoboxes, and the
-ontology. Give the first two to `nerbert corpus --types`, with `--page-props` for the second.
-"""
+"""The files of DBpedia: classes of pages, the ontology, infobox mappings."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.command import Command
 from nerbert.errors import RunError, UserError
 from nerbert.fetch.download import Downloader
 from nerbert.fetch.report import report
@@ -30,7 +21,15 @@ _MOST_RELEASES = 6
 
 @dataclass(frozen=True, config=CHECKED)
 class TypesOptions:
-    """The options of `nerbert fetch types`."""
+    """Downloads what DBpedia says about the classes of pages.
+
+        nerbert fetch types --language uk --output dbpedia
+
+    The files are the instance types of a language (mapping-based, the most specific classes), those
+    of Wikidata's ids, which hold for every language, the mapping of the language's infoboxes, and
+    the ontology. Give the first two to `nerbert corpus --types`, with `--page-props` for the
+    second.
+    """
 
     language: Texts = option(help="codes of languages, such as uk", metavar="CODE")
     output: Text = option(help="folder for the files", metavar="DIR", recipe=False)
@@ -49,20 +48,13 @@ class TypesOptions:
                 raise ValueError(f"--language {code}: write a code such as uk")
 
 
-COMMAND = Command(__doc__, TypesOptions)
-
-
-def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
-    """Runs the command line and returns its exit code."""
-    return COMMAND.main(_work, argv, prog)
-
-
-def _work(options: TypesOptions) -> None:
+def fetch(options: TypesOptions) -> str:
+    """Downloads DBpedia's files, or lists them; returns text to print."""
     downloader = Downloader()
     wanted, missing = types_files(options, downloader)
     for line in missing:
         print(line)
-    print(report(wanted, options.dry_run, downloader, options.output))
+    return report(wanted, options.dry_run, downloader, options.output)
 
 
 def types_files(options: TypesOptions, downloader: Downloader) -> tuple[list[Wanted], list[str]]:

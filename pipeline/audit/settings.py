@@ -13,7 +13,15 @@ Which = Literal["typed", "entity", "all"]
 
 @dataclass(frozen=True, config=CHECKED)
 class AuditSettings:
-    """The options of `nerbert audit`."""
+    """Measures the labels of a corpus: people judge sampled mentions on a web page.
+
+        nerbert audit demo-corpus --sample 150 --seed 1 --output audit.html
+        nerbert audit demo-corpus --judged audit.json
+
+    The first command makes the page, one HTML file that works offline. Keys judge each mention, the
+    browser keeps the judgements, and a button downloads them as JSON. The second command prints the
+    rates with 95 % intervals, by source and by category.
+    """
 
     corpus: Text = option(
         help="folder of the corpus: the output of nerbert corpus, or the folder corpus in it",

@@ -15,7 +15,14 @@ _INPUT, _DOMAIN, _LEVELS = "input and output", "domain", "levels"
 
 @dataclass(frozen=True, config=CHECKED)
 class DomainSettings:
-    """The options of `nerbert domain`."""
+    r"""Makes a domain corpus: the sentences of some wiki categories, from a corpus run.
+
+        nerbert domain --documents enwiki-corpus --domain music --output music-corpus
+        nerbert domain --documents enwiki-corpus --roots "Rock music" --depth 2 \
+            --special Band Song --output rock-corpus
+
+    Our flags come first, Beam's follow.
+    """
 
     documents: Text = option(
         help="output folder of a corpus run whose resolve stage is done",

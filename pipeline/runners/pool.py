@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import platform
 import socket
+import sys
 from concurrent.futures import ThreadPoolExecutor
+
+# Before gRPC is loaded: its C part writes lines of its own.
+os.environ["GRPC_VERBOSITY"] = os.environ.get("GRPC_VERBOSITY", "NONE")
 
 import apache_beam
 import grpc
@@ -21,6 +26,7 @@ from apache_beam.portability.api import beam_fn_api_pb2_grpc as api_grpc
 from nerbert import __version__
 from nerbert.errors import RunError, UserError
 from pipeline.runners.fork_server import ForkServer
+from pipeline.settings import WorkerOptions
 
 _LOGGER = logging.getLogger("nerbert")
 
@@ -46,13 +52,16 @@ class Pool(api_grpc.BeamFnExternalWorkerPoolServicer):
         return api.StopWorkerResponse()
 
 
-def serve(host: str, port: int) -> None:
+def serve(settings: WorkerOptions) -> None:
     """Serves until the process is stopped.
 
     Raises:
-        UserError: the port is taken.
+        UserError: the port is taken, or this is not Linux.
         RunError: the process that makes the workers has ended.
     """
+    if not sys.platform.startswith("linux"):
+        raise UserError("nerbert worker runs on Linux: it forks; elsewhere use a container")
+    host, port = settings.host, settings.port
     _check_port(host, port)
     options = [("grpc.so_reuseport", 0)]  # else a second pool would take every other call
     with ForkServer() as workers:

@@ -18,6 +18,7 @@ from transformers import (
 )
 
 from nerbert import files
+from nerbert.command import is_first, only_run
 from nerbert.corpus import report_of
 from nerbert.errors import UserError
 from nerbert.reports import filled
@@ -33,6 +34,15 @@ from pretrain.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")
 _KIND = {"prediction_loss_only": True, "label_names": ["labels"]}
+
+
+def run_all(settings: DaptSettings, rest: Sequence[str]) -> None:
+    """Trains a model for each share of the corpus, and prints a summary of each."""
+    for one in settings.runs():
+        with only_run(one.output):
+            summary = run(one, rest)
+        if is_first():
+            print(summary)
 
 
 def run(settings: DaptSettings, rest: Sequence[str]) -> str:

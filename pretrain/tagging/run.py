@@ -14,6 +14,7 @@ from torch.utils.data import Subset
 from transformers import PreTrainedTokenizerFast, TrainingArguments, set_seed
 
 from nerbert import files
+from nerbert.command import only_run
 from nerbert.corpus import SENTENCES, Corpus
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
@@ -33,8 +34,10 @@ from pretrain.trainer import TaggingTrainer
 _LOGGER = logging.getLogger("nerbert")
 
 
-def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
+def run(settings: PretrainSettings, rest: Sequence[str] = ()) -> str:
     """Trains a tagger, or continues where an earlier run stopped.
+
+    The output folder is locked against a second run.
 
     Args:
         settings: checked settings.
@@ -47,6 +50,11 @@ def run(settings: PretrainSettings, rest: Sequence[str]) -> str:
         UserError: corpus, base model, flags or output folder are unsuitable.
         BadLossError: the loss is NaN or infinite.
     """
+    with only_run(settings.output):
+        return _run(settings, rest)
+
+
+def _run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     corpus = Corpus.open(settings.corpus, settings.mask_unlinked)
     labels, new_labels = category_view(corpus.labels, settings.categories)
     quiet_libraries()

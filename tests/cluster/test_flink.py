@@ -9,7 +9,7 @@ import time
 import pytest
 import stores
 from clusters import EXTRACTED, FLINK, LEADER, LINKED, Run, arguments, fixed, get, unfinished
-from runs import ROOT, run, start, tree
+from runs import ROOT, run_apart, start, tree
 
 pytestmark = pytest.mark.cluster
 
@@ -53,14 +53,14 @@ def test_a_host_cut_off_in_corpus(flink, dump, local, documents):
 @pytest.mark.slow
 def test_an_object_store(flink_pools, tmp_path):
     stores.inputs(tmp_path)
-    code, _, err = run(*stores.arguments(""), "--output", "local", cwd=tmp_path)
+    code, _, err = run_apart(*stores.arguments(""), "--output", "local", cwd=tmp_path)
     assert code == 0, err
     with stores.served_s3("10.77.0.1") as (client, environment):
         stores.put_inputs(client, tmp_path)
         flink_pools.renew_pools(**environment)
         inputs = stores.arguments("s3://bucket/in/")[:-2]  # no --workers
         command = (*inputs, "--output", "s3://bucket/out", *FLINK)
-        code, _, err = run(*command, cwd=tmp_path, environment=environment)
+        code, _, err = run_apart(*command, cwd=tmp_path, environment=environment)
         assert code == 0, err
         local = {
             name: path.read_bytes()

@@ -2,10 +2,10 @@ import json
 
 import pytest
 from domain import write_sentences
+from runs import call
 from toy import write_set
 
 from finetune.evaluation.overlap import matrix, top_words
-from finetune.overlap import main
 
 
 def test_top_words_and_matrix():
@@ -30,7 +30,7 @@ def test_as_command(tmp_path, capsys):
         "--output",
         tmp_path / "out",
     ]
-    assert main([str(flag) for flag in flags]) == 0
+    assert call("overlap", *flags) == 0
     out = capsys.readouterr().out
     assert f"| {toy} | 100.0 |" in out
     report = json.loads((tmp_path / "out" / "overlap.json").read_text())
@@ -48,7 +48,7 @@ def test_as_command(tmp_path, capsys):
     ],
 )
 def test_bad_input_is_one_line(tmp_path, capsys, flags, message):
-    assert main([*flags, "--output", str(tmp_path / "out")]) == 2
+    assert call("overlap", *flags, "--output", tmp_path / "out") == 2
     err = capsys.readouterr().err.splitlines()
     assert len(err) == 1
     assert message in err[0]

@@ -7,13 +7,12 @@ from typing import get_args
 
 import pytest
 from lazy import lazy
-from runs import ROOT, run
+from runs import ROOT, parsed, run
 from toy import FLAGS, QUICK, rows, write_set
 
 from finetune.data.registry import expand
 from finetune.data.sets import DataSets, draw
 from finetune.data.views import same_name
-from finetune.evaluate import COMMAND
 from finetune.settings import RECIPES, FitSettings, Regime
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
@@ -148,7 +147,7 @@ def test_shots_are_nested():
 
 
 def fit_settings(*flags):
-    _, settings = COMMAND.parse(["--model", "m", "--data", "d", *flags]).settings
+    _, settings = parsed("evaluate", "--model", "m", "--data", "d", *flags)
     return settings
 
 
@@ -183,8 +182,7 @@ def test_evaluate_and_predict_as_commands(base, tmp_path):
         "--output",
         tmp_path / "report",
     )
-    evaluate = ("-m", "finetune.evaluate")
-    code, out, err = run(*command, cwd=ROOT, program=evaluate)
+    code, out, err = run(*command, cwd=ROOT, name="evaluate")
     assert code == 0, err
     assert f"| {base} | " in out
     assert "F1 (seqeval strict, IOB2)" in out
@@ -195,10 +193,10 @@ def test_evaluate_and_predict_as_commands(base, tmp_path):
     # One run is lost: only that is done again, with the same numbers.
     kept = sorted((tmp_path / "report" / "runs").glob("*.json"))
     kept[0].unlink()
-    code, again, err = run(*command, cwd=ROOT, program=evaluate)
+    code, again, err = run(*command, cwd=ROOT, name="evaluate")
     assert (code, again) == (0, out)
     assert err.count("F1 0.") + err.count("F1 1.") == 1
-    code, out, err = run("--model", base, "--data", tmp_path, cwd=ROOT, program=evaluate)
+    code, out, err = run("--model", base, "--data", tmp_path, cwd=ROOT, name="evaluate")
     assert code == 2
     assert err.splitlines() == [f"--data {tmp_path}: it has no file train.*"]
 
@@ -207,9 +205,8 @@ def test_evaluate_and_predict_as_commands(base, tmp_path):
 def test_predict_as_command(fitted, tmp_path):
     fitted.save(str(tmp_path / "saved"))
     (tmp_path / "texts.txt").write_text("Ada Byron lived in Bern\n\nEmmy Noether lived in Ulm\n")
-    predict = ("-m", "finetune.predict")
     code, out, err = run(
-        "--model", tmp_path / "saved", "--input", tmp_path / "texts.txt", cwd=ROOT, program=predict
+        "--model", tmp_path / "saved", "--input", tmp_path / "texts.txt", cwd=ROOT, name="predict"
     )
     assert code == 0, err
     found = [json.loads(line) for line in out.splitlines()]
@@ -222,7 +219,7 @@ def test_predict_as_command(fitted, tmp_path):
         "conll",
         "Ada Byron lived",
         cwd=ROOT,
-        program=predict,
+        name="predict",
     )
     assert out == "Ada\tB-person\nByron\tI-person\nlived\tO\n\n"
     code, out, _ = run(
@@ -232,12 +229,12 @@ def test_predict_as_command(fitted, tmp_path):
         "html",
         "<Ada> Byron & co",
         cwd=ROOT,
-        program=predict,
+        name="predict",
     )
     assert out.startswith("<!doctype html>")
     assert "&lt;" in out
     assert "&amp;" in out
-    code, out, err = run("--model", tmp_path / "saved", cwd=ROOT, program=predict)
+    code, out, err = run("--model", tmp_path / "saved", cwd=ROOT, name="predict")
     assert (code, err.splitlines()) == (2, ["no text: give texts, or --input FILE"])
 
 
@@ -264,7 +261,7 @@ def test_missing_sets_say_what_to_put_where(monkeypatch, tmp_path):
 
 def test_the_package_loads_torch_only_for_the_tagger():
     code = (
-        "import sys, finetune, finetune.evaluate, finetune.matrix, finetune.predict\n"
+        "import sys, finetune, nerbert.cli, finetune.options\n"
         "assert 'torch' not in sys.modules\n"
         "from finetune import Entity, Tagger\n"
         "assert 'torch' in sys.modules\n"

@@ -1,14 +1,18 @@
 """Starting the program as a user does, and looking at what it left."""
 
+import contextlib
 import filecmp
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from seqeval.scheme import IOB2, Entities
 
+from nerbert.cli import COMMANDS, run_command
 from nerbert.text.tags import tags_to_spans
 
 ROOT = Path(__file__).parent.parent.parent
@@ -34,10 +38,37 @@ def start(*arguments, cwd, environment=(), program=PIPELINE, **options):
     )
 
 
-def run(*arguments, cwd, **options):
+def run_apart(*arguments, cwd, **options):
+    """Runs a command in a process of its own; returns exit code, output and error output."""
     process = start(*arguments, cwd=cwd, **options)
     out, err = process.communicate(timeout=300)
     return process.returncode, out, err
+
+
+def run(*arguments, cwd, name="corpus", environment=()):
+    """Runs a command in this process, which has loaded the libraries; returns the same."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.delenv("NLTK_DATA", raising=False)
+        for variable, value in dict(environment).items():
+            patch.setenv(variable, value)
+        code = run_command(name, [str(argument) for argument in arguments], f"nerbert {name}")
+    return code, out.getvalue(), err.getvalue()
+
+
+def call(name, *arguments):
+    """Runs a command in this process and returns its exit code."""
+    return run_command(name, [str(argument) for argument in arguments], f"nerbert {name}")
+
+
+def parsed(name, *flags):
+    """The settings of a command line: an instance of each options class."""
+    return COMMANDS[name].command().parse([str(flag) for flag in flags]).settings
 
 
 def tree(folder):

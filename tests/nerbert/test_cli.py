@@ -1,12 +1,11 @@
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import nerbert
-from nerbert.cli import COMMANDS, main
+from nerbert.cli import COMMANDS, main, run_command
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -14,8 +13,8 @@ ROOT = Path(__file__).parent.parent.parent
 def test_help_lists_every_command(capsys):
     assert main(["--help"]) == main([]) == 0
     out = capsys.readouterr().out
-    for name, (_, text) in COMMANDS.items():
-        assert f"{name:11} {text}" in out
+    for name, entry in COMMANDS.items():
+        assert f"{name:11} {entry.summary}" in out
 
 
 def test_version(capsys):
@@ -37,10 +36,9 @@ def test_unknown_command(name, line, capsys):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_usage_names_what_was_typed(name, capsys):
-    module = import_module(COMMANDS[name][0])
     for typed, call in (
         (f"nerbert {name}", lambda: main([name, "--help"])),
-        ("python -m other", lambda: module.main(["--help"], "python -m other")),
+        ("python -m other", lambda: run_command(name, ["--help"], "python -m other")),
     ):
         with pytest.raises(SystemExit) as ended:
             call()
@@ -50,15 +48,15 @@ def test_usage_names_what_was_typed(name, capsys):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_has_help(name):
-    for action in import_module(COMMANDS[name][0]).COMMAND.parser("p")._actions:
+    for action in COMMANDS[name].command().parser("p")._actions:
         assert action.help, action.dest
 
 
 def test_an_option_has_one_name_in_all_commands():
     names = {
         action.dest
-        for module, _ in COMMANDS.values()
-        for action in import_module(module).COMMAND.parser("p")._actions
+        for entry in COMMANDS.values()
+        for action in entry.command().parser("p")._actions
     }
     assert names.isdisjoint({"report", "profile", "variant", "setting", "out", "folder", "sets"})
 

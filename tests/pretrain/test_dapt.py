@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from domain import write_sentences
 from lazy import lazy
+from runs import call
 from toy import QUICK
 
 from nerbert.levels import LEVELS
 from nerbert.text.columns import Sentence
-from pretrain import dapt
 
 blocks = lazy("pretrain.mlm.blocks")
 features = lazy("pretrain.tagging.features")
@@ -54,7 +54,7 @@ def adapt(corpus, tmp_path_factory):
 
     def called(output, *flags, corpus=corpus):
         command = ["--corpus", corpus, "--output", output, *FLAGS, "--cache-dir", cache, *flags]
-        return dapt.main([str(word) for word in command])
+        return call("dapt", *command)
 
     return called
 

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 from corpora import example, simple_corpus, write_part
-from runs import PRETRAIN, ROOT, run, start
-
-from pretrain.launch import main
+from runs import PRETRAIN, ROOT, call, run_apart, start
 
 QUICK = ("--recipe", "paper-debug", "--logging-steps", 1)
 TORCHRUN = (
@@ -170,7 +168,7 @@ def test_two_devices_take_the_same_steps(trained, launch, tmp_path):
 def test_bad_settings_are_one_line(trained, demo, capsys, flags, message):
     output, _, _, given = trained
     arguments = ["--corpus", demo[0] / "corpus", "--output", output, *QUICK, *given, *flags]
-    assert main([str(argument) for argument in arguments]) == 2
+    assert call("pretrain", *arguments) == 2
     err = capsys.readouterr().err
     assert message in err
     assert len(err.splitlines()) == 1
@@ -208,7 +206,7 @@ def test_other_corpora_and_checkpoints_are_refused(trained, launch, capsys, tmp_
             *flags,
             *more,
         ]
-        assert main([str(argument) for argument in arguments]) == 2
+        assert call("pretrain", *arguments) == 2
         err = capsys.readouterr().err
         assert message in err
         assert len(err.splitlines()) == 1
@@ -257,7 +255,7 @@ def test_on_a_gpu_the_log_has_utilisation(launch, tmp_path):
 
 
 def test_help_is_quick_and_complete():
-    code, out, _ = run("--help", cwd=ROOT, program=PRETRAIN)
+    code, out, _ = run_apart("--help", cwd=ROOT, program=PRETRAIN)
     assert code == 0
     assert "torchrun --nproc-per-node 8" in out
     loaded = "import sys, pretrain.launch; print('torch' in sys.modules)"

@@ -1,22 +1,22 @@
 import dataclasses
 
 import pytest
+from runs import parsed
 
+from nerbert.cli import COMMANDS
 from nerbert.errors import UserError
 from ontology.categories import SHIPPED
-from pretrain import dapt, launch
 from pretrain.settings import AS_IN_CORPUS, DaptSettings, PretrainSettings
 
 REQUIRED = ("--corpus", "c", "--output", "o")
 
 
-def settings(*flags: object, command=launch.COMMAND) -> PretrainSettings:
-    (found,) = command.parse([*REQUIRED, *map(str, flags)]).settings
-    return found
+def settings(*flags: object, command="pretrain") -> PretrainSettings:
+    return parsed(command, *REQUIRED, *flags)[0]
 
 
 def dapt_settings(*flags: object) -> DaptSettings:
-    return settings(*flags, command=dapt.COMMAND)
+    return settings(*flags, command="dapt")
 
 
 def test_paper_is_the_recipe_of_the_paper():
@@ -28,7 +28,7 @@ def test_paper_is_the_recipe_of_the_paper():
     assert paper.training["num_train_epochs"] == 1
 
 
-@pytest.mark.parametrize("name", launch.RECIPES.names)
+@pytest.mark.parametrize("name", COMMANDS["pretrain"].recipes.names)
 def test_every_recipe_can_be_used(name):
     from transformers import TrainingArguments
 
@@ -36,7 +36,7 @@ def test_every_recipe_can_be_used(name):
     assert recipe.categories in (AS_IN_CORPUS, *SHIPPED)
     assert set(recipe.training) <= {entry.name for entry in dataclasses.fields(TrainingArguments)}
     twin = name.removesuffix("-debug")
-    assert {twin, f"{twin}-debug"} <= set(launch.RECIPES.names)
+    assert {twin, f"{twin}-debug"} <= set(COMMANDS["pretrain"].recipes.names)
     assert recipe.categories == settings("--recipe", twin).categories
 
 
@@ -73,7 +73,7 @@ def test_unknown_recipe_names_the_known():
 
 
 def test_dapt_recipes():
-    assert dapt.RECIPES.names == ["crossner-code", "crossner-paper", "debug"]
+    assert COMMANDS["dapt"].recipes.names == ["crossner-code", "crossner-paper", "debug"]
     for name, rate in (("crossner-paper", 0.15), ("crossner-code", 0.20)):
         found = dapt_settings("--recipe", name)
         assert (found.rate, found.training["num_train_epochs"]) == (rate, 15)

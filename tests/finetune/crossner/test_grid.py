@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from domain import write_sentences
 from lazy import lazy
+from runs import call, parsed
 from toy import FLAGS, QUICK, rows, write_set
 
 from finetune.crossner import grid as grid_module
-from finetune.crossner.__main__ import COMMAND, main
 from finetune.crossner.cells import Cell, Encoder
 from finetune.crossner.report import (
     GridReport,
@@ -74,7 +74,7 @@ def grid(world, base, tmp_path, monkeypatch, capsys):
             tmp_path / "out",
             *flags,
         ]
-        code = main([str(word) for word in command])
+        code = call("crossner", *command)
         return code, *capsys.readouterr()
 
     return called
@@ -197,7 +197,7 @@ def test_person_share():
 
 
 def fit_settings(*flags):
-    _, settings = COMMAND.parse(["--base-model", "m", "--domain", "ai", *flags]).settings
+    _, settings = parsed("crossner", "--base-model", "m", "--domain", "ai", *flags)
     return settings
 
 

@@ -1,7 +1,6 @@
 import pytest
 from lazy import lazy
-
-from finetune.dualner.__main__ import main
+from runs import call
 
 tongues = lazy("tongues")
 torch = lazy("torch")
@@ -41,7 +40,7 @@ def teach(world, capsys):
             world / f"{recipe}.toml",
             *flags,
         ]
-        code = main([str(word) for word in command])
+        code = call("dualner", *command)
         return code, *capsys.readouterr()
 
     return called

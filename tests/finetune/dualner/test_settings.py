@@ -3,15 +3,15 @@ from types import SimpleNamespace
 
 import pytest
 from lazy import lazy
+from runs import parsed
 
-from finetune.dualner.__main__ import COMMAND
 from nerbert.errors import UserError
 
 runs = lazy("finetune.dualner.runs")
 
 
 def settings(*flags):
-    _, found = COMMAND.parse(["--source", "a", "--targets", "b", *flags]).settings
+    _, found = parsed("dualner", "--source", "a", "--targets", "b", *flags)
     return found
 
 

@@ -4,10 +4,9 @@ import json
 
 import pytest
 from corpora import simple_corpus
+from runs import call
 from toy import FLAGS, rows, write_set
 
-from finetune import evaluate as evaluation
-from finetune import matrix, tsne
 from finetune.data import conll
 from finetune.evaluation import contamination, metrics, plots
 from finetune.evaluation.runs import Predictions
@@ -21,8 +20,8 @@ PNG = b"\x89PNG"
 def evaluate(capsys):
     """Runs a command in this process: torch is loaded only once."""
 
-    def called(*command, program=evaluation):
-        code = program.main([str(argument) for argument in command])
+    def called(*command, program="evaluate"):
+        code = call(program, *command)
         return code, *capsys.readouterr()
 
     return called
@@ -152,7 +151,7 @@ def test_matrix_goes_on_where_it_was_killed(evaluate, base, tmp_path):
         "--output",
         tmp_path / "m",
     )
-    code, out, err = evaluate(*command, program=matrix)
+    code, out, err = evaluate(*command, program="matrix")
     assert code == 0, err
     found = json.loads((tmp_path / "m" / "matrix.json").read_text())
     strict, span = (found["per_cent"][base][name] for name in ("strict", "span"))
@@ -167,7 +166,7 @@ def test_matrix_goes_on_where_it_was_killed(evaluate, base, tmp_path):
     assert len(cells) == 4
     cells[0].unlink()
     cells[1].with_suffix(".conll").write_bytes(b"torn")
-    code, again, err = evaluate(*command, program=matrix)
+    code, again, err = evaluate(*command, program="matrix")
     assert (code, again) == (0, out)
     assert err.count(" -> ") == 2
     assert err.count("the result is made again") == 1
@@ -202,7 +201,7 @@ def test_tsne_is_the_same_twice(evaluate, base, tmp_path):
     for number in range(2):
         path = tmp_path / f"{number}.png"
         code, out, err = evaluate(
-            "--models", base, base, "--data", folder, "--output", path, program=tsne
+            "--models", base, base, "--data", folder, "--output", path, program="tsne"
         )
         assert (code, out) == (0, f"{path}\n"), err
         pictures.append(path.read_bytes())
@@ -216,7 +215,7 @@ def test_tsne_of_a_type_in_two_sets(evaluate, base, tmp_path, monkeypatch):
     monkeypatch.setattr(plots, "scatter", lambda panels: found.update(panels) or scatter(panels))
     folders = [write_set(tmp_path / name) for name in ("one", "two")]
     flags = ("--types", "city", "--words", "first-last", "--output", tmp_path / "x.png")
-    code, _, err = evaluate("--models", base, "--data", *folders, *flags, program=tsne)
+    code, _, err = evaluate("--models", base, "--data", *folders, *flags, program="tsne")
     assert code == 0, err
     ((places, names),) = found.values()
     assert places.shape == (24, 2)

@@ -1,9 +1,9 @@
 from dataclasses import replace
 
 from lazy import lazy
+from runs import parsed
 from toy import rows
 
-from finetune.evaluate import COMMAND
 from finetune.settings import FitSettings
 from nerbert.text.tags import LabelSet
 
@@ -45,7 +45,7 @@ def test_a_sentence_scores_the_same_in_any_batch():
 
 def test_the_sizes_of_crossner():
     """Two layers of 256 in each direction over 300 + 100 numbers, as in its released code."""
-    _, settings = COMMAND.parse("--model bilstm --data x --recipe bilstm-crf".split()).settings
+    _, settings = parsed("evaluate", *"--model bilstm --data x --recipe bilstm-crf".split())
     _, model = bilstm.build("bilstm", rows(8), LABELS, settings)
     assert (model.word_lstm.input_size, model.word_lstm.hidden_size) == (400, 256)
     assert (model.word_lstm.num_layers, model.word_lstm.dropout) == (2, 0.5)

@@ -169,9 +169,7 @@ def test_names_of_hosts(client, host, status):
 def test_ports_that_are_taken(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        code, _, err = run(
-            "--model", tmp_path, "--port", port, cwd=ROOT, program=("-m", "finetune.demo")
-        )
+        code, _, err = run("--model", tmp_path, "--port", port, cwd=ROOT, name="demo")
     assert code == 2
     assert err.startswith(f"--host 127.0.0.1 --port {port}: ")
     assert err.count("\n") == 1
@@ -191,7 +189,7 @@ def test_names_on_the_page(tmp_path):
 
 @pytest.fixture
 def server(saved):
-    command = [sys.executable, "-m", "finetune.demo", "--model", saved, "--port", "0"]
+    command = [sys.executable, "-m", "nerbert", "demo", "--model", saved, "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         yield process.stderr.readline().strip()
         process.send_signal(signal.SIGINT)
@@ -207,7 +205,7 @@ def test_many_connections_that_wait(saved):
     """They are closed in time, so that they do not take the places of readers for ever."""
     code = (
         "import sys; from finetune.serving import connections; connections.HEAD_S = 1.0; "
-        "from finetune.demo import main; sys.exit(main())"
+        "from nerbert.cli import run_command; sys.exit(run_command('demo'))"
     )
     command = [sys.executable, "-c", code, "--model", saved, "--port", "0", "--host", "127.0.0.2"]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:

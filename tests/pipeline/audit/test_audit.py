@@ -8,11 +8,11 @@ from itertools import pairwise
 import pytest
 from browser import dom, screenshot
 from lazy import lazy
+from runs import call
 
 from nerbert.corpus import load_corpus
 from nerbert.errors import UserError
 from ontology.categories import ENTITY
-from pipeline.audit.__main__ import main
 from pipeline.audit.rates import QUESTIONS, read_judgements, table, wilson
 from pipeline.audit.sample import sample_mentions
 
@@ -117,24 +117,26 @@ def test_intervals_are_those_of_scipy(right, judged_):
 def test_a_file_without_judgements_is_one_line(demo, tmp_path, text, capsys):
     path = tmp_path / "audit.json"
     path.write_text(text)
-    assert main([str(demo[0]), "--judged", str(path)]) == 2
+    assert call("audit", demo[0], "--judged", path) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"--judged {path}: no judgements (")
     assert error.count("\n") == 1
 
 
 def test_missing_files(demo, tmp_path, capsys):
-    assert main([str(demo[0]), "--judged", "no.json"]) == 2
+    assert call("audit", demo[0], "--judged", "no.json") == 2
     assert (
         capsys.readouterr().err == "--judged no.json: No such file or directory; check the path\n"
     )
-    assert main([str(tmp_path)]) == 2
+    assert call("audit", str(tmp_path)) == 2
     assert "no corpus (labels.json is missing)" in capsys.readouterr().err
 
 
 def make_page(demo, tmp_path, *flags):
     page = tmp_path / "audit.html"
-    assert main([str(demo[0]), "--sample", "12", "--seed", "1", "--output", str(page), *flags]) == 0
+    assert (
+        call("audit", demo[0], "--sample", "12", "--seed", "1", "--output", str(page), *flags) == 0
+    )
     return page
 
 
@@ -197,16 +199,16 @@ def test_a_file_of_yours_is_not_replaced(demo, tmp_path, capsys):
     page = tmp_path / "mine.html"
     page.write_text("<!doctype html><p>mine")
     arguments = [str(demo[0]), "--sample", "5", "--output", str(page)]
-    assert main(arguments) == 2
+    assert call("audit", *arguments) == 2
     assert "mine.html: is there already, and no audit made it" in capsys.readouterr().err
     assert page.read_text() == "<!doctype html><p>mine"
     page.unlink()
-    assert main(arguments) == 0
-    assert main([*arguments, "--seed", "3"]) == 0
+    assert call("audit", *arguments) == 0
+    assert call("audit", *arguments, "--seed", "3") == 0
 
 
 def test_judgements_that_are_nested_deeply(demo, tmp_path, capsys):
     path = tmp_path / "deep.json"
     path.write_text('{"mentions": ' + "[" * 100_000)
-    assert main([str(demo[0]), "--judged", str(path)]) == 2
+    assert call("audit", demo[0], "--judged", path) == 2
     assert "no judgements (ValueError: nested too deeply)" in capsys.readouterr().err

@@ -281,7 +281,7 @@ def test_staged_package_installs_and_imports_alone(storage, tmp_path):
     ]
     subprocess.run([python, *install], cwd=tmp_path, check=True, capture_output=True)
     code = (
-        "import pipeline.stages.extract, pipeline.stages.resolve, pipeline.build, importlib.metadata as m;"
+        "import pipeline.stages.extract, pipeline.stages.resolve, pipeline.run, importlib.metadata as m;"
         "print(pipeline.__file__); print(sorted(d.name.lower() for d in m.distributions()))"
     )
     done = subprocess.run(
