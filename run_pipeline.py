@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from nerbert.cli import run_command
+from nerbert.commands.table import run_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:

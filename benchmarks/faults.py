@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.kill import same_bytes
 from nerbert.text.columns import read_columns
-from ontology.instance_types import UnreadableError, read_instance_types
+from ontology.sources.types import UnreadableError, read_instance_types
 from pipeline.dump.pages import Page
 from pipeline.dump.units import cut, inspect, read_unit
 

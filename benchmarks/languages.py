@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from ontology.classes import NAMESPACE
 from ontology.entity_table import EntityTable
-from pipeline.build import build_corpus
 from pipeline.dump.names import find_dumps
+from pipeline.runs.corpus import build_corpus
 
 DATA = Path(__file__).parent / "data"
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"

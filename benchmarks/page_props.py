@@ -51,7 +51,7 @@ def make(path: Path, rows: int) -> None:
 def read(reader: str, path: str) -> int:
     """Counts the Wikidata ids."""
     if reader == "nerbert":
-        from ontology.sql_tables import read_page_props
+        from ontology.sources.sql import read_page_props
 
         return sum(len(ids) for ids, _ in read_page_props(path))
     from mwsql import Dump

@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from finetune.data.sets import DataSets
-from finetune.entities import Entity
-from finetune.evaluation.metrics import strict_scores
-from finetune.tagger import Tagger
+from finetune.scoring.metrics import strict_scores
+from finetune.tagger.entities import Entity
+from finetune.tagger.tagger import Tagger
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import spans_to_tags
 

@@ -23,14 +23,14 @@ from datasets import disable_progress_bars
 from torch.utils.data import DataLoader
 from transformers import BertConfig, BertForTokenClassification, PrinterCallback
 
-from nerbert.corpus import Corpus
-from pretrain import tiny
-from pretrain.models import load_tokenizer
-from pretrain.session import spread, training_arguments
+from nerbert.text.corpus import Corpus
 from pretrain.settings import TINY, PretrainSettings
-from pretrain.tagging.features import Collator, Feature, PieceFeatures, load_split
-from pretrain.tagging.pieces import count_subwords
-from pretrain.trainer import LengthBatches, TaggingTrainer
+from pretrain.training import tiny
+from pretrain.training.features import Collator, Feature, PieceFeatures, load_split
+from pretrain.training.models import load_tokenizer
+from pretrain.training.pieces import count_subwords
+from pretrain.training.session import spread, training_arguments
+from pretrain.training.trainer import LengthBatches, TaggingTrainer
 
 SUBWORDS, BATCH, TAGS = 128, 960, 631
 SMALL = {

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from ontology.building import PageFacts, TypeFacts, build
 from ontology.classes import ClassTree
 from ontology.entity_table import EntityTable
 from ontology.titles import title_keys
+from ontology.voting.building import PageFacts, TypeFacts, build
 
 _CHUNK = 500_000
 _PAGES = 7 / 18

@@ -16,17 +16,17 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.resolve import generated_facts
-from nerbert import parts
+from nerbert.storage import parts
 from nerbert.text.overlap import SentenceIndex
-from ontology.building import build
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
-from pipeline.labels import filters
-from pipeline.labels.counts import Selection
-from pipeline.labels.examples import DOCUMENT_COLUMNS, Selector
-from pipeline.labels.mentions import COLUMNS, Labelling, sentences_of
+from ontology.voting.building import build
+from pipeline.documents.rows import SCHEMA, to_batch
+from pipeline.examples import filters
+from pipeline.examples.counts import Selection
+from pipeline.examples.mentions import COLUMNS, Labelling, sentences_of
+from pipeline.examples.selector import DOCUMENT_COLUMNS, Selector
 from pipeline.settings import CorpusSettings
-from pipeline.stages.documents import SCHEMA, to_batch
 from pipeline.wikitext.render import Anchor
 
 ENGLISH_SENTENCES = 300e6

@@ -19,12 +19,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from nerbert.text.sentences import SentenceModel
+from pipeline.documents.extract import sampled_texts, write_documents
 from pipeline.dump.units import MAX_UNIT, Unit
+from pipeline.language import CommonWords, trained
 from pipeline.plan import make_plan
-from pipeline.sentences.common_words import CommonWords
-from pipeline.sentences.model import trained
 from pipeline.settings import CorpusSettings
-from pipeline.stages.extract import sampled_texts, write_documents
 
 Deal = Callable[[Sequence[float], int], float]
 """Gives units to slots; returns the seconds until the last slot has ended."""

@@ -6,17 +6,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from finetune.entities import Entity, Prediction
     from finetune.settings import FitSettings
-    from finetune.tagger import Tagger
+    from finetune.tagger.entities import Entity, Prediction
+    from finetune.tagger.tagger import Tagger
 
 __all__ = ["Entity", "FitSettings", "Prediction", "Tagger"]
 
 _MODULES = {
-    "Entity": "finetune.entities",
+    "Entity": "finetune.tagger.entities",
     "FitSettings": "finetune.settings",
-    "Prediction": "finetune.entities",
-    "Tagger": "finetune.tagger",
+    "Prediction": "finetune.tagger.entities",
+    "Tagger": "finetune.tagger.tagger",
 }
 
 

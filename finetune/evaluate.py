@@ -2,7 +2,7 @@
 
 import sys
 
-from nerbert.cli import run_command
+from nerbert.commands.table import run_command
 
 if __name__ == "__main__":
     sys.exit(run_command("evaluate"))

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic.dataclasses import dataclass
 
 from finetune.settings import ALL, SEEDS, SHOTS, DataOptions, DataRoot, Regime
-from nerbert.options import CHECKED, Seed, Text, Texts, option
+from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
 
 
 @dataclass(frozen=True, config=CHECKED)

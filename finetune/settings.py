@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
+from nerbert.commands.options import CHECKED, Recipes, Seed, Text, Texts, option
 from nerbert.errors import UserError
-from nerbert.options import CHECKED, Recipes, Seed, Text, Texts, option
 
 Regime = Literal["target", "source-target", "joint", "zero-shot"]
 """How source and target data are combined."""
@@ -244,3 +244,12 @@ def shots_of(text: str, sentences: int) -> int:
         return min(int(text), sentences)
     except ValueError:
         raise UserError(f"--shots {text}: give numbers, percentages such as 25%, or all") from None
+
+
+NAME = "bilstm"
+"""The BiLSTM."""
+
+WORDS = "words"
+"""The words' vectors alone; the heads coach, cdlm and multicell have LSTMs."""
+
+NAMES = (NAME, WORDS)

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from nerbert.errors import missing_extra
 
 if TYPE_CHECKING:
-    from finetune.tagger import Tagger
-    from nerbert.corpus import load_corpus
-    from pipeline.run import build_corpus
+    from finetune.tagger.tagger import Tagger
+    from nerbert.text.corpus import load_corpus
+    from pipeline.runs.corpus import build_corpus
 
 __all__ = ["Tagger", "__version__", "build_corpus", "load_corpus"]
 
 _DOORS = {
-    "Tagger": "finetune.tagger",
-    "build_corpus": "pipeline.run",
-    "load_corpus": "nerbert.corpus",
+    "Tagger": "finetune.tagger.tagger",
+    "build_corpus": "pipeline.runs.corpus",
+    "load_corpus": "nerbert.text.corpus",
 }
 _NEEDED = {
     "nerbert": (),

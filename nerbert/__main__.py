@@ -2,7 +2,7 @@
 
 import sys
 
-from nerbert.cli import main
+from nerbert.commands.table import main
 
 if __name__ == "__main__":
     sys.exit(main())

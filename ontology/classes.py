@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 
-from nerbert.files import open_decompressed
+from nerbert.storage.files import open_decompressed
 
 ROOT = "owl:Thing"
 NAMESPACE = "http://dbpedia.org/ontology/"

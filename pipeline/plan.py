@@ -12,22 +12,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nerbert import files
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
-from nerbert.folders import Folder, check_made
-from nerbert.identity import Identities
+from nerbert.storage import files
+from nerbert.storage.folders import Folder, check_made
+from nerbert.storage.identity import Identities
 from nerbert.text.columns import check_columns
 from nerbert.text.sentences import TRAINED, SentenceModel
 from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
-from ontology.infobox import InfoboxMapping
-from ontology.instance_types import UNREADABLE, check_whole, is_turtle, read_instance_types
-from ontology.scripts import EXTRAS, converter
-from ontology.sql_tables import check_table
+from ontology.sources.infobox import InfoboxMapping
+from ontology.sources.sql import check_table
+from ontology.sources.types import UNREADABLE, check_whole, is_turtle, read_instance_types
+from ontology.titles import EXTRAS, converter
 from pipeline.dump.names import find_dumps
 from pipeline.dump.units import InputFile, Unit, cut, inspect
-from pipeline.sentences.model import pretrained
+from pipeline.language import pretrained
 from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from nerbert.options import CHECKED, Seed, Text, Texts, option
+from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
 
 Stage = Literal["extract", "resolve", "corpus"]
 
 Rule = Literal["votes", "deepest"]
-"""The same as `ontology.building.Rule`, which is not imported because it loads numpy."""
+"""The same as `ontology.voting.building.Rule`, which is not imported because it loads numpy."""
 
 STAGES: tuple[Stage, ...] = ("extract", "resolve", "corpus")
 """The stages of a run, in order."""

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.levels import Level
-from nerbert.options import CHECKED, Numbers, Text, option
+from nerbert.commands.options import CHECKED, Numbers, Text, option
+from nerbert.text.levels import Level
 
 TINY = "tiny"
 """Name of a small base model that is made from the corpus."""

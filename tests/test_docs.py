@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nerbert.cli import COMMANDS
+from nerbert.commands.table import COMMANDS
 from ontology.entity_table import EntityTable
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +48,7 @@ PARSERS = {name: entry.command().parser() for name, entry in COMMANDS.items()}
 def test_flags_and_files_that_are_named_exist(document):
     transformers = pytest.importorskip("transformers")
     from nerbert.errors import UserError
-    from pipeline.runners.flags import unknown_flags
+    from pipeline.clusters.flags import unknown_flags
 
     def unknown(given):
         try:

@@ -27,11 +27,10 @@ def taggers() -> tuple[Path, Path]:
     from datasets import disable_progress_bars
     from transformers.utils import logging
 
-    from finetune.exporting.onnx_file import export_onnx
-    from finetune.tagger import Tagger
-    from nerbert.corpus import Corpus
-    from pretrain import tiny
-    from pretrain.tagging import features
+    from finetune.tagger.tagger import Tagger
+    from finetune.use.onnx_file import export_onnx
+    from nerbert.text.corpus import Corpus
+    from pretrain.training import features, tiny
 
     disable_progress_bars()
     logging.disable_progress_bar()
@@ -59,7 +58,7 @@ def _reversed(row: dict[str, Any]) -> dict[str, Any]:
 
 def _tags(folder: Path, backend: str) -> Any:
     """The mentions that a tagger finds, or the one line that it ends with."""
-    from finetune.tagger import Tagger
+    from finetune.tagger.tagger import Tagger
 
     try:
         return Tagger.load(folder, device="cpu", backend=backend).predict(_TEXTS)
@@ -129,7 +128,7 @@ _ODD = ["\u200b", "a\tb", "a b", "", " ", "\n", "\ud800", "\x00", "#", "-DOCSTAR
 def exports(folder: Path, draw: random.Random) -> str:
     """Sentences with odd tokens, which come back from the file, or are refused in one line."""
     from finetune.data.sets import DataSets
-    from finetune.exporting.formats import WRITERS, Labelled
+    from finetune.use.formats import WRITERS, Labelled
 
     words = ["Ulm", "is", *_ODD]
     given = []

@@ -288,7 +288,7 @@ def slow(folder: Path, draw: random.Random) -> str:
 
     code = (
         "import sys; from nerbert.fetch import client; client.SLOW_S = 2.0; client.TRIES = 3; "
-        "from nerbert.cli import main; sys.exit(main())"
+        "from nerbert.commands.table import main; sys.exit(main())"
     )
     with serving(Handler) as url:
         command = ["-c", code, "fetch", "dump", "--wiki", "xwiki", "--date", "20250101"]
@@ -298,7 +298,7 @@ def slow(folder: Path, draw: random.Random) -> str:
 
 _PUSH = """
 import sys
-from finetune.keeping.hub import push
+from finetune.use.train import push
 from nerbert.errors import UserError
 try:
     push(sys.argv[1], "me/tagger", False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from finetune.evaluation.runs import Run
-from nerbert import files
+from finetune.experiments.runs import Run
 from nerbert.errors import UserError
+from nerbert.storage import files
 from pretrain.settings import RECORD
 
 

@@ -11,12 +11,12 @@ from finetune.crossner.report import GridReport
 from finetune.crossner.settings import DAPT_RECIPES, CrossnerOptions, GridRegime
 from finetune.crossner.systems import SYSTEMS, row_of
 from finetune.data.sets import DataSets
-from finetune.evaluation.evaluate import check_missing, execute_run
-from finetune.evaluation.runs import ResultStore, Run
+from finetune.experiments.evaluate import check_missing, execute_run
+from finetune.experiments.runs import ResultStore, Run
 from finetune.settings import FitSettings, seeds, shots_of
-from nerbert import files
+from nerbert.commands.options import Given, build, options_of
 from nerbert.errors import UserError
-from nerbert.options import Given, build, options_of
+from nerbert.storage import files
 from pretrain.settings import RECORD, DaptSettings
 
 

@@ -10,12 +10,11 @@ from typing import Any
 
 from finetune.crossner.cells import Cell, Encoder
 from finetune.crossner.settings import DOMAINS
-from finetune.evaluation import plots
-from finetune.evaluation.published import published
-from finetune.evaluation.runs import SCORING, main_f1
-from finetune.evaluation.tables import cent, markdown, spread
+from finetune.experiments.runs import SCORING, main_f1
+from finetune.scoring import plots
+from finetune.scoring.tables import cent, markdown, published, spread
 from finetune.settings import ALL
-from nerbert import files
+from nerbert.storage import files
 
 LEFT = """\
 Rows with - were not run: domain-adapted encoders come by --dapt or --corpus, baseline systems by \

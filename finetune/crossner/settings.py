@@ -8,8 +8,8 @@ from pydantic.dataclasses import dataclass
 
 from finetune.crossner.systems import SYSTEMS, SystemName
 from finetune.settings import ALL, SEEDS, SHOTS, DataRoot
-from nerbert.levels import LEVELS, Level
-from nerbert.options import CHECKED, Numbers, Recipes, Text, Texts, option
+from nerbert.commands.options import CHECKED, Numbers, Recipes, Text, Texts, option
+from nerbert.text.levels import LEVELS, Level
 
 DAPT_RECIPES = Recipes("pretrain.mlm", flag="--dapt-recipe")
 """Recipes of the domain-adaptive pre-training."""

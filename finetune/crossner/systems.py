@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from finetune.models.names import NAME, WORDS
-from finetune.settings import RECIPES, FitSettings
-from nerbert.options import Given, build
+from finetune.settings import NAME, RECIPES, WORDS, FitSettings
+from nerbert.commands.options import Given, build
 
 SystemName = Literal[
     "bilstm-crf-word",

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from nerbert.files import open_decompressed
+from nerbert.storage.files import open_decompressed
 from nerbert.text.tags import spans_to_tags
 
 WORD_COLUMNS = ("tokens", "words")

@@ -7,10 +7,10 @@ from itertools import islice
 from pathlib import Path
 
 from finetune.data.sets import draw
-from nerbert import parts
-from nerbert.corpus import domain_parts
 from nerbert.errors import UserError
+from nerbert.storage import parts
 from nerbert.text.columns import Sentence
+from nerbert.text.corpus import domain_parts
 from nerbert.text.words import words_of
 
 _DRAWN_FROM = 100_000

@@ -16,8 +16,8 @@ from finetune.data.registry import NamedSet, known_names, known_set, registry
 from finetune.data.views import View, renamed
 from finetune.settings import DataOptions, DataRoot
 from nerbert.errors import UserError
-from nerbert.fetch.sources import source
-from nerbert.files import open_decompressed
+from nerbert.fetch.wanted import source
+from nerbert.storage.files import open_decompressed
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import to_iob2
 

@@ -8,10 +8,9 @@ from statistics import mean, stdev
 from typing import Any
 
 from finetune.dualner.settings import METHODS
-from finetune.evaluation import plots
-from finetune.evaluation.published import published
-from finetune.evaluation.tables import markdown, spread
-from nerbert import files
+from finetune.scoring import plots
+from finetune.scoring.tables import markdown, published, spread
+from nerbert.storage import files
 
 Result = dict[str, Any]
 

@@ -23,19 +23,19 @@ from finetune.dualner.report import write_report
 from finetune.dualner.settings import METHODS, DualOptions, DualSettings
 from finetune.dualner.stages import run_stage
 from finetune.dualner.training import Best, scores_by_language
-from finetune.evaluation.runs import model_fingerprint
-from finetune.models.heads import load_with_head
-from finetune.models.span_head import add_heads
+from finetune.experiments.runs import model_fingerprint
+from finetune.heads.span_head import add_heads
 from finetune.settings import seeds
-from nerbert import files
+from finetune.tagger.models import load_with_head
 from nerbert.errors import UserError
-from nerbert.folders import seal, sealed
 from nerbert.reports import TRAINING, versions
-from pretrain import tiny
-from pretrain.checking import check_vocabulary
-from pretrain.logs import quiet_libraries
-from pretrain.models import load_model
-from pretrain.tokenizer import load_tokenizer
+from nerbert.storage import files
+from nerbert.storage.folders import seal, sealed
+from pretrain.training import tiny
+from pretrain.training.checking import check_vocabulary
+from pretrain.training.logs import quiet_libraries
+from pretrain.training.models import load_model
+from pretrain.training.tokenizer import load_tokenizer
 
 RESULT = "result.json"
 _LOGGER = logging.getLogger("nerbert")

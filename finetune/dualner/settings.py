@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from pydantic.dataclasses import dataclass
 
 from finetune.settings import SEEDS, DataOptions
-from nerbert.options import CHECKED, Numbers, Text, Texts, option
+from nerbert.commands.options import CHECKED, Numbers, Text, Texts, option
 
 ALL = "all"
 

@@ -20,17 +20,17 @@ from transformers import PreTrainedModel
 from finetune.dualner.data import DualData
 from finetune.dualner.loss import entities, gold_loss, pseudo_loss, regularisation, self_loss
 from finetune.dualner.settings import DualSettings, Method
-from finetune.evaluation import metrics
-from finetune.models.heads import head_of
-from finetune.models.sequence import has_words, packed
-from finetune.models.span_head import labels_of, scores_of, with_hidden
-from finetune.models.windows import WordTagger
-from nerbert import files
+from finetune.heads.sequence import has_words, packed
+from finetune.heads.span_head import labels_of, scores_of, with_hidden
+from finetune.heads.windows import WordTagger
+from finetune.scoring import metrics
+from finetune.tagger.models import head_of
+from nerbert.storage import files
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import Scores
-from pretrain.models import tag_names
-from pretrain.tagging.features import PIECES, UNLINKED, PieceFeatures
-from pretrain.trainer import TaggingTrainer
+from pretrain.training.features import PIECES, UNLINKED, PieceFeatures
+from pretrain.training.models import tag_names
+from pretrain.training.trainer import TaggingTrainer
 
 _BEST = "best.safetensors"
 _STATE = "best.json"

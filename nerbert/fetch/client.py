@@ -18,7 +18,7 @@ import urllib3
 
 from nerbert import __version__
 from nerbert.errors import RunError, UserError
-from nerbert.fetch.sources import hosts
+from nerbert.fetch.wanted import hosts
 
 TRIES = 6
 """How often a file is asked for, as long as nothing new comes."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from tqdm.auto import tqdm
 
-from nerbert import files
 from nerbert.errors import RunError, UserError
 from nerbert.fetch.client import Client, blocks
-from nerbert.fetch.progress import Progress
-from nerbert.fetch.wanted import Wanted, is_html
+from nerbert.fetch.wanted import Wanted, check_space, is_html
+from nerbert.storage import files
+from nerbert.storage.files import name
 
 CONNECTIONS = 2
 """Downloads at a time. Wikimedia's server refuses more."""
@@ -165,3 +168,78 @@ class _Partial:
                     break
         if file.size is None and there > most:
             raise UserError(f"{file.url}: more than {most:,} bytes of a file without a known size")
+
+
+class Progress:
+    """Counts the bytes of some files. Several threads may use it."""
+
+    def __init__(self, size: int, n_files: int) -> None:
+        """Begins to count.
+
+        Args:
+            size: bytes of all files whose size is known.
+            n_files: number of files.
+        """
+        self._lock = threading.Lock()
+        self._done, self._files = 0, n_files
+        self._sizes: dict[str, int] = {}
+        shown = "ipykernel" in sys.modules or sys.stderr.isatty()
+        self._bar: Any = tqdm(
+            total=size or None, unit="B", unit_scale=True, desc="fetch", disable=not shown
+        )
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def add(self, path: str, size: int) -> None:
+        """Counts bytes of a file."""
+        with self._lock:
+            self._sizes[path] = self._sizes.get(path, 0) + size
+            self._bar.update(size)
+
+    def done(self, path: str, check: str) -> None:
+        """Counts a whole file, and says how it was checked."""
+        with self._lock:
+            self._done += 1
+            self._bar.clear()
+            _LOGGER.info(
+                "%s: %s bytes, %s (%d of %d files)",
+                *(name(path), f"{self._sizes.get(path, 0):,}", check, self._done, self._files),
+            )
+
+
+def report(wanted: Sequence[Wanted], dry_run: bool, downloader: Downloader, output: str) -> str:
+    """Downloads files, or only lists them.
+
+    Args:
+        wanted: the files.
+        dry_run: whether they are only listed, with their sizes.
+        downloader: downloads them.
+        output: folder of the files, which is locked.
+
+    Returns:
+        Text to print.
+    """
+    if dry_run:
+        lines = [f"{_bytes(file.size):>15} {file.url}" for file in wanted]
+        total = sum(file.size or 0 for file in wanted)
+        lines.append(f"{_bytes(total):>15} bytes in {_files(len(wanted))}; nothing was downloaded")
+        check_space(wanted)
+        return "\n".join(lines)
+    check_space(wanted)
+    with files.locked(output):
+        fetched = downloader.fetch(wanted)
+    new = sum(file.bytes for file in fetched)
+    lines = [file.path for file in fetched]
+    return "\n".join([*lines, f"{_files(len(lines))}, {new:,} bytes downloaded"])
+
+
+def _bytes(size: int | None) -> str:
+    return "unknown" if size is None else f"{size:,}"
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"

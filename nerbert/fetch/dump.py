@@ -8,13 +8,11 @@ import re
 from pydantic import BaseModel, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
+from nerbert.commands.options import CHECKED, Text, option
 from nerbert.errors import RunError, UserError
 from nerbert.fetch.client import Client
-from nerbert.fetch.download import Downloader
-from nerbert.fetch.report import report
-from nerbert.fetch.sources import source
-from nerbert.fetch.wanted import Wanted
-from nerbert.options import CHECKED, Text, option
+from nerbert.fetch.download import Downloader, report
+from nerbert.fetch.wanted import Wanted, source
 
 _ARTICLES = re.compile(
     r".*-pages-articles-multistream(?P<part>[0-9]{0,9})\.xml(-p[0-9]{1,18}p[0-9]{1,18})?\.bz2"

@@ -7,12 +7,10 @@ import re
 
 from pydantic.dataclasses import dataclass
 
+from nerbert.commands.options import CHECKED, Text, Texts, option
 from nerbert.errors import RunError, UserError
-from nerbert.fetch.download import Downloader
-from nerbert.fetch.report import report
-from nerbert.fetch.sources import source
-from nerbert.fetch.wanted import Wanted
-from nerbert.options import CHECKED, Text, Texts, option
+from nerbert.fetch.download import Downloader, report
+from nerbert.fetch.wanted import Wanted, source
 
 _RELEASE = re.compile(r'href="(\d{4}\.\d{2}\.\d{2})/?"')
 _MOST_RELEASES = 6

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nerbert.files import open_decompressed
+from nerbert.storage.files import open_decompressed
 
 _SPACES = re.compile(" +")
 _TAG = re.compile(r"O|[BIMESLU]-.*\S")

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nerbert import parts
-from nerbert.corpus import SPLITS, Corpus
 from nerbert.digests import digest64
+from nerbert.storage import parts
+from nerbert.text.corpus import SPLITS, Corpus
 from nerbert.text.tags import TypedSpan, tags_to_spans
 from ontology.categories import ENTITY
 from pipeline.audit.settings import Which

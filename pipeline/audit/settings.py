@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.options import CHECKED, Seed, Text, option
+from nerbert.commands.options import CHECKED, Seed, Text, option
 
 Which = Literal["typed", "entity", "all"]
 

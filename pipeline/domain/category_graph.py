@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nerbert import parts
 from nerbert.errors import UserError
+from nerbert.storage import parts
 from pipeline.dump.site import ARTICLE, CATEGORY
 
 EDGES = pa.schema(

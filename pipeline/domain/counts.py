@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nerbert.levels import LEVELS
-from nerbert.parts import Report
+from nerbert.storage.parts import Report
+from nerbert.text.levels import LEVELS
 
 Counts = dict[str, int]
 

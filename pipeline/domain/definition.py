@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic.dataclasses import dataclass
 
+from nerbert.commands.options import CHECKED, Given, Texts, build, near, option
 from nerbert.errors import UserError
-from nerbert.options import CHECKED, Given, Texts, build, near, option
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nerbert import files
 from nerbert.errors import UserError
-from nerbert.folders import Folder, check_made
-from nerbert.identity import Identities
+from nerbert.storage import files
+from nerbert.storage.folders import Folder, check_made
+from nerbert.storage.identity import Identities
 from nerbert.text.columns import check_columns
 from ontology.classes import ClassTree
 from pipeline.domain.definition import Domain

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from nerbert import files
 from nerbert.reports import filled
+from nerbert.storage import files
 from pipeline.domain.counts import DomainReport, LevelSize, level_sizes
 from pipeline.domain.plan import DomainPlan
 

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nerbert import files
 from nerbert.errors import UserError
-from nerbert.folders import prepared
+from nerbert.storage import files
+from nerbert.storage.folders import prepared
 from pipeline.domain.plan import RECORD, DomainPlan, make_domain_plan
 from pipeline.domain.report import present
 from pipeline.domain.settings import DomainSettings
 from pipeline.domain.stage import category_stage, sentence_stage, total, walk
-from pipeline.launcher import Launcher, check_remote, chosen_runner
+from pipeline.runs.launcher import Launcher, check_remote, chosen_runner
 
 if TYPE_CHECKING:
-    from pipeline.runners.beam_runner import BeamRunner
+    from pipeline.clusters.beam_runner import BeamRunner
 
 _LOGGER = logging.getLogger("nerbert")
 

@@ -21,9 +21,16 @@ from pipeline.domain.counts import DomainCounts
 from pipeline.domain.definition import MISC, Domain
 from pipeline.domain.settings import DomainSettings
 from pipeline.dump.site import ARTICLE
-from pipeline.labels.examples import DOCUMENT_COLUMNS
-from pipeline.labels.mentions import ENTITY_INDEX, SOURCES, Ints, Labelling, Sentences, sentences_of
-from pipeline.labels.propagation import Propagation
+from pipeline.examples.mentions import (
+    ENTITY_INDEX,
+    SOURCES,
+    Ints,
+    Labelling,
+    Sentences,
+    sentences_of,
+)
+from pipeline.examples.propagation import Propagation
+from pipeline.examples.selector import DOCUMENT_COLUMNS
 
 COLUMNS = pa.schema(
     [

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
+from nerbert.commands.options import CHECKED, Text, Texts, option
 from nerbert.errors import UserError
-from nerbert.options import CHECKED, Text, Texts, option
 from pipeline.domain.definition import Domain, load, names
 
 _INPUT, _DOMAIN, _LEVELS = "input and output", "domain", "levels"

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from nerbert import files, parts
 from nerbert.errors import UserError
-from nerbert.folders import Folder
-from nerbert.parts import Report
+from nerbert.storage import files, parts
+from nerbert.storage.folders import Folder
+from nerbert.storage.parts import Report
 from nerbert.text.overlap import SentenceIndex
 from pipeline.domain.category_graph import EDGES, WALKED, Graph, edges
 from pipeline.domain.counts import DomainCounts, DomainReport
 from pipeline.domain.plan import DomainPlan
 from pipeline.domain.sentences import COLUMNS, READ, DomainSelector
-from pipeline.labels.dictionary import Dictionary
-from pipeline.labels.propagation import Propagation
-from pipeline.sentences.common_words import CommonWords
-from pipeline.stages.part_pass import Gather, PartPass, Stage
-from pipeline.stages.resolve import open_table
+from pipeline.entities.resolve import open_table
+from pipeline.examples.dictionary import Dictionary
+from pipeline.examples.propagation import Propagation
+from pipeline.execution.part_pass import Gather, PartPass, Stage
+from pipeline.language import CommonWords
 
 
 class _DomainPass(PartPass):

@@ -9,8 +9,8 @@ import logging
 import re
 from collections.abc import Sequence
 
-from nerbert import files
 from nerbert.errors import UserError
+from nerbert.storage import files
 
 _INDEX = re.compile(r"index\d*\.txt")
 _DUMP = re.compile(r"\.xml(?!\.(md5|sha1))(?![a-z])")

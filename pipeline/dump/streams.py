@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
-from nerbert import files
+from nerbert.storage import files
 
 BLOCK = 1 << 20
 _LEAST_FED, _MOST_FED = 1 << 12, 1 << 16

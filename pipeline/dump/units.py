@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import IO
 
-from nerbert import files
 from nerbert.errors import UserError
-from nerbert.identity import Identities
+from nerbert.storage import files
+from nerbert.storage.identity import Identities
 from pipeline.dump.pages import BadPage, Page, parse_page, split_pages
 from pipeline.dump.site import Site, database, declared_language
 from pipeline.dump.streams import CorruptStreamError, Piece, read_pieces, stream_starts

@@ -14,12 +14,13 @@ from datasets import Dataset
 from torch.utils.data import Dataset as TorchDataset
 from transformers import PreTrainedTokenizerFast
 
-from nerbert import digests, parts
-from nerbert.corpus import domain_parts
+from nerbert import digests
 from nerbert.errors import UserError
-from nerbert.identity import Identities
-from nerbert.levels import LEVELS, Level
-from pretrain.rows import open_parts
+from nerbert.storage import parts
+from nerbert.storage.identity import Identities
+from nerbert.text.corpus import domain_parts
+from nerbert.text.levels import LEVELS, Level
+from pretrain.training.rows import open_parts
 
 HELD_OUT = 0.01
 """Share of the sentences that perplexity is measured on."""

@@ -10,7 +10,7 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from pretrain.mlm.blocks import Block
-from pretrain.tagging.features import IGNORED
+from pretrain.training.features import IGNORED
 
 Bools = npt.NDArray[np.bool_]
 

@@ -11,11 +11,11 @@ import torch
 from transformers import AutoModelForMaskedLM, PreTrainedModel, TrainerCallback
 
 from nerbert.errors import BadLossError, UserError
-from pretrain.checking import check_weights, is_head
-from pretrain.models import check_length
-from pretrain.tagging.features import IGNORED
-from pretrain.tokenizer import NO_CODE, UNLOADABLE, load_config, load_tokenizer
-from pretrain.trainer import CardTrainer
+from pretrain.training.checking import check_weights, is_head
+from pretrain.training.features import IGNORED
+from pretrain.training.models import check_length
+from pretrain.training.tokenizer import NO_CODE, UNLOADABLE, load_config, load_tokenizer
+from pretrain.training.trainer import CardTrainer
 
 _HEADS = ("cls", "lm_head")
 """Attributes with the language-model head, in models where it is one module."""

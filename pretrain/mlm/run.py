@@ -17,20 +17,20 @@ from transformers import (
     set_seed,
 )
 
-from nerbert import files
-from nerbert.command import is_first, only_run
-from nerbert.corpus import report_of
+from nerbert.commands.parser import is_first, only_run
 from nerbert.errors import UserError
 from nerbert.reports import filled
-from pretrain.checking import check_vocabulary
-from pretrain.checkpoints import train
-from pretrain.logs import LogLines, quiet_libraries
+from nerbert.storage import files
+from nerbert.text.corpus import report_of
 from pretrain.mlm import blocks
 from pretrain.mlm.masking import Masker
 from pretrain.mlm.model import FiniteLoss, MlmTrainer, load_masked_lm
-from pretrain.session import Session, processes
 from pretrain.settings import TINY, DaptSettings
-from pretrain.tokenizer import load_tokenizer
+from pretrain.training.checking import check_vocabulary
+from pretrain.training.checkpoints import train
+from pretrain.training.logs import LogLines, quiet_libraries
+from pretrain.training.session import Session, processes
+from pretrain.training.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")
 _KIND = {"prediction_loss_only": True, "label_names": ["labels"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,23 +13,23 @@ import numpy as np
 from torch.utils.data import Subset
 from transformers import PreTrainedTokenizerFast, TrainingArguments, set_seed
 
-from nerbert import files
-from nerbert.command import only_run
-from nerbert.corpus import SENTENCES, Corpus
+from nerbert.commands.parser import only_run
 from nerbert.errors import UserError
+from nerbert.reports import filled
+from nerbert.storage import files
+from nerbert.text.corpus import SENTENCES, Corpus, report_of
 from nerbert.text.tags import LabelSet
-from pretrain.checking import check_vocabulary
-from pretrain.checkpoints import train
-from pretrain.logs import LogLines, quiet_libraries
-from pretrain.models import load_model
-from pretrain.session import TAGGING, Session, processes, spread
-from pretrain.settings import PretrainSettings
-from pretrain.tagging.card import model_card
-from pretrain.tagging.features import Collator, Feature, PieceFeatures, category_view, load_split
-from pretrain.tagging.pieces import PieceCounts, count_subwords
-from pretrain.tagging.scores import EntityScores, best_label
-from pretrain.tokenizer import load_tokenizer
-from pretrain.trainer import TaggingTrainer
+from pretrain.settings import TINY, PretrainSettings
+from pretrain.training.checking import check_vocabulary
+from pretrain.training.checkpoints import train
+from pretrain.training.features import Collator, Feature, PieceFeatures, category_view, load_split
+from pretrain.training.logs import LogLines, quiet_libraries
+from pretrain.training.models import load_model
+from pretrain.training.pieces import PieceCounts, count_subwords
+from pretrain.training.scores import EntityScores, best_label
+from pretrain.training.session import TAGGING, Session, processes, spread
+from pretrain.training.tokenizer import load_tokenizer
+from pretrain.training.trainer import TaggingTrainer
 
 _LOGGER = logging.getLogger("nerbert")
 
@@ -199,4 +199,45 @@ def _summary(settings: PretrainSettings, results: dict[str, Any]) -> str:
         f"{scores['precision']:.4f}, recall {scores['recall']:.4f}\n"
         f"            F1 {unlinked:.4f} without predictions on names that no link marks\n"
         f"checkpoint  {settings.output}"
+    )
+
+
+def model_card(record: Mapping[str, Any], corpus: Path) -> str:
+    """Text of the card: `data/card.md`, filled in.
+
+    Args:
+        record: content of `pretrain.json` of a finished run.
+        corpus: folder of the corpus.
+    """
+    settings, training, results = record["settings"], record["training"], record["results"]
+    facts = report_of(corpus)
+    base = settings["base_model"]
+    own = base == TINY or Path(base).exists()
+    scores = results["validation"]
+    return filled(
+        "pretrain.tagging",
+        name=record["name"],
+        language=facts.get("language") or "und",
+        base_model_line="" if own else f"\nbase_model: {base}",
+        base_model="A tiny BERT" if base == TINY else f"`{Path(base).name if own else base}`",
+        dataset=", ".join(facts.get("dumps", [])) or corpus.name,
+        n_categories=record["categories"],
+        categories=settings["categories"],
+        max_subwords=settings["max_subwords"],
+        batch_size=settings["batch_size"],
+        unlinked="ignored in the loss" if settings["mask_unlinked"] else "labelled O",
+        **{
+            key: f"{results['train'][key]:,}"
+            for key in ("sentences", "pieces", "split", "words_left_out")
+        },
+        validation=f"{results['validation_pieces']:,}",
+        steps=f"{results['steps']:,}",
+        epochs=f"{results['epochs']:g}",
+        subwords_per_s=f"{results['subwords_per_s']:,}",
+        padding=f"{results['padding']:.1%}",
+        optimizer=training["optim"],
+        learning_rate=f"{training['learning_rate']:g}",
+        scheduler=training["lr_scheduler_type"],
+        seed=training["seed"],
+        **{key: f"{value:.4f}" for key, value in scores.items()},
     )

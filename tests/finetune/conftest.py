@@ -3,11 +3,11 @@ from corpora import simple_corpus
 from lazy import lazy
 from toy import QUICK, rows
 
-from nerbert.corpus import Corpus
+from nerbert.text.corpus import Corpus
 
-data = lazy("pretrain.tagging.features")
-tagger = lazy("finetune.tagger")
-tiny = lazy("pretrain.tiny")
+data = lazy("pretrain.training.features")
+tagger = lazy("finetune.tagger.tagger")
+tiny = lazy("pretrain.training.tiny")
 torch = lazy("torch")
 
 

@@ -10,9 +10,9 @@ from finetune.settings import FitSettings
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 
-execution = lazy("finetune.evaluation.execution")
-fitting = lazy("finetune.fitting")
-tagger_module = lazy("finetune.tagger")
+execution = lazy("finetune.experiments.execution")
+fitting = lazy("finetune.tagger.fitting")
+tagger_module = lazy("finetune.tagger.tagger")
 torch = lazy("torch")
 transformers = lazy("transformers")
 

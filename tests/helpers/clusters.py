@@ -234,7 +234,7 @@ class Run:
 COUNTING = """
 import os
 
-from pipeline.stages.part_pass import PartPass
+from pipeline.execution.part_pass import PartPass
 
 run = PartPass.run
 

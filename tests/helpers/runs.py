@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from seqeval.scheme import IOB2, Entities
 
-from nerbert.cli import COMMANDS, run_command
+from nerbert.commands.table import COMMANDS, run_command
 from nerbert.text.tags import tags_to_spans
 
 ROOT = Path(__file__).parent.parent.parent

@@ -6,7 +6,7 @@ from lazy import lazy
 from finetune.data.conll import Sentence, write
 
 datasets = lazy("datasets")
-tiny = lazy("pretrain.tiny")
+tiny = lazy("pretrain.training.tiny")
 
 SYLLABLES = ("ka", "lo", "mi", "nu", "pe", "ri", "so", "ta", "ve", "zu")
 TYPES = ("person", "city")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nerbert.errors import UserError
-from nerbert.parts import Report
-from pipeline.stages.part_pass import Gather, PartPass, Pass
+from nerbert.storage.parts import Report
+from pipeline.execution.part_pass import Gather, PartPass, Pass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from rdflib import OWL, RDF, RDFS, Graph, URIRef
 
-from nerbert.files import open_decompressed
+from nerbert.storage.files import open_decompressed
 from ontology.classes import NAMESPACE, ClassTree
 
 ROOT = Path(__file__).parent.parent.parent

@@ -3,11 +3,11 @@ import random
 import numpy as np
 import pyarrow as pa
 
-from ontology.building import PageFacts, TypeFacts
-from ontology.building import build as build_table
 from ontology.classes import ClassTree
 from ontology.entity_table import SOURCES, EntityTable
 from ontology.titles import title_keys
+from ontology.voting.building import PageFacts, TypeFacts
+from ontology.voting.building import build as build_table
 
 TREE = ClassTree({"Place": [], "City": ["Place"], "Agent": [], "Person": ["Agent"]})
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ontology.scripts import converter
+from ontology.titles import converter
 
 
 @pytest.mark.parametrize(

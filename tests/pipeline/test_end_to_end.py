@@ -225,7 +225,7 @@ def test_output_of_another_dump_is_refused(demo, tmp_path):
 
 
 def test_import_of_pipeline_loads_no_torch_and_no_beam():
-    code = "import pipeline.stages.corpus, pipeline.stages.extract, pipeline.stages.local, sys; print({'torch', 'apache_beam'} & set(sys.modules))"
+    code = "import pipeline.examples.corpus, pipeline.documents.extract, pipeline.execution.local, sys; print({'torch', 'apache_beam'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

@@ -4,11 +4,11 @@ import logging
 import pytest
 from runs import DEMO
 
-from nerbert import files
 from nerbert.errors import UserError
+from nerbert.storage import files
 from pipeline import plan as planning
-from pipeline import run as running
 from pipeline.plan import MANIFEST, make_plan
+from pipeline.runs import corpus as running
 from pipeline.settings import CorpusSettings
 
 

@@ -14,13 +14,13 @@ import corrupt
 import pytest
 from runs import DEMO, assert_same_bytes, run, start
 
-from nerbert import parts
+from nerbert.storage import parts
 from nerbert.text.sentences import SentenceModel
+from pipeline.documents import extract
+from pipeline.documents.report import total
 from pipeline.dump import units
 from pipeline.dump.pages import Page
 from pipeline.dump.units import Damage
-from pipeline.stages import extract
-from pipeline.stages.documents_report import total
 
 GOOD = [corrupt.page(number) for number in range(corrupt.PAGES)]
 

@@ -9,12 +9,12 @@ from runs import check_example, examples, run
 
 from nerbert.text.punkt import Splitter
 from nerbert.text.tokens import _aligned, word_spans
+from pipeline.documents.extract import sampled_texts
+from pipeline.documents.rows import kept_as
 from pipeline.dump import units
 from pipeline.dump.names import find_dumps
 from pipeline.dump.pages import Page
-from pipeline.sentences.model import trained
-from pipeline.stages.documents import kept_as
-from pipeline.stages.extract import sampled_texts
+from pipeline.language import trained
 from pipeline.wikitext.render import render
 
 destructive = lazy("nltk.tokenize.destructive")

@@ -13,8 +13,8 @@ from mirror import CUT, EMPTY, served
 from runs import DEMO, ROOT, run_apart, tree
 from stores import arguments, assert_same, inputs, put_inputs, served_s3, stored
 
-from nerbert import files
 from nerbert.errors import RunError, UserError
+from nerbert.storage import files
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def place(tmp_path):
 @pytest.fixture
 def lock(monkeypatch):
     """The module of locks, with short times."""
-    from nerbert import remote_lock
+    from nerbert.storage import remote_lock
 
     monkeypatch.setattr(remote_lock, "BEAT_S", BEAT)
     monkeypatch.setattr(remote_lock, "_WAIT_S", 2.5 * BEAT)

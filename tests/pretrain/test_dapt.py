@@ -11,14 +11,14 @@ from lazy import lazy
 from runs import call
 from toy import QUICK
 
-from nerbert.levels import LEVELS
 from nerbert.text.columns import Sentence
+from nerbert.text.levels import LEVELS
 
 blocks = lazy("pretrain.mlm.blocks")
-features = lazy("pretrain.tagging.features")
+features = lazy("pretrain.training.features")
 masking_module = lazy("pretrain.mlm.masking")
 model_module = lazy("pretrain.mlm.model")
-tagger = lazy("finetune.tagger")
+tagger = lazy("finetune.tagger.tagger")
 torch = lazy("torch")
 transformers = lazy("transformers")
 

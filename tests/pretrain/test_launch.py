@@ -267,7 +267,7 @@ def test_help_is_quick_and_complete():
 
 def test_pretrain_loads_no_beam():
     code = (
-        "import sys, pretrain.tagging.run, pretrain.mlm.run, finetune.evaluation.execution\n"
+        "import sys, pretrain.tagging.run, pretrain.mlm.run, finetune.experiments.execution\n"
         "print([name for name in sys.modules if name.startswith('apache_beam')])"
     )
     result = subprocess.run(

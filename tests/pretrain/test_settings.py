@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 from runs import parsed
 
-from nerbert.cli import COMMANDS
+from nerbert.commands.table import COMMANDS
 from nerbert.errors import UserError
 from ontology.categories import SHIPPED
 from pretrain.settings import AS_IN_CORPUS, DaptSettings, PretrainSettings

@@ -20,11 +20,11 @@ from finetune.crossner.report import (
     published_type,
 )
 from finetune.crossner.systems import SYSTEMS, row_of
-from finetune.evaluation.runs import Run
+from finetune.experiments.runs import Run
+from nerbert.commands.options import Given
 from nerbert.errors import UserError
-from nerbert.options import Given
 
-execution = lazy("finetune.evaluation.execution")
+execution = lazy("finetune.experiments.execution")
 torch = lazy("torch")
 
 SMALL = """cache_dir = {cache}
@@ -282,7 +282,7 @@ def test_two_checkpoints_of_one_kind_are_two_rows():
 
 def test_head_and_optimiser_are_carried_from_source_to_target(base, monkeypatch):
     """The second training begins with the first one's weights and moments."""
-    from finetune import tagger as module
+    from finetune.tagger import tagger as module
 
     calls = []
     trained = module.trained

@@ -8,7 +8,7 @@ from lazy import lazy
 from finetune.data import conll
 from finetune.data.sets import DataSets
 from finetune.data.views import View
-from finetune.evaluation.runs import ResultStore, Run
+from finetune.experiments.runs import ResultStore, Run
 from finetune.settings import FitSettings
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence

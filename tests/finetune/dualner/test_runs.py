@@ -10,7 +10,7 @@ from finetune.data import conll
 from finetune.dualner.settings import METHODS
 
 dual_training = lazy("finetune.dualner.training")
-tagger_module = lazy("finetune.tagger")
+tagger_module = lazy("finetune.tagger.tagger")
 transformers = lazy("transformers")
 
 

@@ -8,7 +8,7 @@ from finetune.dualner.data import Names, read
 from finetune.dualner.settings import METHODS, DualSettings
 
 dual_training = lazy("finetune.dualner.training")
-features = lazy("pretrain.tagging.features")
+features = lazy("pretrain.training.features")
 runs = lazy("finetune.dualner.runs")
 stages = lazy("finetune.dualner.stages")
 torch = lazy("torch")

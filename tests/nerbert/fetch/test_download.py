@@ -10,10 +10,9 @@ from mirror import CUT, EMPTY
 
 from nerbert.errors import RunError, UserError
 from nerbert.fetch import client
-from nerbert.fetch.download import Downloader
-from nerbert.fetch.report import report
+from nerbert.fetch.download import Downloader, report
 from nerbert.fetch.wanted import Wanted
-from nerbert.files import locked
+from nerbert.storage.files import locked
 
 CONTENT = bytes(range(256)) * 5000  # 1.28 MB, several blocks
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nerbert.cli import main
+from nerbert.commands.table import main
 
 MULTI = "{wiki}-{date}-pages-articles-multistream"
 WHOLE = "articlesmultistreamdump"

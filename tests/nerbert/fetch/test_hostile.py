@@ -13,7 +13,7 @@ from contextlib import suppress
 import pytest
 from mirror import CUT
 
-from nerbert.cli import main
+from nerbert.commands.table import main
 from nerbert.errors import RunError, UserError
 from nerbert.fetch import client, download
 from nerbert.fetch.download import Downloader

@@ -4,7 +4,7 @@ import bz2
 
 import pytest
 
-from nerbert.cli import main
+from nerbert.commands.table import main
 
 MAPPED, WIKIDATA = "mappings/instance-types", "wikidata/instance-types"
 

@@ -10,10 +10,10 @@ from browser import dom, screenshot
 from lazy import lazy
 from runs import call
 
-from nerbert.corpus import load_corpus
 from nerbert.errors import UserError
+from nerbert.text.corpus import load_corpus
 from ontology.categories import ENTITY
-from pipeline.audit.rates import QUESTIONS, read_judgements, table, wilson
+from pipeline.audit.run import QUESTIONS, read_judgements, table, wilson
 from pipeline.audit.sample import sample_mentions
 
 stats = lazy("scipy.stats")

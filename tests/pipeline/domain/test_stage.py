@@ -8,7 +8,7 @@ from domain import PAGES, write_dump
 from runs import assert_same_bytes, run
 
 from finetune.data import conll
-from nerbert import cli
+from nerbert.commands import table
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def wiki(tmp_path_factory):
 
 def domain(wiki, output, *flags):
     command = ("domain", "--documents", wiki, "--output", output, "--workers", 1, *flags)
-    return cli.main([str(word) for word in command])
+    return table.main([str(word) for word in command])
 
 
 def rows(output):
@@ -195,7 +195,7 @@ def test_documents_that_do_not_fit(wiki, tmp_path, capsys):
         "--workers",
         "1",
     ]
-    assert cli.main(["corpus", *flags]) == 0
+    assert table.main(["corpus", *flags]) == 0
     assert domain(tmp_path / "run", tmp_path / "out", "--roots", "Drummers") == 2
     assert "hold no category pages" in capsys.readouterr().err
     assert domain(tmp_path / "run", tmp_path / "out", "--roots", "Drummers", "--depth", 0) == 0

@@ -2,8 +2,8 @@
 
 import pytest
 
-from nerbert import files
 from nerbert.errors import UserError
+from nerbert.storage import files
 from pipeline.dump.names import find_dumps
 
 PARTS = [

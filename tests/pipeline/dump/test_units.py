@@ -8,12 +8,12 @@ import pytest
 
 from nerbert.errors import UserError
 from nerbert.text.sentences import SentenceModel
+from pipeline.documents.extract import write_documents
+from pipeline.documents.report import lost_pages
 from pipeline.dump import streams, units
 from pipeline.dump.pages import MAX_PAGE_BYTES, BadPage, Page, split_pages
 from pipeline.dump.site import ENGLISH, Site
 from pipeline.dump.units import Damage
-from pipeline.stages.documents_report import lost_pages
-from pipeline.stages.extract import write_documents
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="de">
  <siteinfo><dbname>dewiki</dbname><case>first-letter</case><namespaces>

@@ -1,0 +1,123 @@
+"""The files of evaluation sets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic.dataclasses import dataclass
+
+from finetune.data.registry import NamedSet, known_set, registry
+from nerbert.commands.options import CHECKED, Text, Texts, option
+from nerbert.errors import UserError
+from nerbert.fetch.download import Downloader, report
+from nerbert.fetch.wanted import Wanted, source
+
+
+@dataclass(frozen=True, config=CHECKED)
+class SetsOptions:
+    r"""Downloads evaluation sets to the folder that NERBERT_DATA names.
+
+        nerbert fetch sets crossner wikigold --output ner-data
+        NERBERT_DATA=ner-data nerbert evaluate --models bert-base-cased --data 'crossner/*' \
+            --output report
+
+    Without names it lists the sets. Of sets that nobody may pass on it says where to ask for them.
+    """
+
+    data: Texts = option((), "names of sets", positional=True, metavar="SET", recipe=False)
+    output: Text = option(
+        os.environ.get("NERBERT_DATA", "data"),
+        "folder for the sets (default: NERBERT_DATA, or data)",
+        metavar="DIR",
+        recipe=False,
+    )
+    mirror: Text | None = option(None, "address of a mirror of the sets", metavar="URL")
+    dry_run: bool = option(False, "print the files, download nothing")
+
+
+def fetch(options: SetsOptions) -> str:
+    """Downloads data sets, or lists them; returns text to print."""
+    if not options.data:
+        return _table()
+    downloader = Downloader()
+    wanted, asked = sets_files(options, downloader)
+    for line in asked:
+        print(line)
+    if not wanted:
+        raise UserError("none of these sets may be downloaded")
+    return report(wanted, options.dry_run, downloader, options.output)
+
+
+def sets_files(options: SetsOptions, downloader: Downloader) -> tuple[list[Wanted], list[str]]:
+    """The files of some sets, and a line about each set that must be asked for.
+
+    Raises:
+        UserError: there is no such set, or a file is missing on the server.
+        RunError: the server does not answer.
+    """
+    ask = source("sets")["ask"]
+    base = (options.mirror or source("sets")["url"]).rstrip("/")
+    wanted: list[Wanted] = []
+    asked: list[str] = []
+    for known in _named(options.data):
+        if known.name in ask:
+            asked.append(f"{known.name}: {ask[known.name]}")
+            continue
+        for split, path in _files(known):
+            url = _url(base, remote_path(known, path), options.mirror is not None)
+            digest = known.sha256.get(split)
+            checked = ("sha256", digest) if digest else None
+            place = os.path.join(options.output, path)
+            if place not in {one.path for one in wanted}:  # two sets may share an archive
+                wanted.append(Wanted(url, place, downloader.client.size(url), checked))
+    return wanted, asked
+
+
+def _files(known: NamedSet) -> list[tuple[str, str]]:
+    """Split and path of each file of a set; other files have no split. Archives come once."""
+    paths = {path.split(":", 1)[0]: split for split, path in known.files.items()}
+    return [(split, path) for path, split in paths.items()] + [("", path) for path in known.beside]
+
+
+def _url(base: str, path: str, mirrored: bool) -> str:
+    """Address of a file; a mirror has those of other hosts, too, by their path."""
+    if path.startswith("https://") and mirrored:
+        path = path.split("/", 3)[3]
+    return path if path.startswith("https://") else f"{base}/{path}"
+
+
+def _named(names: Sequence[str]) -> list[NamedSet]:
+    """The sets with these names; `crossner` means all whose names begin with `crossner/`."""
+    found: dict[str, NamedSet] = {}
+    for name in names:
+        start = name.removesuffix("/*") + "/"
+        several = [known for known in sorted(registry()) if known.startswith(start)]
+        for one in several or [name]:
+            known = known_set(one)
+            if known is None:
+                raise UserError(f"no such set; there are {', '.join(sorted(registry()))}", one)
+            found[one] = known
+    return list(found.values())
+
+
+def remote_path(known: NamedSet, file: str) -> str:
+    """Where a file of a set is, below the address of the sets, or with its own host."""
+    places = source("sets")["files"]
+    place = places.get(known.owner) or places[known.owner.partition("/")[0] + "/*"]
+    split = next((split for split, path in known.files.items() if path == file), "")
+    path = Path(file)
+    pattern: str = place[split] if isinstance(place, dict) else place
+    part = known.owner.partition("/")[2]
+    return pattern.format(part=part, split=split, name=path.name, stem=path.stem)
+
+
+def _table() -> str:
+    ask = source("sets")["ask"]
+    lines = [
+        f"{name:20} {known.licence}: {ask.get(name, known.source)}"
+        for name, known in sorted(registry().items())
+        if not known.like
+    ]
+    return "\n".join(lines)

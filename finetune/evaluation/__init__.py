@@ -1,1 +1,0 @@
-"""Runs of fine-tuning, their scores, and their reports."""

@@ -1,0 +1,1 @@
+"""Runs of taggers on data sets: evaluate, matrix, overlap, t-SNE."""

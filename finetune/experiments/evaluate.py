@@ -1,0 +1,105 @@
+"""Plans the runs of an evaluation, does the missing ones, and reports all results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from finetune.data.registry import GROUPS, expand
+from finetune.data.sets import DataSets, are_several
+from finetune.experiments.report import Report
+from finetune.experiments.runs import Predictions, ResultStore, Run
+from finetune.options import Device, EvaluateOptions
+from finetune.settings import ALL, FitSettings, seeds, shots_of
+from nerbert.errors import UserError
+
+
+def evaluate(options: EvaluateOptions, settings: FitSettings) -> str:
+    """Does the missing runs and writes the report; returns its first table.
+
+    Raises:
+        UserError: options contradict each other, or a model or data is missing.
+    """
+    several = options.regime != "target" or are_several(options.data)
+    sets = DataSets.chosen(options, several)
+    data = expand(options.data)
+    grouped = {name for group in options.data for name in GROUPS.get(group, ())}
+    missing = {name: why for name in data if name in grouped and (why := sets.lacks(name))}
+    if data and set(missing) == set(data):
+        raise UserError(next(iter(missing.values())), data[0])
+    runs = planned([name for name in data if name not in missing], options, settings, sets)
+    output = Path(options.output)
+    store = ResultStore(output / "runs", sets)
+    check_missing(store.missing(runs))
+    results = [
+        store.result(run, lambda run: execute_run(run, sets, options), f"{number} of {len(runs)}: ")
+        for number, run in enumerate(runs, start=1)
+    ]
+    report = Report(results, store, options.check_contamination, missing)
+    report.write(output)
+    return report.table()
+
+
+def planned(
+    data: Sequence[str], options: EvaluateOptions, settings: FitSettings, sets: DataSets
+) -> list[Run]:
+    """All runs, in order. Their data is read once, so that errors are found before the first run.
+
+    Args:
+        data: target sets.
+        options: options of the command.
+        settings: settings of the fine-tuning.
+        sets: data sets.
+
+    Raises:
+        UserError: options contradict each other, or data is missing.
+    """
+    source = tuple(expand(options.source))
+    if options.regime in ("source-target", "joint") and not source:
+        raise UserError(f"--regime {options.regime}: name the --source")
+    if options.regime == "target":
+        source = ()
+    drawn: Sequence[int] = seeds(options.seeds)
+    if options.regime == "zero-shot":
+        if options.shots != (ALL,):
+            raise UserError("--shots: zero-shot uses no target sentences for training")
+        if not source:
+            drawn = drawn[:1]  # nothing is trained, so all seeds give the same result
+    for name in data:
+        if options.regime != "zero-shot":
+            sets.check_splits(name)
+        sets.raw_sentences(name, "test")
+    for name in source:
+        sets.raw_sentences(name, "train")
+    for text in options.shots:
+        shots_of(text, 1)
+    return [
+        Run(model, name, replace(settings, seed=seed), options.regime, source, text, sets.view)
+        for name in data
+        for text in options.shots
+        for model in options.models
+        for seed in drawn
+    ]
+
+
+def check_missing(runs: Sequence[Run]) -> None:
+    """Checks the models of runs that are to be done.
+
+    Raises:
+        UserError: one cannot be loaded.
+    """
+    if runs:
+        from finetune.experiments.execution import check_models  # loads torch
+
+        check_models(run.model for run in runs)
+
+
+def execute_run(
+    run: Run, sets: DataSets, placing: Device | None = None
+) -> tuple[dict[str, Any], Predictions]:
+    """Does a run; returns its scores and predictions."""
+    from finetune.experiments.execution import execute  # loads torch; not needed if all is done
+
+    return execute(run, sets, placing or Device())

@@ -1,0 +1,213 @@
+"""Does a run: reads the data, fine-tunes in a regime, predicts and scores the test split."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from finetune.data.sets import DataSets, draw
+from finetune.data.views import LabelMap, map_to_target_types, renamed, same_name
+from finetune.experiments.runs import Predictions, Run
+from finetune.heads.sequence import SOURCE, TARGET
+from finetune.options import Device
+from finetune.scoring import metrics
+from finetune.settings import NAMES, FitSettings, Regime, shots_of
+from finetune.tagger.fitting import Work
+from finetune.tagger.progress import FitProgress
+from finetune.tagger.tagger import Tagger
+from finetune.words import heads
+from nerbert.reports import TRAINING, versions
+from nerbert.text.columns import Sentence
+from pretrain.training.logs import quiet_libraries
+from pretrain.training.models import check_tagger_base
+
+_ANYWHERE = Device()
+
+
+def execute(
+    run: Run, sets: DataSets, placing: Device = _ANYWHERE
+) -> tuple[dict[str, Any], Predictions]:
+    """Does a run.
+
+    Args:
+        run: the run.
+        sets: data sets.
+        placing: where models compute.
+
+    Returns:
+        Scores, with the time and the versions of the run; predictions.
+    """
+    start = time.monotonic()
+    tagger, learnt, held = fit_run(run, sets, placing)
+    history = [
+        {"step": line["step"], "dev_f1": line["eval_f1"]}
+        for line in tagger.history
+        if "eval_f1" in line
+    ]
+    scores, predictions = score_run(tagger, run, sets)
+    seconds = round(time.monotonic() - start, 1)
+    return {
+        **scores,
+        "train_sentences": learnt,
+        "dev_sentences": held,
+        "history": history,
+        "seconds": seconds,
+    }, predictions
+
+
+def check_models(names: Iterable[str]) -> None:
+    """Checks that each model can become a tagger, before the first of them is trained.
+
+    Raises:
+        UserError: one cannot.
+    """
+    quiet_libraries()
+    for name in dict.fromkeys(names):
+        if name not in NAMES:
+            check_tagger_base(name)
+
+
+def fit_run(
+    run: Run, sets: DataSets, placing: Device = _ANYWHERE
+) -> tuple[Tagger, int, int | None]:
+    """Fine-tunes the tagger of a run.
+
+    Returns:
+        The tagger, its number of target train sentences, and of dev sentences; None if nothing was
+        trained.
+    """
+    quiet_libraries()
+    if run.regime == "zero-shot" and not run.source:
+        return Tagger.load(run.model, run.settings, placing.device, placing.half), 0, None
+    work = Work(
+        callbacks=[FitProgress(f"{Path(run.model).name} on {run.data}", lines=False)],
+        device=placing.device,
+    )
+    source = sets.sentences(run.source, "train") if run.source else []
+    if run.regime == "zero-shot":
+        dev = sets.sentences(run.source, "dev", needed=False)
+        tagger = fit_in_regime(run.model, run.regime, [], dev, source, run.settings, work)
+        return tagger, 0, len(dev)
+    train = sets.sentences(run.data, "train")
+    count = shots_of(run.shots, len(train))
+    first = run.settings.first_shots
+    train = train[:count] if first else draw(train, count, run.settings.seed)
+    dev = sets.sentences(run.data, "dev", needed=False)
+    tagger = fit_in_regime(run.model, run.regime, train, dev, source, run.settings, work)
+    return tagger, len(train), len(dev)
+
+
+def fit_in_regime(
+    base: str,
+    regime: Regime,
+    target: Sequence[Sentence],
+    dev: Sequence[Sentence],
+    source: Sequence[Sentence],
+    settings: FitSettings,
+    work: Work | None = None,
+) -> Tagger:
+    """Fine-tunes a tagger in one of the regimes.
+
+    In `source-target` the encoder is trained on the source first, for `source_epochs`, and then on
+    the target. The second head starts with the rows of the types that both have. With
+    `carry_optimizer` one head and one optimiser are used for both; models without pre-training,
+    and heads over states, always keep their head. In `zero-shot` it is trained only on the source.
+
+    Args:
+        base: encoder.
+        regime: how source and target are combined.
+        target: train sentences of the target; not used in `zero-shot`.
+        dev: dev sentences of the target; in `zero-shot`, of the source.
+        source: train sentences of the source; not used in `target`.
+        settings: settings of the fine-tuning.
+        work: how it is watched.
+    """
+    if regime == "target":
+        return Tagger(base, settings).fit(target, dev, work=work)
+    if regime == "joint":
+        both = joined(source, target, settings.source_times)
+        kinds = [SOURCE] * len(source) + [TARGET] * (len(both) - len(source))
+        return Tagger(base, settings).fit(both, dev, work=work, kinds=kinds)
+    if regime == "zero-shot":
+        return Tagger(base, settings).fit(source, dev, work=work)
+    if settings.carry_optimizer or base in NAMES or settings.head in heads.KINDS:
+        return Tagger(base, settings).fit(target, dev, before=source, work=work)
+    with tempfile.TemporaryDirectory() as folder:
+        first = replace(settings, epochs=settings.source_epochs, least_steps=0)
+        Tagger(base, first).fit(source, work=work).save(folder)
+        return Tagger(folder, settings, head_init_map=same_name).fit(target, dev, work=work)
+
+
+def joined(
+    source: Sequence[Sentence], target: Sequence[Sentence], times: int = 0
+) -> list[Sentence]:
+    """The sentences of the source and the repeated sentences of the target.
+
+    Source: Liu et al. 2021 (CrossNER), arXiv:2012.04373, section 4.
+
+    Args:
+        source: source sentences.
+        target: target sentences, at least one.
+        times: number of repetitions of the target; 0 for |source| / |target|, rounded.
+    """
+    times = times or max(1, round(len(source) / len(target)))
+    return [*source, *(row for _ in range(times) for row in target)]
+
+
+def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any], Predictions]:
+    """Scores and predictions of a tagger on the test split of a run's set."""
+    start = time.monotonic()
+    predictions, raw, known = predict_run(tagger, run, sets)
+    found = all_scores(predictions.gold, predictions.predicted, raw, known)
+    seconds = round(time.monotonic() - start, 1)
+    return {**found, "seconds": seconds, "versions": versions(*TRAINING, "numpy")}, predictions
+
+
+def predict_run(
+    tagger: Tagger, run: Run, sets: DataSets
+) -> tuple[Predictions, metrics.TagLists, set[str]]:
+    """The predictions of a tagger on the test split, its tags with its own types, and all it has.
+
+    In zero-shot its types are mapped to those of the set by `map_to_target_types`.
+    """
+    test = sets.sentences(run.data, "test")
+    tokens, gold = [row.tokens for row in test], [row.tags for row in test]
+    raw = tagger.tag(tokens)
+    if run.regime != "zero-shot":
+        return Predictions(tokens, gold, raw), raw, set(tagger.tags)
+    names = LabelMap.load(run.view.label_map)
+    types = {tag[2:] for tags in gold for tag in tags if tag != "O"}
+    new_name = map_to_target_types(types, names)
+    found = [renamed(tags, new_name) for tags in raw]
+    own = [names.tags(tags) for tags in raw]
+    return Predictions(tokens, gold, found), own, set(names.tags(tagger.tags))
+
+
+def all_scores(
+    gold: metrics.TagLists, found: metrics.TagLists, raw: metrics.TagLists, known: Collection[str]
+) -> dict[str, Any]:
+    """All scores of a test set; the setting `scoring` names the main one.
+
+    Args:
+        gold: tags.
+        found: predicted tags, with types of the set.
+        raw: predicted tags with the tagger's own types, for scores that ignore types.
+        known: all tags that the tagger has, with these types.
+    """
+    return {
+        "strict": metrics.strict_scores(gold, found).to_json(),
+        "interval_95": metrics.bootstrap_interval(gold, found),
+        "crossner": metrics.crossner_scores(gold, found).to_json(),
+        "conlleval": metrics.conlleval_scores(gold, found).to_json(),
+        "macro_f1": metrics.macro_f1(gold, found),
+        "span_f1": metrics.span_f1(gold, raw),
+        "shared_label_span_f1": metrics.shared_label_span_f1(gold, raw),
+        "tner_span_f1": metrics.tner_span_f1(gold, raw, known),
+        "per_type": {k: v.to_json() for k, v in metrics.per_type(gold, found).items()},
+        "errors": asdict(metrics.error_split(gold, found)),
+        "confusion": metrics.type_confusion(gold, found),
+    }

@@ -1,0 +1,295 @@
+"""Reports results as tables, plots and a JSON file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from finetune.data.registry import known_set
+from finetune.data.views import NONE
+from finetune.experiments.runs import SCORING, ResultStore, main_f1
+from finetune.scoring import contamination, metrics, plots
+from finetune.scoring.tables import cent, markdown, published_rows, spread
+from finetune.settings import ALL
+from nerbert.storage import files
+
+Result = dict[str, Any]
+
+_SCORES = ("conlleval F1", "macro F1", "span F1", "shared-label span F1", "T-NER span F1")
+
+
+class Report:
+    """The report of `nerbert evaluate`."""
+
+    def __init__(
+        self,
+        results: Sequence[Result],
+        store: ResultStore,
+        corpus: str | None = None,
+        missing: Mapping[str, str] | None = None,
+    ) -> None:
+        """Takes the results of one regime.
+
+        Args:
+            results: results of `ResultStore.result`, at least one.
+            store: the store, which has the predictions.
+            corpus: training corpus in which test sentences are searched; None for none.
+            missing: sets of a group that could not be run -> why.
+
+        Raises:
+            UserError: there is no such corpus.
+        """
+        self._results = list(results)
+        self._store, self._missing = store, dict(missing or {})
+        self._sets = _values(results, "data")
+        self._models = _values(results, "model")
+        self._shots = _values(results, "shots")
+        self._hits: dict[str, dict[int, str]] | None = None
+        if corpus is not None:
+            tokens = [self._test(name) for name in self._sets]
+            self._hits = dict(zip(self._sets, contamination.find(corpus, tokens), strict=True))
+            for row in self._results:
+                row["without_contaminated"] = self._without(row)
+
+    def _of(self, **wanted: str) -> list[Result]:
+        """The results with these values."""
+        return [row for row in self._results if all(row[k] == v for k, v in wanted.items())]
+
+    def _test(self, name: str) -> Sequence[Sequence[str]]:
+        """The test sentences of a set."""
+        return self._store.predictions(self._of(data=name)[0]["key"]).tokens
+
+    def _without(self, row: Result) -> dict[str, float]:
+        """Strict scores on the test sentences that are not in the corpus."""
+        assert self._hits is not None
+        found, hits = self._store.predictions(row["key"]), self._hits[row["data"]]
+        clean = [number for number in range(len(found.gold)) if number not in hits]
+        gold, guess = ([side[n] for n in clean] for side in (found.gold, found.predicted))
+        return metrics.strict_scores(gold, guess).to_json()
+
+    def table(self) -> str:
+        """Tables of F1 by model and set, or by model and shots; and of contamination."""
+        lines = [self._title(), ""]
+        if len(self._shots) == 1:
+            average = ["average"] if len(self._sets) > 1 else []
+            rows = [
+                [model, *(_f1(self._of(model=model, data=name)) for name in self._sets)]
+                + [cent(self._average(model)) for _ in average]
+                for model in self._models
+            ]
+            rows += self._published(average)
+            lines += [*markdown([["model", *self._sets, *average], *rows]), ""]
+        else:
+            for name in self._sets:
+                rows = [
+                    [
+                        model,
+                        *(
+                            _f1(self._of(model=model, data=name, shots=shots))
+                            for shots in self._shots
+                        ),
+                    ]
+                    for model in self._models
+                ]
+                lines += [*markdown([[f"{name}, train sentences", *self._shots], *rows]), ""]
+        lines += [f"{name}: not run: {reason}" for name, reason in self._missing.items()]
+        lines += [f"{name}: {note}" for name in self._sets if (note := self._note(name))]
+        if self._hits is not None:
+            lines += ["", *self._contamination()]
+        return "\n".join(lines).rstrip("\n") + "\n"
+
+    def _average(self, model: str) -> float:
+        """Mean over the sets of a model's mean F1."""
+        found = (self._of(model=model, data=name) for name in self._sets)
+        means: list[float] = [mean(map(main_f1, rows)) for rows in found]
+        return mean(means)
+
+    def _published(self, average: list[str]) -> list[list[str]]:
+        """Rows of the papers' tables, if they have one of the sets."""
+        if self._shots != [ALL]:
+            return []
+        names = [self._store.sets.identity(name) for name in self._sets]
+        found = published_rows(self._results[0]["setting"], names)
+        return [
+            [title, *("-" if value is None else f"{value:.2f}" for value in row)]
+            for title, values in found.items()
+            if any(row := values[: len(names) + len(average)])
+        ]
+
+    def _note(self, name: str) -> str:
+        """What differs from the paper, and whether the last weights were kept."""
+        known = known_set(name)
+        parts = [known.note] if known is not None and known.note else []
+        if all(row.get("dev_sentences") == 0 for row in self._of(data=name)):
+            parts.append("no dev sentences, so the weights of the last step are kept")
+        return "; ".join(parts)
+
+    def _title(self) -> str:
+        first = self._results[0]
+        view, seeds = first["view"], len({row["settings"]["seed"] for row in self._results})
+        parts = [f"{SCORING[first['settings']['scoring']]} in per cent"]
+        parts += [f"mean and deviation of {seeds} seeds"] if seeds > 1 else []
+        parts += [f"regime `{first['setting']}`"]
+        parts += [f"source {' + '.join(first['source'])}"] if first["source"] else []
+        parts += [f"labels {view['label_map']}"] if view["label_map"] != NONE else []
+        parts += ["lower case"] if view["lowercase"] else []
+        return ", ".join(parts) + "."
+
+    def _contamination(self) -> list[str]:
+        assert self._hits is not None
+        rows = [["set", "test sentences", "equal", "13-gram", "model", "F1", "F1 without them"]]
+        for name in self._sets:
+            kinds = Counter(self._hits[name].values())
+            facts = [name, *map(str, (len(self._test(name)), kinds["equal"], kinds["13-gram"]))]
+            for model in self._models:
+                found = self._of(model=model, data=name)
+                clean = [row["without_contaminated"]["f1"] for row in found]
+                rows.append([*facts, model, _f1(found), spread(clean)])
+        return markdown(rows)
+
+    def details(self) -> str:
+        """Tables of all runs, and for each set of the types and the errors."""
+        lines = ["## Runs", "", *markdown(self._runs()), ""]
+        for name in self._sets:
+            lines += [f"## {name}", "", "F1 and number of test mentions of each type.", ""]
+            lines += markdown(self._types(name))
+            lines += ["", "Numbers of mentions by kind of error, mean over seeds.", ""]
+            lines += [*markdown(self._errors(name)), ""]
+        return "\n".join(lines)
+
+    def _runs(self) -> list[list[str]]:
+        rows = [
+            [
+                "model",
+                "set",
+                "train sentences",
+                "seed",
+                "precision",
+                "recall",
+                "F1",
+                "95 % interval",
+                *_SCORES,
+                "seconds",
+            ]
+        ]
+        for row in self._results:
+            strict = row["strict"]
+            others = (
+                row["conlleval"]["f1"],
+                row["macro_f1"],
+                row["span_f1"],
+                row["shared_label_span_f1"],
+                row["tner_span_f1"],
+            )
+            rows.append(
+                [
+                    row["model"],
+                    row["data"],
+                    str(row["train_sentences"]),
+                    str(row["settings"]["seed"]),
+                    cent(strict["precision"]),
+                    cent(strict["recall"]),
+                    cent(strict["f1"]),
+                    " - ".join(map(cent, row["interval_95"])),
+                    *map(cent, others),
+                    f"{row['seconds']:.0f}",
+                ]
+            )
+        return rows
+
+    def _types(self, name: str) -> list[list[str]]:
+        found = self._of(data=name, shots=self._shots[-1])
+        gold = Counter[str]()
+        for row in found:
+            gold |= Counter({kind: int(s["gold"]) for kind, s in row["per_type"].items()})
+        rows = [["type", "mentions", *self._models]]
+        for kind in sorted({kind for row in found for kind in row["per_type"]}):
+            cells = [
+                spread(
+                    [
+                        row["per_type"].get(kind, {}).get("f1", 0.0)
+                        for row in found
+                        if row["model"] == model
+                    ]
+                )
+                for model in self._models
+            ]
+            rows.append([kind, str(gold[kind]), *cells])
+        return rows
+
+    def _errors(self, name: str) -> list[list[str]]:
+        kinds = list(self._results[0]["errors"])
+        rows = [["model", *kinds]]
+        for model in self._models:
+            found = self._of(model=model, data=name, shots=self._shots[-1])
+            means = (mean(row["errors"][kind] for row in found) for kind in kinds)
+            rows.append([model, *(f"{value:.0f}" for value in means)])
+        return rows
+
+    def write(self, output: Path) -> None:
+        """Writes `report.json`, `report.md` and plots to a folder."""
+        output.mkdir(parents=True, exist_ok=True)
+        text = f"{self.table()}\n{self.details()}"
+        (output / "report.md").write_text(text, encoding="utf-8")
+        files.write_json(
+            str(output / "report.json"),
+            {
+                "runs": self._results,
+                "sets": {name: self._facts(name) for name in self._sets},
+                "contaminated": self._hits,
+            },
+        )
+        for name in self._sets:
+            short = file_name(name)
+            for number, model in enumerate(self._models, start=1):
+                found = self._of(model=model, data=name, shots=self._shots[-1])
+                table = _summed([row["confusion"] for row in found])
+                picture = plots.confusion(table, f"{name}: {plots.short(model)}")
+                (output / f"confusion-{short}-{number}.png").write_bytes(picture)
+            if len(self._shots) > 1:
+                (output / f"shots-{short}.png").write_bytes(self._curves(name))
+
+    def _facts(self, name: str) -> dict[str, Any]:
+        """Citation and licence of a set, and digests of its sentences."""
+        known = known_set(name)
+        facts = {} if known is None else {"citation": known.citation, "licence": known.licence}
+        return {**facts, "sha256_of_sentences": self._store.set_fingerprint(name)}
+
+    def _curves(self, name: str) -> bytes:
+        lines = {}
+        for model in self._models:
+            points = []
+            for shots in self._shots:
+                found = self._of(model=model, data=name, shots=shots)
+                scores = [100 * main_f1(row) for row in found]
+                deviation = stdev(scores) if len(scores) > 1 else 0.0
+                points.append((found[0]["train_sentences"], mean(scores), deviation))
+            lines[model] = sorted(points)
+        scoring = SCORING[self._results[0]["settings"]["scoring"]].partition(" (")[0]
+        return plots.curves(
+            lines, name, "train sentences", f"{scoring}, %", gain=len(self._models) > 1
+        )
+
+
+def file_name(name: str) -> str:
+    """The name of a set as part of a file's name."""
+    return name.strip("/").replace("/", "-").replace(":", "-")
+
+
+def _values(results: Sequence[Result], key: str) -> list[str]:
+    return list(dict.fromkeys(row[key] for row in results))
+
+
+def _f1(results: Sequence[Result]) -> str:
+    return spread([main_f1(row) for row in results])
+
+
+def _summed(tables: Sequence[dict[str, dict[str, int]]]) -> dict[str, Counter[str]]:
+    total: dict[str, Counter[str]] = {}
+    for table in tables:
+        for gold, row in table.items():
+            total.setdefault(gold, Counter()).update(row)
+    return total

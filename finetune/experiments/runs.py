@@ -1,0 +1,217 @@
+"""Runs of fine-tuning, and a store of their results, so that no run is repeated."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from finetune.data.sets import DataSets
+from finetune.data.views import View
+from finetune.settings import ALL, FitSettings, Regime
+from nerbert.errors import UserError
+from nerbert.storage import files
+from nerbert.storage.folders import seal, sealed
+from nerbert.storage.identity import Identities
+
+_LOGGER = logging.getLogger("nerbert")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fine-tuning and evaluation.
+
+    Attributes:
+        model: name or folder of the model.
+        data: target set, on which the model is scored.
+        settings: settings of the fine-tuning, with its seed.
+        regime: how source and target are combined.
+        source: source sets.
+        shots: train sentences: a number, a percentage such as "25%", or "all".
+        view: changes of types and words.
+    """
+
+    model: str
+    data: str
+    settings: FitSettings
+    regime: Regime = "target"
+    source: tuple[str, ...] = ()
+    shots: str = ALL
+    view: View = field(default_factory=View)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready values. The regime is named `setting`, as in the results of older runs."""
+        values = {**asdict(self), "source": list(self.source), "setting": self.regime}
+        del values["regime"]
+        return values
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Tokens, gold tags and predicted tags of a test set."""
+
+    tokens: Sequence[Sequence[str]]
+    gold: Sequence[Sequence[str]]
+    predicted: Sequence[Sequence[str]]
+
+    def write(self, path: Path) -> None:
+        """Writes lines `token TAB gold TAB predicted`, the format of conlleval."""
+        rows = zip(self.tokens, self.gold, self.predicted, strict=True)
+        text = "\n".join(
+            "".join("\t".join(word) + "\n" for word in zip(*row, strict=True)) for row in rows
+        )
+        files.write_bytes(str(path), text.encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Predictions:
+        """Reads a file that `write` wrote."""
+        blocks = path.read_text(encoding="utf-8").removesuffix("\n").split("\n\n")
+        rows = [[tuple(line.split("\t")) for line in block.split("\n")] for block in blocks]
+        columns = [[[word[place] for word in row] for row in rows] for place in range(3)]
+        return cls(*columns)
+
+
+Make = Callable[[Run], tuple[dict[str, Any], Predictions]]
+"""Function that does a run: returns its scores and predictions."""
+
+
+class ResultStore:
+    """Results in a folder: `KEY.json` has the scores, `KEY.conll` the predictions.
+
+    The key is a digest of everything that decides a result: settings, and the contents of model,
+    sets and label map.
+    """
+
+    def __init__(self, folder: Path, sets: DataSets) -> None:
+        """Takes the folder of the results, and the data sets."""
+        self._folder, self.sets = folder, sets
+        # Contents are read once per command, because that takes long for large models.
+        self.set_fingerprint = cache(sets.fingerprint)
+        self._model_fingerprint = cache(model_fingerprint)
+        self._file_fingerprint = cache(_file_fingerprint)
+
+    def key(self, run: Run) -> str:
+        """Digest of everything that decides the result of a run."""
+        content = {
+            **run.to_json(),
+            "contents": [
+                self._model_fingerprint(run.model),
+                run.view.text,
+                *(self.set_fingerprint(name) for name in (run.data, *run.source)),
+            ],
+        }
+        for flag in ("vectors", "lm_text"):
+            if paths := getattr(run.settings, flag):
+                content[flag] = [self._file_fingerprint(path, flag) for path in paths]
+        return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+    def result(self, run: Run, make: Make, where: str = "") -> dict[str, Any]:
+        """The result of a run; the run is done if there is no result yet.
+
+        Args:
+            run: the run.
+            make: does the run.
+            where: start of the log line.
+        """
+        key = self.key(run)
+        path = self._folder / f"{key}.json"
+        kept = self._kept(path)
+        if kept is None:
+            scores, predictions = make(run)
+            self._folder.mkdir(parents=True, exist_ok=True)
+            predictions.write(path.with_suffix(".conll"))
+            result = {"key": key, **run.to_json(), **scores}
+            seal(str(path), result, [f"{key}.conll"])
+            _LOGGER.info(
+                "%s%s on %s, %s sentences, seed %d: F1 %.4f in %.0f s",
+                where,
+                run.model,
+                run.data,
+                run.shots,
+                run.settings.seed,
+                main_f1({**run.to_json(), **scores}),
+                scores["seconds"],
+            )
+            kept = self._kept(path)
+            assert kept is not None
+        return kept
+
+    def missing(self, runs: Iterable[Run]) -> list[Run]:
+        """The runs that have no result yet."""
+        paths = ((run, self._folder / f"{self.key(run)}.json") for run in runs)
+        return [run for run, path in paths if self._kept(path, log=False) is None]
+
+    def _kept(self, path: Path, log: bool = True) -> dict[str, Any] | None:
+        """The result in a file; None if there is none, or a power cut has left a part of it."""
+        kept = sealed(str(path), log)
+        is_whole = kept and kept.get("key") == path.stem and path.with_suffix(".conll").is_file()
+        return kept if is_whole else None
+
+    def predictions(self, key: str) -> Predictions:
+        """The predictions of a result, by its key."""
+        return Predictions.read(self._folder / f"{key}.conll")
+
+
+SCORING = {
+    "strict": "F1 (seqeval strict, IOB2)",
+    "crossner": "F1 (conlleval over all sentences as one, as the released code of CrossNER)",
+}
+"""Value of the setting `scoring` -> title of the score."""
+
+
+def main_f1(result: Mapping[str, Any]) -> float:
+    """F1 that a result reports first; see the setting `scoring`."""
+    f1: float = result[result["settings"]["scoring"]]["f1"]
+    return f1
+
+
+def _file_fingerprint(path: str, flag: str) -> list[tuple[int, str]]:
+    """Identity of a file, or of the parts in a folder.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    found = sorted(Path(path).rglob("part-*.parquet")) if Path(path).is_dir() else [Path(path)]
+    try:
+        return [Identities().of(str(file)) for file in found]
+    except OSError as error:
+        raise UserError(
+            f"--{flag.replace('_', '-')} {path}: {error.strerror}; check the path"
+        ) from None
+
+
+def made_from(base_model: str, sets: DataSets, names: Sequence[str]) -> dict[str, Any]:
+    """What a tagger is trained from: names, and digests of their contents.
+
+    Args:
+        base_model: name or folder of the model.
+        sets: data sets.
+        names: names of the sets.
+    """
+    return {
+        "base_model": base_model,
+        "model": model_fingerprint(base_model),
+        "data": {name: sets.fingerprint(name) for name in names},
+        "label_map": sets.view.text,
+        "lowercase": sets.view.lowercase,
+    }
+
+
+def model_fingerprint(model: str) -> str:
+    """Digest of configuration, tokenizer and weights in a folder; for other names, the name."""
+    folder = Path(model)
+    if not folder.is_dir():
+        return model
+    digest = blake2b(digest_size=16)
+    for path in sorted(folder.glob("*")):
+        if path.suffix in (".json", ".safetensors", ".bin", ".txt", ".model"):
+            digest.update(path.name.encode())
+            with path.open("rb") as file:
+                while block := file.read(1 << 24):
+                    digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,104 @@
+"""Plots how encoders represent the entities of a set, by t-SNE."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.manifold import TSNE
+
+from finetune.data.registry import expand
+from finetune.data.sets import DataSets
+from finetune.heads.windows import WordTagger
+from finetune.options import Device, TsneOptions
+from finetune.scoring import plots
+from nerbert.errors import UserError
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import tags_to_spans
+from pretrain.training.checking import check_vocabulary
+from pretrain.training.logs import quiet_libraries
+from pretrain.training.models import device_of, load_encoder, longest_input, place
+from pretrain.training.tokenizer import load_tokenizer
+
+_LOGGER = logging.getLogger("nerbert")
+_LEAST = 10  # smallest number of entities: t-SNE needs more points than neighbours
+
+
+def draw_entities(options: TsneOptions) -> Path:
+    """Writes the plot and returns its path.
+
+    Raises:
+        UserError: a model or a set is missing, or the sets have too few entities.
+    """
+    names = expand(options.data)
+    sets = DataSets.chosen(options, len(names) > 1)
+    rows = {name: sets.sentences(name, "test") for name in names}
+    panels = {model: _panel(model, rows, options) for model in options.models}
+    path = Path(options.output)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(plots.scatter(panels))
+    return path
+
+
+def _panel(
+    model: str, rows: Mapping[str, Sequence[Sentence]], options: TsneOptions
+) -> tuple[Any, list[str]]:
+    """Coordinates of the entities in the panel of a model (entities, 2), and their colours."""
+    quiet_libraries()
+    found, names = [], []
+    for name, sentences in rows.items():
+        states, types = representations(model, sentences, options, options.words == "first-last")
+        kept = [place for place, kind in enumerate(types) if kind in (options.types or types)]
+        found += [states[place] for place in kept]
+        names += [_colour(name, types[place], len(rows), options.types) for place in kept]
+    if len(found) < _LEAST:
+        raise UserError(f"{len(found)} entities; t-SNE needs {_LEAST} or more", options.data[0])
+    picks = np.sort(np.random.default_rng(options.seed).permutation(len(found))[: options.points])
+    perplexity = min(30, (len(picks) - 1) / 3)
+    places = TSNE(perplexity=perplexity, init="pca", random_state=options.seed).fit_transform(
+        np.array(found)[picks]
+    )
+    _LOGGER.info("%s: %d entities", model, len(picks))
+    return places, [names[pick] for pick in picks]
+
+
+def _colour(name: str, kind: str, sets: int, types: Sequence[str]) -> str:
+    """What a point is told apart by: its type, its set if it is the only type, or both."""
+    if sets == 1:
+        return kind
+    return name if len(types) == 1 else f"{name}: {kind}"
+
+
+def representations(
+    model: str, rows: Sequence[Sentence], placing: Device, joined: bool = False
+) -> tuple[Any, list[str]]:
+    """Last hidden states of each gold entity (entities, size), and types.
+
+    Source: Liu et al. 2021 (NER-BERT), figures 3 to 7: the first sub-word; Zeng et al. 2022
+    (DualNER), equation 9: the first and the last word, joined.
+
+    Args:
+        model: encoder or tagger.
+        rows: sentences.
+        placing: where the encoder computes.
+        joined: whether the states of the last word follow those of the first one.
+
+    Raises:
+        UserError: there is no such encoder.
+    """
+    encoder = load_encoder(model)
+    tokenizer = load_tokenizer(model)
+    check_vocabulary(encoder, tokenizer, model)
+    place(encoder, device_of(placing.device), placing.half)
+    words = WordTagger(encoder, tokenizer, longest_input(encoder), hidden=True)
+    states = words.logits([row.tokens for row in rows])
+    spans = [tags_to_spans(row.tags) for row in rows]
+    found = [
+        np.concatenate([state[start], state[end - 1]]) if joined else state[start]
+        for state, spans_here in zip(states, spans, strict=True)
+        for start, end, _ in spans_here
+    ]
+    return np.array(found), [name for spans_here in spans for _, _, name in spans_here]

@@ -1,1 +1,0 @@
-"""Writes taggers as ONNX, and labelled texts in the formats of other tools."""

@@ -1,0 +1,1 @@
+"""Heads on an encoder: linear, CRF, spans; windows, and LoRA."""

@@ -1,0 +1,228 @@
+"""Heads over the states of all words of a text: what they get, and how they are trained and used.
+
+The model gives the states of its words instead of scores of tags; the head is a part of the model,
+`model.words_head`, and is saved with it. transformers itself loads the checkpoint without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from finetune.heads.crf import CRF
+from pretrain.training.features import IGNORED
+
+TARGET, SOURCE = 0, 1
+"""Domains of a sentence. Predictions are made for the target."""
+
+TEXT = 2
+"""Added to the domain of a sentence whose words have no labels."""
+
+MODULE = "words_head"
+"""Name of the head in the model."""
+
+FORBIDDEN = -1e4  # not -inf, whose gradient is NaN
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A batch of texts, whose words were moved together.
+
+    Attributes:
+        states: states of the words (texts, words, size).
+        mask: whether there is a word (texts, words).
+        tags: tag ids (texts, words).
+        kinds: domain of each text, plus `TEXT` if it has no labels (texts,).
+        rows: rows of the words among the words' vectors (texts, words); None for an encoder.
+    """
+
+    states: Tensor
+    mask: Tensor
+    tags: Tensor
+    kinds: Tensor
+    rows: Tensor | None = None
+
+    def where(self, kind: int) -> Words | None:
+        """The texts of a kind; None if there are none."""
+        found = self.kinds == kind
+        if not found.any():
+            return None
+        longest = int(self.mask[found].sum(1).max())
+        rows = None if self.rows is None else self.rows[found, :longest]
+        return Words(
+            self.states[found, :longest],
+            self.mask[found, :longest],
+            self.tags[found, :longest],
+            self.kinds[found],
+            rows,
+        )
+
+
+class DomainTags(nn.Module):
+    """Scores of the tags of a domain by a linear layer and a CRF, one of both for each domain."""
+
+    allowed: Tensor
+
+    def __init__(self, size: int, names: Sequence[str], domains: Sequence[Sequence[str]]) -> None:
+        """Initialises the weights at random.
+
+        Args:
+            size: size of the states.
+            names: all tags; O is the first.
+            domains: types of each domain.
+        """
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(size, len(names)) for _ in domains)
+        self.crfs = nn.ModuleList(tag_crf(names) for _ in domains)
+        allowed = [[name == "O" or name[2:] in types for name in names] for types in domains]
+        self.register_buffer("allowed", torch.tensor(allowed), persistent=False)
+
+    def emissions(self, states: Tensor, domain: int) -> Tensor:
+        """Scores of the tags (texts, words, tags)."""
+        scores: Tensor = self.layers[domain](states)
+        return scores.masked_fill(~self.allowed[domain], FORBIDDEN)
+
+    def forward(self, states: Tensor, tags: Tensor, mask: Tensor, domain: int) -> Tensor:
+        """Negative log likelihood of the tags of all texts."""
+        loss: Tensor = -self.crfs[domain](self.emissions(states, domain), tags, mask).sum()
+        return loss
+
+    def best(self, states: Tensor, mask: Tensor) -> tuple[list[list[int]], Tensor]:
+        """Best tags of the words of each text, and marginals of all tags (texts, words, tags)."""
+        crf: Any = self.crfs[TARGET]
+        emissions = self.emissions(states, TARGET)
+        return crf.decode(emissions, mask), crf.marginals(emissions, mask)
+
+
+def types_of(names: Sequence[str]) -> list[str]:
+    """Types of the tags O, B-x, I-x, B-y, I-y ..., in order."""
+    return [name[2:] for name in names[1::2]]
+
+
+def tag_crf(names: Sequence[str]) -> CRF:
+    """A CRF that forbids an I- tag without a B- or I- of its type before it."""
+    crf = CRF(len(names))
+    with torch.no_grad():
+        for place, name in enumerate(names):
+            if name.startswith("I"):
+                crf.start_transitions[place] = FORBIDDEN
+                allowed = [names.index(f"B{name[1:]}"), place]
+                stray = [row for row in range(len(names)) if row not in allowed]
+                crf.transitions[stray, place] = FORBIDDEN
+    return crf
+
+
+class StateHead:
+    """Trains and uses the module of a model over the states of its words."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        """Takes a model that has such a module."""
+        module: Any = model.get_submodule(MODULE)
+        self._module = module
+        self._model = model
+
+    def loss(
+        self,
+        outputs: Any,
+        labels: Tensor,
+        num_items_in_batch: Any = None,
+        kinds: Tensor | None = None,
+    ) -> Tensor:
+        """Loss of a batch, divided by the labelled sub-words of the step.
+
+        Args:
+            outputs: output of the model, with the states as `logits` (batch, length, size).
+            labels: label ids (batch, length), `IGNORED` except at first sub-words.
+            num_items_in_batch: number of labelled sub-words of the step.
+            kinds: domain of each text, plus `TEXT` if it has no labels; None if all are targets.
+        """
+        states, tags, mask = packed(outputs.logits.float(), labels)
+        full = has_words(labels)
+        kinds = torch.zeros(len(labels), dtype=torch.long) if kinds is None else kinds
+        rows = getattr(outputs, "words", None)
+        if rows is not None:
+            rows = packed(rows.unsqueeze(2), labels)[0].squeeze(2)
+        total = self._module(Words(states, mask, tags, kinds.to(full.device)[full], rows))
+        items = mask.sum() if num_items_in_batch is None else num_items_in_batch
+        loss: Tensor = total / torch.as_tensor(items, device=total.device).clamp(min=1)
+        return loss
+
+    def best(self, logits: Tensor, labels: Any) -> Tensor:
+        """Label ids at first sub-words (batch, length)."""
+        gold = labels[0] if isinstance(labels, tuple | list) else labels
+        states, _, mask = packed(logits.float(), gold)
+        found = torch.zeros_like(gold)
+        tags = [tag for row in self._module.tag(states, mask)[0] for tag in row]
+        found[gold.ne(IGNORED)] = torch.tensor(tags, device=gold.device, dtype=gold.dtype)
+        return found
+
+    @torch.no_grad()
+    def _tagged(self, logits: Floats) -> tuple[list[int], Tensor, Any]:
+        """Tags and probabilities of the words that have states, and which these are."""
+        known = ~np.isnan(logits).any(1)
+        if not known.any():
+            return [], torch.empty(0), known
+        self._module.eval()
+        states = torch.from_numpy(logits[known]).unsqueeze(0).to(self._model.device)
+        mask = states.new_ones(states.shape[:2], dtype=torch.bool)
+        (tags,), chances = self._module.tag(states, mask)
+        return tags, chances[0].float().cpu(), known
+
+    def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
+        """Tag of each word, and its probability.
+
+        Args:
+            logits: states (words, size); NaN for words without sub-words, which are O.
+        """
+        tags, chances, known = self._tagged(logits)
+        found, scores = np.zeros(len(logits), int), np.ones(len(logits))
+        if tags:
+            found[known] = tags
+            scores[known] = chances[range(len(tags)), tags].numpy()
+        return found.tolist(), scores.tolist()
+
+    def probabilities(self, logits: Floats) -> Floats:
+        """Probabilities of the tags of each word (words, tags)."""
+        _, chances, known = self._tagged(logits)
+        found = np.zeros((len(logits), self._module.tags), np.float32)
+        found[:, 0] = 1
+        if known.any():
+            found[known] = chances.numpy()
+        return found
+
+
+def has_words(labels: Tensor) -> Tensor:
+    """Whether a row has a first sub-word; others, such as U+200B alone, are empty sequences.
+
+    Args:
+        labels: label ids (batch, length), `IGNORED` except at first sub-words.
+    """
+    return labels.ne(IGNORED).any(1)
+
+
+def packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Moves first sub-words together; rows without one are left out.
+
+    Args:
+        logits: scores (batch, length, tags).
+        labels: label ids (batch, length), `IGNORED` except at first sub-words.
+
+    Returns:
+        Emissions (rows, words, tags), tags and mask (rows, words).
+    """
+    first, full = labels.ne(IGNORED), has_words(labels)
+    logits, labels, first = logits[full], labels[full], first[full]
+    # A stable sort keeps the order of the words; booleans cannot be sorted on all devices.
+    order = (~first).to(torch.uint8).argsort(dim=1, stable=True)[:, : int(first.sum(1).max())]
+    mask = first.gather(1, order)
+    emissions = logits.gather(1, order.unsqueeze(2).expand(-1, -1, logits.shape[2]))
+    return emissions, labels.gather(1, order), mask

@@ -1,1 +1,0 @@
-"""Trains a tagger to keep: checkpoint, scores, model card, and the hub."""

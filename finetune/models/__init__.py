@@ -1,1 +1,0 @@
-"""Tagging heads and models."""

@@ -1,0 +1,1 @@
+"""Metrics, tables with published numbers, plots, and test sentences in training text."""

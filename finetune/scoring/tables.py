@@ -1,0 +1,117 @@
+"""Published scores, for comparison with ours."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from statistics import mean, stdev
+from typing import Any
+
+
+@cache
+def published() -> dict[str, Any]:
+    """Scores in papers, in per cent; `published.toml` names the tables of the papers."""
+    text = (files("finetune.scoring") / "published.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def tner_models() -> list[str]:
+    """Names of the models in T-NER's tables."""
+    return list(published()["tner"]["in-domain"])
+
+
+def tner_in_domain(model: str, name: str) -> float | None:
+    """T-NER's strict F1 of a model that is trained and tested on a set (table 2), if published."""
+    found: float | None = published()["tner"]["in-domain"][model].get(name)
+    return found
+
+
+def tner_row(
+    score: str, model: str, train: str, test: Sequence[str], lowercase: bool
+) -> list[float | None]:
+    """A row of T-NER's matrices: a score for each test set, and its average; None without one.
+
+    Args:
+        score: "strict" (tables 4, 5), or "tner-span" (tables 3, 7, 8, 9).
+        model: name of the model.
+        train: name of the train set, or `A+B+...` for several together.
+        test: names of the test sets.
+        lowercase: whether all words are in lower case.
+    """
+    tables = published()["tner"]
+    case = "lowercase" if lowercase else "cased"
+    kind, columns = {
+        "strict": ("strict", tables["languages"]),
+        "tner-span": (f"span-{case}", tables[case]),
+    }.get(score, ("", []))
+    if lowercase and kind == "strict":
+        kind = ""
+    row = "all" if set(train.split("+")) == set(columns) else train
+    values = tables.get(kind, {}).get(model, {}).get(row, [])
+    known = dict(zip(columns, values, strict=False))
+    average = values[len(columns)] if len(values) > len(columns) else None
+    return [*(known.get(name) for name in test), average if set(test) == set(columns) else None]
+
+
+def nerbert_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | None]]:
+    """Rows of NER-BERT's table 2: a score for each set, and the average; None without one.
+
+    Args:
+        regime: "target" or "source-target".
+        sets: names of the sets.
+    """
+    table = published()["nerbert"]
+    known = {
+        name: dict(zip([*table["sets"], "average"], values, strict=True))
+        for name, values in table.get(regime, {}).items()
+    }
+    whole = set(sets) == set(table["sets"])
+    return {
+        name: [
+            *(values.get(one) or None for one in sets),
+            (values["average"] or None) if whole else None,
+        ]
+        for name, values in known.items()
+        if any(values.get(one) for one in sets)
+    }
+
+
+def published_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | None]]:
+    """Title -> scores of the sets, and their average, of models that are tuned on single sets.
+
+    Args:
+        regime: how source and target are combined.
+        sets: names of the sets.
+    """
+    found: dict[str, list[float | None]] = {
+        f"{model}, published (NER-BERT, table 2)": values
+        for model, values in nerbert_rows(regime, sets).items()
+    }
+    for model in tner_models() if regime == "target" else ():
+        values = [tner_in_domain(model, name) for name in sets]
+        found[f"{model}, published (T-NER, table 2)"] = [*values, None]
+    return found
+
+
+def cent(value: float) -> str:
+    """A share, in per cent."""
+    return f"{100 * value:.2f}"
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean and standard deviation of shares, in per cent; "-" without shares.
+
+    >>> spread([0.5, 0.54])
+    '52.00 ± 2.83'
+    """
+    if not values:
+        return "-"
+    return f"{cent(mean(values))} ± {cent(stdev(values))}" if len(values) > 1 else cent(values[0])
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table; the first row is the header."""
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return [lines[0], "|" + "---|" * len(rows[0]), *lines[1:]]

@@ -1,0 +1,1 @@
+"""nerbert search: settings by grid, at random, or by TPE."""

@@ -1,0 +1,184 @@
+"""Runs a search: trials in optuna's study, which a later run of the command continues."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
+
+from finetune.data.registry import expand
+from finetune.data.sets import DataSets, are_several
+from finetune.experiments.runs import made_from
+from finetune.options import SearchOptions
+from finetune.search.fits import Fits
+from finetune.search.report import write_report
+from finetune.search.space import Space, Values, parse, points
+from finetune.settings import FitSettings
+from nerbert.commands.parser import only_run
+from nerbert.errors import UserError
+from nerbert.storage.folders import check_same
+from pretrain.training.logs import quiet_libraries
+
+RECORD = "search.json"
+"""File that says what is searched."""
+
+_LOGGER = logging.getLogger("nerbert")
+_STUDY = "study.db"
+_LAST = 3
+"""Stage of the grid in which the best setting goes on until its dev F1 drops."""
+
+
+def search(options: SearchOptions, settings: FitSettings) -> str:
+    """Does the missing trials, and writes the report; returns its table.
+
+    Raises:
+        UserError: options contradict each other, data or model is missing, or the folder has
+            another search.
+    """
+    space = parse(options.space)
+    grid = points(space) if options.method == "grid" else []
+    names = expand(options.data)
+    sets = DataSets.chosen(options, len(names) > 1 or are_several(names))
+    rows = {split: sets.sentences(names, split) for split in ("train", "dev")}
+    quiet_libraries()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    settings = replace(settings, seed=options.seed)
+    record = {
+        **made_from(options.base_model, sets, names),
+        "method": options.method,
+        "space": sorted(options.space),
+        "stages": [options.partial_epochs, options.kept] if grid else [],
+        "settings": asdict(settings),
+    }
+    output = Path(options.output)
+    with only_run(options.output):
+        check_same(options.output, RECORD, record)
+        fits = Fits(
+            options.base_model, settings, rows["train"], rows["dev"], output, options.device
+        )
+        study = Study(output / _STUDY, space, options.seed, fits)
+        if grid:
+            _grid(study, fits, grid, options)
+        else:
+            _draws(study, options)
+        best = study.best()
+        if not fits.has(best.params):
+            fits.fit(best.params)
+            if best.user_attrs["stage"] == _LAST:
+                fits.fit(best.params, until_drop=True)
+            fits.keep(best.params, best.value or 0.0)
+        shutil.rmtree(output / "trials", ignore_errors=True)
+        return write_report(output, study.done(), space, best, fits.settings_of(best.params))
+
+
+class Study:
+    """The trials of a search, in a file of SQLite."""
+
+    def __init__(self, path: Path, space: Space, seed: int, fits: Fits) -> None:
+        """Opens or makes the file.
+
+        Raises:
+            UserError: it is no study.
+        """
+        self._space, self._seed, self._fits = space, seed, fits
+        try:
+            self._study = optuna.create_study(
+                storage=f"sqlite:///{path.resolve()}",
+                study_name="search",
+                direction="maximize",
+                load_if_exists=True,
+            )
+        except (SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError) as error:
+            reason = str(error).strip().splitlines()[0][:100]
+            raise UserError(f"{path}: no study of optuna ({reason}); move it away") from error
+
+    def done(self) -> list[FrozenTrial]:
+        """The finished trials, in order."""
+        return self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+
+    def of_stage(self, stage: int) -> list[FrozenTrial]:
+        """The finished trials of a stage, the best one first."""
+        found = [trial for trial in self.done() if trial.user_attrs["stage"] == stage]
+        return sorted(found, key=lambda trial: (-(trial.value or 0.0), trial.number))
+
+    def best(self) -> FrozenTrial:
+        """The best finished trial of the last stage."""
+        return self.of_stage(max(trial.user_attrs["stage"] for trial in self.done()))[0]
+
+    def add(self, values: Values | None, method: str, stage: int, **how: Any) -> FrozenTrial:
+        """Does a trial; keeps its tagger if it is the best one of its stage.
+
+        Args:
+            values: settings to try; None to let the method choose.
+            method: "grid", "random" or "tpe".
+            stage: stage of the grid; 1 for other methods.
+            how: further arguments of `Fits.fit`.
+        """
+        values = self._drawn(method) if values is None else values
+        scores = self._fits.fit(values, **how)
+        best = max(scores)
+        ahead = [found.value or 0.0 for found in self.of_stage(stage)]
+        if not ahead or best > max(ahead):
+            self._fits.keep(values, best)
+        shown = ", ".join(f"{name} {value}" for name, value in values.items())
+        number = len(self.done())
+        _LOGGER.info("trial %d, stage %d: %s: dev F1 %.4f", number, stage, shown, best)
+        # Written only now: a run that is stopped in a trial leaves no trace of it.
+        facts = {
+            "stage": stage,
+            "evaluations": len(scores),
+            "rising": scores[-1] > max(scores[:-1], default=-1.0),
+        }
+        self._study.add_trial(
+            optuna.create_trial(
+                params=dict(values), distributions=self._space, value=best, user_attrs=facts
+            )
+        )
+        return self.done()[-1]
+
+    def _drawn(self, method: str) -> Values:
+        """The settings that a method tries next. They depend on the finished trials only."""
+        done = self.done()
+        kind = optuna.samplers.TPESampler if method == "tpe" else optuna.samplers.RandomSampler
+        study = optuna.create_study(
+            direction="maximize", sampler=kind(seed=(self._seed + len(done)) % (1 << 32))
+        )
+        study.add_trials(done)
+        return study.ask(self._space).params
+
+
+def _draws(study: Study, options: SearchOptions) -> None:
+    while len(study.done()) < options.trials:
+        study.add(None, options.method, 1)
+
+
+def _grid(study: Study, fits: Fits, grid: Sequence[Values], options: SearchOptions) -> None:
+    """Two stages: all points for a few epochs, the best of them to the end, or until they drop.
+
+    Source: T-NER 0.1 and later, GridSearcher.
+    """
+
+    def missing(wanted: Sequence[Values], stage: int) -> list[Values]:
+        there = [trial.params for trial in study.of_stage(stage)]
+        return [values for values in wanted if values not in there]
+
+    for values in missing(grid, 1):
+        study.add(values, "grid", 1, pause=options.partial_epochs)
+    kept = [trial.params for trial in study.of_stage(1)[: options.kept]]
+    for values in grid:
+        if values not in kept:
+            fits.forget(values)
+    for values in missing(kept, 2):
+        study.add(values, "grid", 2)
+    best = study.of_stage(2)[0]
+    # A rate that has fallen to zero teaches nothing more.
+    constant = fits.settings_of(best.params).schedule.startswith("constant")
+    if best.user_attrs["rising"] and constant and not study.of_stage(_LAST):
+        study.add(best.params, "grid", _LAST, until_drop=True)

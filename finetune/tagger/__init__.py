@@ -1,0 +1,1 @@
+"""The tagger: loading, fitting, prediction."""

@@ -1,0 +1,248 @@
+"""Fine-tunes a model with transformers' Trainer."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
+
+from finetune.heads.lora import lora
+from finetune.heads.sequence import MODULE, StateHead
+from finetune.settings import FitSettings
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import LabelSet
+from pretrain.training.checkpoints import last_whole
+from pretrain.training.checkpoints import train as train_from
+from pretrain.training.features import PIECES, UNLINKED, Collator, PieceFeatures
+from pretrain.training.pieces import count_subwords
+from pretrain.training.scores import EntityScores
+from pretrain.training.trainer import TaggingTrainer
+
+COMMON_ARGUMENTS: dict[str, Any] = {
+    "label_names": ["labels", UNLINKED],
+    "remove_unused_columns": False,
+    "logging_strategy": "epoch",
+    "logging_nan_inf_filter": False,
+    "disable_tqdm": True,
+    "report_to": "none",
+    "dataloader_pin_memory": False,
+}
+"""Arguments of the Trainer for all fine-tuning."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """How a training is watched and continued.
+
+    Attributes:
+        folder: folder for checkpoints, from which the same training continues; None for none.
+        callbacks: callbacks of the Trainer.
+        events: folder for TensorBoard's events; None for none.
+        device: where it computes: "auto" for a GPU if there is one, or "cpu".
+    """
+
+    folder: str | None = None
+    callbacks: Sequence[TrainerCallback] = ()
+    events: str | None = None
+    device: str = "auto"
+
+
+HEADS = ("classifier", "crf", MODULE)
+"""Modules of a model that are its head."""
+
+_ALONE = Work()
+
+
+def trained(
+    model: Any,
+    head: Any,
+    labels: LabelSet,
+    settings: FitSettings,
+    splits: Mapping[str, PieceFeatures],
+    optimizer: Any = None,
+    work: Work = _ALONE,
+    kinds: Sequence[int] = (),
+) -> TaggingTrainer:
+    """Trains a model; with a dev split, the best weights are loaded at the end, if asked for.
+
+    Args:
+        model: model with its head.
+        head: decoder of the head, from `finetune.tagger.models`.
+        labels: labels of the head.
+        settings: settings of the fine-tuning.
+        splits: "train", and "dev" if there are dev sentences.
+        optimizer: optimiser to continue with; a new one if None.
+        work: how the training is watched and continued.
+        kinds: domain of each train sentence, for heads over states.
+
+    Returns:
+        The Trainer, with its logs and the model.
+    """
+    chooses = "dev" in splits and settings.keep == "best"
+    stopping = [Stopping(settings.patience, first=settings.stop_after)] if chooses else []
+    with _folder(work) as folder:
+        tokenizer = splits["train"].tokenizer
+        trainer = (DomainTrainer if isinstance(head, StateHead) else TaggingTrainer)(
+            model=model,
+            args=_arguments(settings, folder, splits, work),
+            batch_size=settings.batch_size,
+            window=1,  # sorting over several steps would make small sets less random
+            loss=head.loss,
+            train_dataset=splits["train"],
+            eval_dataset=splits.get("dev"),
+            processing_class=tokenizer,
+            data_collator=Collator(
+                int(tokenizer.pad_token_id or 0), attend=settings.attend_padding
+            ),
+            compute_metrics=EntityScores(labels.tags, joined=settings.scoring == "crossner"),
+            preprocess_logits_for_metrics=head.best,
+            optimizers=(optimizer or _with_two_rates(model, settings), None),
+            callbacks=[*stopping, *work.callbacks],
+            **({"kinds": kinds} if isinstance(head, StateHead) else {}),
+        )
+        # The checkpoints are not needed afterwards: the Trainer loads the best weights at the end.
+        checkpoint = last_whole(Path(folder)) if work.folder else None
+        with lora(model, settings.lora_rank, settings.lora_alpha):
+            train_from(trainer, str(checkpoint) if checkpoint else None)
+    return trainer
+
+
+def _with_two_rates(model: Any, settings: FitSettings) -> torch.optim.Optimizer | None:
+    """The Trainer's optimiser with a rate for the head; None if all weights have the same one."""
+    if settings.head_learning_rate is None:
+        return None
+    encoder: list[torch.nn.Parameter] = []
+    head: list[torch.nn.Parameter] = []
+    for name, weight in model.named_parameters():
+        (head if name.partition(".")[0] in HEADS else encoder).append(weight)
+    groups: list[dict[str, Any]] = [
+        {"params": encoder},
+        {"params": head, "lr": settings.head_learning_rate},
+    ]
+    return torch.optim.AdamW(
+        groups, lr=settings.learning_rate, weight_decay=settings.weight_decay, eps=1e-8
+    )
+
+
+class Stopping(EarlyStoppingCallback):
+    """Ends a training without a better dev F1, but not in its first steps."""
+
+    def __init__(
+        self, early_stopping_patience: int, early_stopping_threshold: float = 0.0, first: int = 0
+    ) -> None:
+        """Takes the arguments of transformers' callback, and a number of first steps."""
+        super().__init__(early_stopping_patience, early_stopping_threshold)
+        self._first = first
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        found: dict[str, Any] = super().state()
+        return {**found, "args": {**found["args"], "first": self._first}}
+
+    def on_evaluate(  # type: ignore[override]
+        self, args: Any, state: Any, control: Any, metrics: Any, **facts: Any
+    ) -> None:
+        super().on_evaluate(args, state, control, metrics, **facts)  # type: ignore[no-untyped-call]
+        if state.global_step < self._first:
+            self.early_stopping_patience_counter = 0
+            control.should_training_stop = False
+
+
+class DomainTrainer(TaggingTrainer):
+    """A Trainer that tells the loss the domains of the sentences."""
+
+    train_dataset: PieceFeatures
+
+    def __init__(self, kinds: Sequence[int], **kwargs: Any) -> None:
+        """Takes the domain of each train sentence, and the arguments of `TaggingTrainer`."""
+        super().__init__(**kwargs)
+        rows = torch.from_numpy(self.train_dataset.rows)
+        self._kinds = torch.tensor(list(kinds))[rows]
+        self._loss: Any = self.compute_loss_func
+
+    def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Loss of a batch; dev sentences are of the target."""
+        kinds = self._kinds[inputs[PIECES].cpu()] if model.training else None
+        self.compute_loss_func = partial(self._loss, kinds=kinds)
+        return super().compute_loss(model, inputs, *args, **kwargs)
+
+
+@contextmanager
+def _folder(work: Work) -> Iterator[str]:
+    """The folder for checkpoints; without one of the user's, it is deleted after the block."""
+    if work.folder is not None:
+        yield work.folder
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield folder
+
+
+def features(
+    rows: Sequence[Sentence], labels: LabelSet, tokenizer: Any, max_subwords: int, where: str
+) -> PieceFeatures:
+    """Makes the features of sentences for the Trainer."""
+    position = {tag: index for index, tag in enumerate(labels.tags)}
+    table = Dataset.from_dict(
+        {
+            "id": [str(number) for number in range(len(rows))],
+            "tokens": [row.tokens for row in rows],
+            "ner_tags": [[position[tag] for tag in row.tags] for row in rows],
+        }
+    )
+    pieces = count_subwords(table, tokenizer, max_subwords, len(labels.tags), where)
+    return PieceFeatures(table, pieces, tokenizer, np.arange(len(labels.tags)))
+
+
+def _arguments(
+    settings: FitSettings, folder: str, splits: Mapping[str, PieceFeatures], work: Work
+) -> TrainingArguments:
+    has_dev = "dev" in splits
+    continues = work.folder is not None
+    epoch_steps = -(-len(splits["train"]) // settings.batch_size)
+    between = max(epoch_steps, settings.eval_steps)
+    return TrainingArguments(
+        output_dir=folder,
+        seed=settings.seed,
+        learning_rate=settings.learning_rate,
+        max_steps=max(settings.epochs * epoch_steps, settings.least_steps),
+        weight_decay=settings.weight_decay,
+        warmup_steps=settings.warmup_steps,
+        lr_scheduler_type=settings.schedule,
+        per_device_train_batch_size=max(1, settings.batch_size // settings.accumulation),
+        gradient_accumulation_steps=settings.accumulation,
+        max_grad_norm=settings.max_grad_norm,
+        per_device_eval_batch_size=settings.batch_size if settings.attend_padding else 64,
+        eval_strategy="steps" if has_dev else "no",
+        eval_steps=between,
+        save_strategy="steps" if has_dev or continues else "no",
+        save_steps=between,
+        save_total_limit=1,
+        bf16=settings.bf16,
+        fp16=settings.fp16,
+        # transformers refuses bf16 without a GPU, unless the CPU is asked for.
+        use_cpu=work.device == "cpu" or (settings.bf16 and not torch.cuda.is_available()),
+        load_best_model_at_end=has_dev and settings.keep == "best",
+        metric_for_best_model="f1",
+        greater_is_better=True,
+        batch_eval_metrics=True,
+        save_only_model=not continues,
+        restore_callback_states_from_checkpoint=continues,  # of early stopping
+        **{**COMMON_ARGUMENTS, **_events(work)},
+    )
+
+
+def _events(work: Work) -> dict[str, Any]:
+    if work.events is None:
+        return {}
+    os.environ["TENSORBOARD_LOGGING_DIR"] = work.events  # transformers 5 has no argument for it
+    return {"report_to": "tensorboard"}

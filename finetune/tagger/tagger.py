@@ -1,0 +1,323 @@
+"""A named-entity tagger in the style of scikit-learn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, overload
+
+import numpy as np
+from torch import nn
+from transformers import PreTrainedModel, PreTrainedTokenizerFast, set_seed
+
+from finetune.data.sets import Data, DataSets
+from finetune.data.views import UNIFIED, LabelMap, View, nearest
+from finetune.heads.span_head import scores_of
+from finetune.heads.windows import BATCH, WordTagger
+from finetune.scoring.metrics import strict_scores
+from finetune.settings import NAMES, FitSettings
+from finetune.tagger.entities import Entity, Prediction, entities_of
+from finetune.tagger.fitting import Work, features, trained
+from finetune.tagger.models import Floats, add_head, head_of, load_with_head
+from finetune.tagger.onnx import NAMES as BACKENDS
+from finetune.tagger.onnx import exported
+from finetune.tagger.texts import Splitter, Text, checked_texts
+from finetune.tagger.train_rows import train_rows
+from finetune.words import bilstm
+from nerbert.commands.options import build_from_python
+from nerbert.errors import UserError
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import LabelSet
+from nerbert.text.tokens import Span
+from pretrain.training.checking import check_vocabulary
+from pretrain.training.features import PieceFeatures
+from pretrain.training.models import (
+    HeadInitMap,
+    device_of,
+    load_model,
+    longest_input,
+    place,
+    tag_names,
+)
+from pretrain.training.tokenizer import load_tokenizer
+
+
+class Tagger:
+    """An encoder with a tagging head: `fit`, `predict`, `score`, `save`, `load`."""
+
+    def __init__(
+        self,
+        base: str | os.PathLike[str],
+        settings: FitSettings | None = None,
+        head_init_map: HeadInitMap | None = None,
+        **options: Any,
+    ) -> None:
+        """Describes a tagger; nothing is loaded yet.
+
+        Args:
+            base: encoder or pre-trained tagger: name on the hub, or folder.
+            settings: settings of the fine-tuning.
+            options: fields of `FitSettings`, such as `learning_rate`, instead of `settings`.
+            head_init_map: chooses the types of the base's own head whose rows initialise the row
+                of a new type. By default `nearest` if the settings carry the head, else none.
+
+        Raises:
+            UserError: an option is unknown, or has a wrong value.
+        """
+        self.base = os.fspath(base)
+        if settings is not None and options:
+            raise UserError(f"{next(iter(options))} =: give it in `settings`, or no `settings`")
+        self.settings = settings or build_from_python(FitSettings, options)
+        self._head_init_map = head_init_map or (nearest if self.settings.carry_head else None)
+        self._words: WordTagger | None = None
+        self._tags: list[str] = []
+        self.splitter = Splitter()
+        self.history: list[dict[str, float]] = []
+
+    def fit(
+        self,
+        data: Data,
+        dev: Data | None = None,
+        before: Data | None = None,
+        work: Work | None = None,
+        keep_types: bool = False,
+        kinds: Sequence[int] | None = None,
+    ) -> Tagger:
+        """Fine-tunes the encoder and a new head; keeps the weights with the best dev F1.
+
+        Args:
+            data: train sentences: name of a set, a file, a folder, sentences, or a list of these.
+            dev: dev sentences, likewise; if None, the dev split of `data`. Without dev sentences,
+                the last weights are kept.
+            before: sentences of the source to train on before, for `source_epochs`. The head is
+                kept; with `carry_optimizer` also the optimiser, as in CrossNER's released code.
+            work: how the training is watched and continued.
+            keep_types: whether types keep their names also if `data` are several sets; else
+                `LOC`, `Location` and `location` become one type.
+            kinds: domain of each train sentence, of `finetune.heads.sequence`; None if all are of
+                the target.
+
+        Raises:
+            UserError: the data cannot be read, or the encoder cannot be loaded.
+        """
+        settings = self.settings
+        rows = train_rows(data, dev, before, keep_types, kinds, settings)
+        labels = LabelSet(tuple(sorted({name for types in rows.types for name in types})))
+        set_seed(settings.seed)
+        tokenizer, model = self._fresh([*rows.before, *rows.train], labels)
+        head = add_head(model, settings, tokenizer, rows.types)
+        limit = settings.max_subwords or longest_input(model)
+
+        def pieces(some: Sequence[Sentence], name: str) -> dict[str, PieceFeatures]:
+            return {name: features(some, labels, tokenizer, limit, name)} if some else {}
+
+        optimizer: Any = None
+        if rows.before:
+            source = replace(settings, epochs=settings.source_epochs, least_steps=0)
+            splits = pieces(rows.before, "train")
+            done = trained(model, head, labels, source, splits, kinds=rows.before_kinds)
+            if settings.carry_optimizer:
+                optimizer = done.optimizer.optimizer  # type: ignore[union-attr]  # of accelerate
+        splits = {**pieces(rows.train, "train"), **pieces(rows.dev, "dev")}
+        trainer = trained(
+            model, head, labels, settings, splits, optimizer, work or Work(), rows.kinds
+        )
+        self.history = list(trainer.state.log_history)
+        self._set(trainer.model, tokenizer)
+        return self
+
+    def _fresh(
+        self, train: Sequence[Sentence], labels: LabelSet
+    ) -> tuple[PreTrainedTokenizerFast, PreTrainedModel]:
+        """Loads the tokenizer, and the model with a new head."""
+        settings = self.settings
+        if self.base in NAMES:
+            return bilstm.build(self.base, train, labels, settings)
+        model = load_model(self.base, labels, settings.max_subwords, self._head_init_map)
+        if settings.head_dropout is not None:
+            for name in ("dropout", "classifier_dropout"):  # as the architectures call it
+                if isinstance(found := getattr(model, name, None), nn.Dropout):
+                    found.p = settings.head_dropout
+        tokenizer = load_tokenizer(self.base)
+        check_vocabulary(model, tokenizer, self.base)
+        return tokenizer, model
+
+    def _set(self, model: Any, tokenizer: Any, forward: Any = None) -> None:
+        self._tags = tag_names(model)
+        if self.base not in NAMES:
+            self.splitter = Splitter.beside(self.base)
+        self._model, self._tokenizer = model, tokenizer
+        limit = self.settings.max_subwords or longest_input(model)
+        attend = self.settings.attend_padding
+        self._words = WordTagger(
+            model,
+            tokenizer,
+            limit,
+            self.settings.batch_size if attend else BATCH,
+            forward=forward,
+            attend=attend,
+        )
+        self._head = head_of(model)
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The model of transformers."""
+        model: PreTrainedModel = self._model
+        return model
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags that the tagger has, by label id."""
+        return list(self._tags)
+
+    def tag(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Tags the words of each text.
+
+        Raises:
+            RuntimeError: the tagger is neither fitted nor loaded.
+        """
+        return [
+            [self._tags[index] for index in self._head.decode(logits)[0]]
+            for logits in self._logits(texts)
+        ]
+
+    def _logits(self, texts: Sequence[Sequence[str]]) -> list[Floats]:
+        if self._words is None:
+            raise RuntimeError("the tagger is not trained: call fit, or Tagger.load")
+        return self._words.logits(texts)
+
+    @overload
+    def predict(  # type: ignore[overload-overlap]  # a string is a list of strings, too
+        self, texts: str, split: bool = True
+    ) -> list[Entity]: ...
+
+    @overload
+    def predict(self, texts: Iterable[Text], split: bool = True) -> list[list[Entity]]: ...
+
+    def predict(
+        self, texts: str | Iterable[Text], split: bool = True
+    ) -> list[Entity] | list[list[Entity]]:
+        """Finds the mentions in each text, in order; of a single text, its mentions.
+
+        Args:
+            texts: texts of any length, whose mentions have offsets in characters; or lists of
+                tokens, each one a sentence, whose mentions have offsets in tokens.
+            split: whether texts are parted into sentences, each of which is tagged by itself.
+
+        Raises:
+            UserError: a text is something else.
+        """
+        found = [one.entities for one in self.predictions(texts, split)]
+        return found[0] if isinstance(texts, str) else found
+
+    def predictions(
+        self, texts: str | Iterable[Text], split: bool = True, probabilities: bool = False
+    ) -> list[Prediction]:
+        """Words, tags and mentions of each text; see `predict`.
+
+        Args:
+            texts: texts, or lists of tokens.
+            split: whether texts are parted into sentences.
+            probabilities: whether the probabilities of all tags are kept.
+        """
+        texts = checked_texts(texts)
+        spans = [
+            self.splitter.words(text, split)
+            if isinstance(text, str)
+            else [[(place, place + 1) for place in range(len(text))]]
+            for text in texts
+        ]
+        words = [
+            [text[start:end] if isinstance(text, str) else text[start] for start, end in sentence]
+            for text, found in zip(texts, spans, strict=True)
+            for sentence in found
+        ]
+        tagged = zip(words, self._logits(words), strict=True)
+        return [
+            self._prediction(text, found, [next(tagged) for _ in found], probabilities)
+            for text, found in zip(texts, spans, strict=True)
+        ]
+
+    def _prediction(
+        self,
+        text: str | Sequence[str],
+        spans: Sequence[Sequence[Span]],
+        sentences: Sequence[tuple[list[str], Floats]],
+        probabilities: bool,
+    ) -> Prediction:
+        """Puts the sentences of a text together: places of words, words, and scores of tags."""
+        decoded = [self._head.decode(logits) for _, logits in sentences]
+        places = [span for sentence in spans for span in sentence]
+        tags = [self._tags[index] for best, _ in decoded for index in best]
+        scores = [score for _, chances in decoded for score in chances]
+        rows = None
+        if probabilities:
+            found = [self._head.probabilities(logits) for _, logits in sentences]
+            rows = np.concatenate([np.empty((0, len(self._tags)), np.float32), *found])
+        return Prediction(
+            [word for words, _ in sentences for word in words],
+            places,
+            tags,
+            scores,
+            entities_of(places, tags, scores, text),
+            rows,
+        )
+
+    def score(self, data: Data) -> float:
+        """Strict F1 (seqeval, IOB2) on sentences, or on the test split of a set.
+
+        Types count by their unified names: `LOC` and `location` are one type.
+        """
+        rows = DataSets(view=View(UNIFIED)).sentences(data, "test")
+        names = LabelMap.load(UNIFIED)
+        found = [names.tags(tags) for tags in self.tag([row.tokens for row in rows])]
+        return strict_scores([row.tags for row in rows], found).f1
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes an ordinary Hugging Face checkpoint."""
+        if self._words is None:
+            raise RuntimeError("the tagger is not trained: call fit first")
+        self._model.save_pretrained(folder)
+        self._tokenizer.save_pretrained(folder)
+        self.splitter.save(folder)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        settings: FitSettings | None = None,
+        device: str = "auto",
+        half: bool = False,
+        backend: str = "auto",
+    ) -> Tagger:
+        """Loads a tagger from a checkpoint with a tagging head.
+
+        Args:
+            folder: folder, or name on the hub.
+            settings: settings of the tagger.
+            device: where it computes, such as "cpu"; "auto" for a GPU if there is one.
+            half: whether it computes with 16 bits (float16 on a GPU, bfloat16 on a CPU).
+            backend: "torch"; "onnx" or "int8" for the files of `nerbert export`; "auto" for onnx
+                on a CPU if it is there, else torch.
+
+        Raises:
+            UserError: there is no such checkpoint, device or file, or its tags are not O, B-, I-.
+        """
+        where, folder = device_of(device), os.fspath(folder)
+        tagger = cls(folder, settings)
+        if backend not in ("auto", "torch", *BACKENDS):
+            raise UserError(f"--backend {backend}: give auto, torch, {' or '.join(BACKENDS)}")
+        model, tokenizer = load_with_head(folder), load_tokenizer(folder)
+        check_vocabulary(model, tokenizer, folder)
+        first, *others = tag_names(model)
+        if first != "O" or not all(name[:2] in ("B-", "I-") for name in others):
+            raise UserError(f"{folder}: its labels are not O, B-, I-; fine-tune it first")
+        place(model, where, half)
+        forward = None
+        if backend != "torch" and not half and where.type == "cpu":
+            forward = exported(folder, backend, scores_of(model))
+        elif backend in BACKENDS:
+            raise UserError(f"--backend {backend}: computes on the CPU, and without --half")
+        tagger._set(model, tokenizer, forward)
+        return tagger

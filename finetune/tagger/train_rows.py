@@ -1,0 +1,97 @@
+"""The sentences of a training: of the target and of a source, and text without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from finetune.data.plain import drawn_sentences
+from finetune.data.sets import Data, DataSets, are_named_sets
+from finetune.data.views import UNIFIED, View
+from finetune.heads.sequence import SOURCE, TARGET, TEXT
+from finetune.settings import FitSettings
+from nerbert.errors import UserError
+from nerbert.text.columns import Sentence
+
+
+@dataclass(frozen=True)
+class TrainRows:
+    """The sentences of a training.
+
+    Attributes:
+        before: sentences of the source to train on before; empty for none.
+        before_kinds: domain of each, plus `TEXT` if it has no labels.
+        train: train sentences.
+        kinds: domain of each, likewise.
+        dev: dev sentences, of the target.
+        types: entity types of the target and of the source, sorted.
+    """
+
+    before: list[Sentence]
+    before_kinds: list[int]
+    train: list[Sentence]
+    kinds: list[int]
+    dev: list[Sentence]
+    types: list[list[str]]
+
+
+def train_rows(
+    data: Data,
+    dev: Data | None,
+    before: Data | None,
+    keep_types: bool,
+    kinds: Sequence[int] | None,
+    settings: FitSettings,
+) -> TrainRows:
+    """Reads the sentences of `Tagger.fit`; see there for the arguments.
+
+    Raises:
+        UserError: they, or the text of the target, cannot be read.
+    """
+    several = any(are_named_sets(one) for one in (data, before) if one is not None)
+    sets = DataSets(view=View(UNIFIED) if several and not keep_types else View())
+    first = sets.sentences(before, "train") if before is not None else []
+    train = sets.sentences(data, "train")
+    if not train:
+        raise UserError("there are no sentences to train on; give some, or names of sets")
+    held = sets.sentences(data if dev is None else dev, "dev", needed=dev is not None)
+    if not settings.attend_padding:
+        held = sorted(held, key=lambda row: len(row.tokens))  # batches need less padding
+    train, own = with_text(train, kinds or [TARGET] * len(train), settings)
+    first, others = with_text(first, [SOURCE] * len(first), settings)
+    found: list[set[str]] = [set(), set()]
+    domains = [*others, *own, *[TARGET] * len(held)]
+    for row, kind in zip([*first, *train, *held], domains, strict=True):
+        found[kind % TEXT].update(tag[2:] for tag in row.tags if tag != "O")
+    return TrainRows(first, others, train, own, list(held), [sorted(types) for types in found])
+
+
+def with_text(
+    rows: Sequence[Sentence], kinds: Sequence[int], settings: FitSettings
+) -> tuple[list[Sentence], list[int]]:
+    """Adds as many sentences of text to train sentences as each domain has, for the head cdlm.
+
+    The text of the source is that of its sentences.
+
+    Args:
+        rows: train sentences.
+        kinds: domain of each.
+        settings: settings of the fine-tuning.
+
+    Raises:
+        UserError: the text of the target cannot be read.
+    """
+    found, all_kinds = list(rows), list(kinds)
+    for domain in (TARGET, SOURCE) if settings.head == "cdlm" else ():
+        own = [row for row, kind in zip(rows, kinds, strict=True) if kind == domain]
+        text = own
+        if domain == TARGET and own and settings.lm_text:
+            share = -(-len(own) // len(settings.lm_text))
+            drawn = (
+                drawn_sentences(path, "--lm-text", share, settings.seed)
+                for path in settings.lm_text
+            )
+            text = [row for some in drawn for row in some]
+        found += [Sentence(row.tokens, ["O"] * len(row.tokens)) for row in text]
+        all_kinds += [domain + TEXT] * len(text)
+    return found, all_kinds

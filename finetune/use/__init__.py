@@ -1,0 +1,1 @@
+"""The commands that make and use one tagger: train, predict, export, demo."""

@@ -1,0 +1,78 @@
+"""Runs `nerbert export`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from finetune.data.sets import DataSets
+from finetune.options import ExportOptions
+from finetune.use.formats import WRITERS, Labelled, interface
+from finetune.use.predict import read_texts
+from nerbert.errors import UserError
+from nerbert.text.corpus import Corpus
+
+_BATCH = 1024
+
+
+def export(options: ExportOptions) -> str:
+    """Writes what is asked for; returns a summary.
+
+    Raises:
+        UserError: an option is missing or too many, or a model, set or file cannot be read.
+    """
+    if options.format in ("onnx", "int8"):
+        return _onnx(options)
+    if (options.data is None) == (options.input is None):
+        raise UserError(f"--format {options.format}: give --data SET, or --model with --input FILE")
+    if options.output is None:
+        raise UserError("--output is missing: file to write")
+    path = Path(options.output)
+    made = [path, interface(path)] if options.format == "label-studio" else [path]
+    if there := [one for one in made if one.exists()]:
+        raise UserError(f"{there[0]} is there already; choose another name", options.output)
+    count = WRITERS[options.format](_rows(options), path)
+    return f"{path}: {count:,} texts"
+
+
+def _rows(options: ExportOptions) -> Iterator[Labelled]:
+    if options.data is not None:
+        if Path(options.data, "labels.json").is_file():
+            part = {"dev": "validation"}.get(options.part, options.part)
+            yield from map(Labelled.of_sentence, Corpus.open(options.data).sentences(part))
+            return
+        rows = DataSets.chosen(options).sentences(options.data, options.part)
+        yield from map(Labelled.of_sentence, rows)
+        return
+    if options.model is None or options.input is None:
+        raise UserError("--input: name the --model that labels these texts")
+    texts = read_texts(options.input)
+    # These load torch, which takes seconds; errors in the input are reported before.
+    from finetune.tagger.tagger import Tagger
+    from pretrain.training.logs import quiet_libraries
+
+    quiet_libraries()
+    tagger = Tagger.load(
+        options.model, device=options.device, half=options.half, backend=options.backend
+    )
+    for first in range(0, len(texts), _BATCH):
+        batch = texts[first : first + _BATCH]
+        yield from map(Labelled.of_prediction, batch, tagger.predictions(batch))
+
+
+def _onnx(options: ExportOptions) -> str:
+    if options.model is None:
+        raise UserError(f"--format {options.format}: name the --model")
+    # These load torch, which takes seconds.
+    from finetune.tagger.onnx import FOLDER, NAMES
+    from finetune.use.onnx_file import export_onnx
+    from pretrain.training.logs import quiet_libraries
+
+    quiet_libraries()
+    kinds = ("onnx",) if options.format == "onnx" else ("onnx", "int8")
+    found = export_onnx(options.model, kinds)
+    return "\n".join(
+        f"{Path(options.model) / FOLDER / NAMES[kind]}: on {one.words} words of test texts "
+        f"{one.other_tags} other tags than torch, probabilities differ by at most {one.largest:.1e}"
+        for kind, one in found.items()
+    )

@@ -1,0 +1,161 @@
+"""Makes ONNX files of a tagger, and compares what they say with what torch says."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from finetune.tagger.onnx import FOLDER, NAMES, RECORD, weights_of
+from finetune.tagger.tagger import Tagger
+from nerbert.errors import RunError, UserError
+from nerbert.storage.folders import made_whole, seal
+from nerbert.storage.identity import Identities
+
+TOLERANCE = 1e-4
+"""Largest difference of a probability from torch's; files of 8 bits are only reported."""
+
+_TEXTS = [
+    "Angela Merkel met Barack Obama in Berlin in 2013.",
+    "The University of Oxford, founded before 1200, is older than the Aztec Empire!",
+    "Юлия Тимошенко живёт в Киеве.",
+    "東京は日本の首都です。",
+    "x",
+    "Mr. and Mrs. Smith of New York sold 3,000 shares of ACME Corp. to Deutsche Bank. " * 9,
+]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two ways to compute a tagger differ on some texts.
+
+    Attributes:
+        words: number of words.
+        other_tags: number of words that get another tag.
+        largest: largest difference of a probability.
+    """
+
+    words: int
+    other_tags: int
+    largest: float
+
+
+class _Logits(nn.Module):
+    """A tagger that returns only its scores."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        scores: Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask).logits
+        return scores
+
+
+def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
+    """Writes ONNX files into the folder `onnx` of a checkpoint.
+
+    Args:
+        folder: the checkpoint.
+        kinds: names of `finetune.tagger.onnx.NAMES`.
+
+    Returns:
+        Kind -> difference from torch.
+
+    Raises:
+        UserError: the folder is no tagger, it has an `onnx` folder that we did not make, or torch
+            cannot export its architecture.
+        RunError: the file says something else than torch.
+    """
+    if not Path(folder, "model.safetensors").is_file():
+        raise UserError("give the folder of a tagger (model.safetensors in it)", folder)
+    output = Path(folder, FOLDER)
+    if output.is_dir() and not (output / RECORD).is_file():
+        raise UserError(f"{output}: no export of ours made it; move it away first")
+    tagger = Tagger.load(folder, device="cpu", backend="torch")
+    with made_whole(output) as half, _quiet():
+        try:
+            _write(tagger.model, half / NAMES["onnx"])
+        except Exception as error:  # torch's exporter has many
+            reason = str(error).strip().splitlines()[0]
+            raise UserError(f"torch cannot export this architecture: {reason}", folder) from error
+        if "int8" in kinds:
+            _quantize(half)
+        digests = {path.name: Identities().of(str(path)) for path in half.iterdir()}
+        seal(str(half / RECORD), {"weights": weights_of(folder), "digests": digests})
+    found = {kind: difference(tagger, folder, kind) for kind in kinds}
+    whole = found.get("onnx")
+    if whole is not None and (whole.other_tags or whole.largest > TOLERANCE):
+        raise RunError(
+            f"{output}: differs from torch by {whole.largest:.1e} in a probability, and in "
+            f"{whole.other_tags} of {whole.words} tags; report this architecture to us"
+        )
+    return found
+
+
+def difference(tagger: Tagger, folder: str, kind: str) -> Difference:
+    """Compares the predictions of a tagger with those of its ONNX file."""
+    other = Tagger.load(folder, device="cpu", backend=kind)
+    pairs = list(
+        zip(
+            tagger.predictions(_TEXTS, probabilities=True),
+            other.predictions(_TEXTS, probabilities=True),
+            strict=True,
+        )
+    )
+    far = [np.abs(one.probabilities - two.probabilities).max() for one, two in pairs if one.words]  # type: ignore[operator]
+    tags = [tag for one, two in pairs for tag in zip(one.tags, two.tags, strict=True)]
+    return Difference(len(tags), sum(one != two for one, two in tags), float(max(far)))
+
+
+def _write(model: Any, path: Path) -> None:
+    ids = torch.randint(5, model.config.vocab_size or 100, (2, 16))
+    mask = torch.ones_like(ids)
+    mask[1, 9:] = 0
+    batch, length = torch.export.Dim("batch", min=1), torch.export.Dim("length", min=2)
+    program = torch.onnx.export(
+        _Logits(model).eval(),
+        (ids, mask),
+        dynamo=True,
+        dynamic_shapes={name: {0: batch, 1: length} for name in ("input_ids", "attention_mask")},
+        input_names=["input_ids", "attention_mask"],
+        output_names=["logits"],
+        verbose=False,
+    )
+    assert program is not None
+    program.save(path)
+
+
+def _quantize(folder: Path) -> None:
+    from onnxruntime.quantization import QuantType, quantize_dynamic  # an extra installs it
+
+    # A scale for each channel, and 7 bits: older processors saturate with 8. Of six ways this one
+    # lost least F1.
+    quantize_dynamic(
+        folder / NAMES["onnx"],
+        folder / NAMES["int8"],
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        reduce_range=True,
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silences the many notes of torch's exporter and of ONNX Runtime."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

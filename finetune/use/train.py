@@ -1,0 +1,181 @@
+"""Runs `nerbert train`: reads the data, fine-tunes, scores, and writes the tagger's folder."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
+
+from finetune.data.registry import expand
+from finetune.data.sets import SPLITS, DataSets, are_several
+from finetune.experiments.runs import made_from
+from finetune.options import TrainOptions
+from finetune.scoring import metrics
+from finetune.settings import FitSettings
+from finetune.tagger.fitting import Work
+from finetune.tagger.progress import FitProgress
+from finetune.tagger.tagger import Tagger
+from finetune.use.card import model_card
+from nerbert.commands.parser import only_run
+from nerbert.errors import UserError
+from nerbert.reports import TRAINING, versions
+from nerbert.storage import files
+from nerbert.storage.folders import check_same, seal, sealed
+from nerbert.text.columns import Sentence
+from pretrain.training.logs import quiet_libraries
+
+RECORD, METRICS = "training.json", "metrics.json"
+"""Files that say what a tagger is made from, and how well it does; the second is written last."""
+
+_WORK = ".training"
+Rows = dict[str, list[Sentence]]
+
+
+def train(options: TrainOptions, settings: FitSettings) -> str:
+    """Trains a tagger, or continues where an earlier run stopped.
+
+    Returns:
+        A summary for users.
+
+    Raises:
+        UserError: data or model cannot be read, the folder holds something else, or the hub
+            refuses the token.
+    """
+    settings = replace(settings, seed=options.seed)
+    names = expand(options.data)
+    sets = DataSets.chosen(options, len(names) > 1 or are_several(names))
+    rows = {
+        split: [row for name in names for row in sets.sentences(name, split, split == "train")]
+        for split in SPLITS
+    }
+    record = {**made_from(options.base_model, sets, names), "settings": asdict(settings)}
+    quiet_libraries()
+    if options.push_to_hub:
+        check_token(options.push_to_hub)
+    with only_run(options.output):
+        _check_work(options.output)
+        check_same(options.output, RECORD, record)
+        found = sealed(os.path.join(options.output, METRICS))
+        if found is None:
+            found = _made(options, settings, rows, record)
+        if options.push_to_hub:
+            push(options.output, options.push_to_hub, options.private)
+    return _summary(options, found)
+
+
+def _check_work(output: str) -> None:
+    """Checks that the folder of the checkpoints, which is removed at the end, is of a run.
+
+    Raises:
+        UserError: it was there before the first run.
+    """
+    folder = os.path.join(output, _WORK)
+    if os.path.lexists(folder) and not os.path.isfile(os.path.join(output, RECORD)):
+        raise UserError(f"{folder}: not of a run; move it, or choose another --output")
+
+
+def _made(
+    options: TrainOptions, settings: FitSettings, rows: Rows, record: dict[str, Any]
+) -> dict[str, Any]:
+    """Trains and scores a tagger, and writes its folder; returns the content of `metrics.json`."""
+    output = options.output
+    folder = os.path.join(output, _WORK)
+    events = os.path.join(output, "events") if options.tensorboard else None
+    work = Work(folder, [FitProgress()], events, options.device)
+    tagger = Tagger(options.base_model, settings).fit(rows["train"], rows["dev"], work=work)
+    tagger.save(output)
+    found = {
+        "sentences": {split: len(rows[split]) for split in SPLITS},
+        **{split: _scores(tagger, rows[split]) for split in SPLITS[1:] if rows[split]},
+        "steps": int(tagger.history[-1]["step"]),
+        "versions": versions(*TRAINING, "numpy"),
+    }
+    card = model_card(options, record, found)
+    files.write_bytes(os.path.join(output, "README.md"), card.encode("utf-8"))
+    shutil.rmtree(folder)
+    made = [path.name for path in Path(output).iterdir() if path.is_file()]
+    seal(os.path.join(output, METRICS), found, {*made} - {METRICS, ".lock"})
+    return found
+
+
+def _scores(tagger: Tagger, rows: Sequence[Sentence]) -> dict[str, Any]:
+    gold, found = [row.tags for row in rows], tagger.tag([row.tokens for row in rows])
+    return {
+        "strict": metrics.strict_scores(gold, found).to_json(),
+        "interval_95": metrics.bootstrap_interval(gold, found),
+        "macro_f1": metrics.macro_f1(gold, found),
+        "per_type": {k: v.to_json() for k, v in metrics.per_type(gold, found).items()},
+    }
+
+
+def _summary(options: TrainOptions, found: dict[str, Any]) -> str:
+    lines = [f"steps       {found['steps']:,}"]
+    for split in SPLITS[1:]:
+        if split in found:
+            strict = found[split]["strict"]
+            lines.append(
+                f"{split:12}F1 {strict['f1']:.4f} (seqeval strict, IOB2), precision "
+                f"{strict['precision']:.4f}, recall {strict['recall']:.4f}, "
+                f"{found['sentences'][split]:,} sentences"
+            )
+    lines.append(f"tagger      {Path(options.output)}")
+    if options.push_to_hub:
+        lines.append(f"hub         {options.push_to_hub}")
+    return "\n".join(lines)
+
+
+for _name in ("httpx", "httpx2"):
+    logging.getLogger(_name).setLevel(logging.WARNING)  # a line for each request
+
+_CLIENT_ERRORS: Any = HfHubHTTPError.__bases__
+"""What the HTTP client of the hub raises; versions of huggingface_hub have different clients."""
+_LEFT_OUT = [".training/*", ".lock", "events/*"]
+
+
+def check_token(repository: str) -> None:
+    """Checks, before a training of hours, that the hub knows us.
+
+    Raises:
+        UserError: there is no token, or the hub refuses it.
+    """
+    _asked(repository, lambda api: api.whoami())
+
+
+def push(folder: str, repository: str, private: bool) -> None:
+    """Creates a repository if there is none, and uploads a folder.
+
+    Raises:
+        UserError: the hub refuses it.
+    """
+
+    def send(api: HfApi) -> None:
+        api.create_repo(repository, private=private, exist_ok=True)
+        api.upload_folder(
+            repo_id=repository,
+            folder_path=folder,
+            ignore_patterns=_LEFT_OUT,
+            commit_message="Tagger by nerbert train",
+        )
+
+    _asked(repository, send)
+
+
+def _asked(repository: str, work: Any) -> None:
+    try:
+        work(HfApi())
+    except LocalTokenNotFoundError:
+        raise UserError("no token; run `hf auth login`, or set HF_TOKEN", repository) from None
+    except (HfHubHTTPError, HFValidationError, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(
+            f"the hub refuses ({reason}); check the name, HF_TOKEN and HF_ENDPOINT", repository
+        ) from None
+    except _CLIENT_ERRORS as error:
+        raise UserError(f"no hub ({error}); check HF_ENDPOINT", repository) from None

@@ -1,0 +1,1 @@
+"""Taggers on word vectors: BiLSTM-CRF, Coach, CDLM, multi-cell LSTM."""

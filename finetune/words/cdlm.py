@@ -1,0 +1,157 @@
+"""CDLM: one BiLSTM for two tasks and two domains, whose weights are generated from both.
+
+Source: Jia et al. 2019, ACL, section 3: equations 1 to 4 (weights of the LSTM as product of a
+tensor with the vectors of task and domain), 5 to 10 (tagging, and language models of both
+directions with sampled softmax).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from finetune.heads.sequence import SOURCE, TARGET, TEXT, DomainTags, Words
+
+TAGGING, READING = 0, 1
+"""Tasks: named entities, and the language models."""
+
+_SIZE = 8  # of the vectors of tasks and domains, in the paper
+_SAMPLES = 50  # words of the sampled softmax, in the released code
+
+
+class GeneratedLstm(nn.Module):
+    """A BiLSTM whose weights are a tensor times the vectors of a domain and a task."""
+
+    def __init__(self, size: int, hidden: int) -> None:
+        """Initialises the weights at random.
+
+        Args:
+            size: size of the words' vectors.
+            hidden: size of the states of one direction.
+        """
+        super().__init__()
+        # Only its shapes and its code are used.
+        self._lstm = [nn.LSTM(size, hidden, batch_first=True, bidirectional=True)]
+        self.shapes = {name: value.shape for name, value in self._lstm[0].named_parameters()}
+        count = sum(shape.numel() for shape in self.shapes.values())
+        self.tensor = nn.Parameter(torch.empty(_SIZE, _SIZE, count))
+        nn.init.uniform_(self.tensor, -(hidden**-0.5), hidden**-0.5)
+        bound = math.sqrt(3 / _SIZE)
+        self.tasks = nn.Parameter(torch.empty(2, _SIZE).uniform_(-bound, bound))
+        self.domains = nn.Parameter(torch.empty(2, _SIZE).uniform_(-bound, bound))
+
+    def weights(self, task: int, domain: int) -> dict[str, Tensor]:
+        """The weights of the LSTM for a task and a domain, by name."""
+        flat = torch.einsum("tdp,t,d->p", self.tensor, self.tasks[task], self.domains[domain])
+        parts = torch.split(flat, [shape.numel() for shape in self.shapes.values()])
+        return {
+            name: part.view(shape)
+            for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
+        }
+
+    def forward(self, states: Tensor, mask: Tensor, task: int, domain: int) -> Tensor:
+        """Outputs of both directions (texts, words, 2 * hidden), zero at padding."""
+        lengths = mask.sum(1).cpu()
+        packed: Any = pack_padded_sequence(states, lengths, True, enforce_sorted=False)
+        lstm = self._lstm[0].to(states.device)
+        found, _ = functional_call(lstm, self.weights(task, domain), (packed,))
+        outputs: Tensor = pad_packed_sequence(found, True, total_length=states.shape[1])[0]
+        return outputs
+
+
+class NextWord(nn.Module):
+    """Predicts words by sampled softmax: among them and some drawn words.
+
+    Source: Jean et al. 2015, ACL, section 3; the draw is uniform over the known words.
+    """
+
+    def __init__(self, size: int, words: int, samples: int = _SAMPLES) -> None:
+        """Initialises the weights with small random values.
+
+        Args:
+            size: size of the states.
+            words: number of words.
+            samples: number of words that are drawn; as many as `words` for all.
+        """
+        super().__init__()
+        self.vectors = nn.Embedding(words, size)
+        nn.init.uniform_(self.vectors.weight, -(size**-0.5), size**-0.5)
+        self.biases = nn.Embedding(words, 1)
+        nn.init.zeros_(self.biases.weight)
+        self._samples = min(samples, words)
+
+    def forward(self, states: Tensor, words: Tensor) -> Tensor:
+        """Sum of the losses of the words (predictions,) after the states (predictions, size)."""
+        total = self.vectors.num_embeddings
+        drawn = torch.randperm(total, device=words.device)[: self._samples]
+        right = (states * self.vectors(words)).sum(1, keepdim=True) + self.biases(words)
+        others = states @ self.vectors(drawn).T + self.biases(drawn).T
+        # A drawn word stands for words / samples of its kind.
+        others = others + math.log(total / self._samples)
+        others = others.masked_fill(words.unsqueeze(1) == drawn, float("-inf"))
+        scores = torch.cat([right, others], 1)
+        return -scores.log_softmax(1)[:, 0].sum()
+
+
+class Cdlm(nn.Module):
+    """Tags words with a BiLSTM that also learns the language of both domains."""
+
+    def __init__(
+        self,
+        size: int,
+        names: Sequence[str],
+        domains: Sequence[Sequence[str]],
+        words: int,
+        hidden: int = 200,
+        dropout: float = 0.5,
+    ) -> None:
+        """Initialises the weights at random.
+
+        Args:
+            size: size of the words' vectors.
+            names: all tags; O is the first.
+            domains: types of each domain.
+            words: number of words that the language models predict.
+            hidden: size of the states, of both directions.
+            dropout: share of numbers that are dropped before and after the LSTM.
+        """
+        super().__init__()
+        self.tags = len(names)
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = GeneratedLstm(size, hidden // 2)
+        self.domains = DomainTags(2 * (hidden // 2), names, domains)
+        self.after, self.before = NextWord(hidden // 2, words), NextWord(hidden // 2, words)
+
+    def forward(self, words: Words) -> Tensor:
+        """Sum of the losses of tags, and of half the losses of both language models."""
+        total = words.states.new_zeros(())
+        for domain in (TARGET, SOURCE):
+            if (part := words.where(domain)) is not None:
+                hidden = self._read(part.states, part.mask, TAGGING, domain)
+                total = total + self.domains(hidden, part.tags, part.mask, domain)
+            if (part := words.where(domain + TEXT)) is not None:
+                total = total + self._language(part, domain) / 2
+        return total
+
+    def _read(self, states: Tensor, mask: Tensor, task: int, domain: int) -> Tensor:
+        found: Tensor = self.dropout(self.lstm(self.dropout(states), mask, task, domain))
+        return found
+
+    def _language(self, part: Words, domain: int) -> Tensor:
+        """Losses of the next word by the first direction, and of the last one by the second."""
+        assert part.rows is not None  # of the words' vectors; an encoder has none
+        ahead, back = self._read(part.states, part.mask, READING, domain).chunk(2, -1)
+        both = part.mask[:, 1:]  # whether a word and the one before it are there
+        following: Tensor = self.after(ahead[:, :-1][both], part.rows[:, 1:][both])
+        previous: Tensor = self.before(back[:, 1:][both], part.rows[:, :-1][both])
+        return following + previous
+
+    def tag(self, states: Tensor, mask: Tensor) -> tuple[list[list[int]], Tensor]:
+        """Tags of the target, and probabilities of all tags (texts, words, tags)."""
+        return self.domains.best(self._read(states, mask, TAGGING, TARGET), mask)

@@ -1,0 +1,1 @@
+"""The command line: the table of commands, options, the parser, errors and exit codes."""

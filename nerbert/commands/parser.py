@@ -1,0 +1,328 @@
+"""Commands: flags from options classes, exit codes, and errors that name the flag."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from nerbert import check_packages
+from nerbert.commands.options import Given, Option, Recipes, build, near, options_of
+from nerbert.commands.process import signals_as_ctrl_c
+from nerbert.errors import RunError, UserError, is_disk_full, missing_extra
+from nerbert.storage import files
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that reports errors in one line, like all other errors of a command."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message.removeprefix('argument ')}; see {self.prog} --help")
+
+
+@dataclass
+class Parsed:
+    """A parsed command line.
+
+    Attributes:
+        settings: one instance of each options class of the command, in their order.
+        rest: arguments for another program, such as Beam.
+        given: the values that the user gave, by name of the option.
+    """
+
+    settings: list[Any] = field(default_factory=list)
+    rest: list[str] = field(default_factory=list)
+    given: dict[str, Given] = field(default_factory=dict)
+
+    @property
+    def output(self) -> str:
+        """The folder that the command writes to; empty if it has none."""
+        found = (getattr(entry, "output", None) for entry in self.settings)
+        return next((output for output in found if output), "")
+
+    def message(self, error: UserError) -> str:
+        """The message of an error, with the flag of the wrong value in front."""
+        for entry in self.given.values():
+            values = entry.value if isinstance(entry.value, tuple) else (entry.value,)
+            if error.about is not None and error.about in values:
+                return f"{entry.where} {error}"
+        return str(error)
+
+
+class Command:
+    """One command: `Command(__doc__, Options, ...)`, and `main` runs it."""
+
+    def __init__(
+        self,
+        doc: str | None,
+        *kinds: type,
+        recipes: Recipes | None = None,
+        rest: str = "",
+        passes_flags: bool = False,
+    ) -> None:
+        """Describes a command.
+
+        Args:
+            doc: first text of `--help`.
+            kinds: options classes.
+            recipes: recipes that are shipped for this command; users can always name a file.
+            rest: text of `--help` about unknown flags, which go to another program. Empty if
+                unknown flags are errors.
+            passes_flags: whether the work takes the options that were typed as flags, too.
+        """
+        self._doc = (doc or "").strip()
+        self._kinds = kinds
+        self._recipes = recipes or Recipes()
+        self._rest = rest
+        self._passes_flags = passes_flags
+        self.options = [entry for entry in options_of(*kinds) if entry.facts["flag"]]
+
+    def parser(self, prog: str | None = None) -> argparse.ArgumentParser:
+        """The parser of the command line. Flags that were not typed are absent from its result."""
+        prog = prog or typed_program()
+        parser = _Parser(
+            prog=prog,
+            usage=f"{prog} [FLAG ...]",
+            description=self._doc,
+            epilog=self._rest or None,
+            allow_abbrev=False,
+            argument_default=argparse.SUPPRESS,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        groups: dict[str, Any] = {"": parser}
+        for entry in self.options:
+            title = entry.facts["group"]
+            if title not in groups:
+                groups[title] = parser.add_argument_group(title)
+            _add(groups[title], entry)
+        recipes = self._recipes
+        shipped = f"{', '.join(recipes.names)}, or " if recipes.names else ""
+        default = f" (default: {recipes.default})" if recipes.default else ""
+        parser.add_argument(
+            recipes.flag,
+            dest="recipe",
+            metavar="NAME" if recipes.names else "FILE",
+            help=f"{shipped}a TOML file with values of the options{default}",
+        )
+        return parser
+
+    def parse(self, argv: Sequence[str] | None = None, prog: str | None = None) -> Parsed:
+        """Parses a command line. The recipe overrides defaults, flags override the recipe.
+
+        Raises:
+            UserError: a flag or key is unknown, or a value is wrong.
+        """
+        argv = list(sys.argv[1:] if argv is None else argv)
+        parser = self.parser(prog)
+        namespace, rest = parser.parse_known_args(argv)
+        if rest and not self._rest:
+            flags = [flag for entry in self.options for flag in entry.flags]
+            hint = near(rest[0], flags) or f"; see {parser.prog} --help"
+            what = "unknown flag" if rest[0].startswith("-") else "belongs to no flag"
+            raise UserError(f"{rest[0]}: {what}{hint}")
+        texts = vars(namespace)
+        name = texts.pop("recipe", self._recipes.default)
+        given = self._recipes.read(name, self._kinds) if name else {}
+        by_name = {entry.name: entry for entry in self.options}
+        for key, text in texts.items():
+            given[key] = _typed(by_name[key], text, argv)
+        parsed = Parsed(rest=rest, given=given)
+        for kind in self._kinds:
+            names = {entry.name for entry in options_of(kind)}
+            parsed.settings.append(
+                build(kind, {key: value for key, value in given.items() if key in names})
+            )
+        return parsed
+
+    def main(
+        self, work: Callable[..., None], argv: Sequence[str] | None = None, prog: str | None = None
+    ) -> int:
+        """Parses the command line, calls `work`, and returns the exit code.
+
+        Args:
+            work: takes an instance of each options class; then the list of unknown flags, or the
+                options that were typed as flags, if the command passes them on.
+            argv: arguments; those of the process if None.
+            prog: name of the program in usage lines.
+        """
+        begin_logging()
+        parsed = Parsed()
+
+        def whole() -> None:
+            check_system(self._kinds[0].__module__)
+            found = self.parse(argv, prog)
+            parsed.settings, parsed.rest, parsed.given = found.settings, found.rest, found.given
+            extra: list[Any] = [found.rest] if self._rest else []
+            if self._passes_flags:
+                extra.append({k: v for k, v in found.given.items() if v.where.startswith("--")})
+            work(*found.settings, *extra)
+
+        with signals_as_ctrl_c():
+            return exit_code(whole, parsed)
+
+
+def _add(group: Any, entry: Option) -> None:
+    """Adds an option to a parser. argparse keeps its values as texts."""
+    told: dict[str, Any] = {"help": _help(entry)}
+    if entry.kind is bool:
+        told["action"] = argparse.BooleanOptionalAction
+    else:
+        told["metavar"] = entry.facts["metavar"] or _metavar(entry)
+        if entry.several:
+            told |= {"nargs": "*" if entry.facts["positional"] else "+", "action": "extend"}
+    if entry.facts["positional"]:
+        group.add_argument(entry.name, **told)
+    else:
+        group.add_argument(*entry.flags, dest=entry.name, **told)
+
+
+def _metavar(entry: Option) -> str:
+    if choices := getattr(entry.kind, "__args__", ()):
+        return "{" + ",".join(map(str, choices)) + "}"
+    return {int: "N", float: "X"}.get(entry.kind, "TEXT")
+
+
+def _help(entry: Option) -> str:
+    """Help text with the default; percent signs are doubled because argparse formats it."""
+    default = entry.default
+    text = entry.help
+    if default not in (None, ..., "", False, ()) and "default" not in text:
+        shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
+        text += f" (default: {'yes' if default is True else shown})"
+    return text.replace("%", "%%")
+
+
+def _typed(entry: Option, text: Any, argv: Sequence[str]) -> Given:
+    """Converts the text of a flag; keeps the spelling of the flag that was typed.
+
+    Raises:
+        UserError: the text is not a value of the option's type.
+    """
+    words = {word.partition("=")[0] for word in argv}
+    flag = next((flag for flag in entry.flags if flag in words), entry.flags[0])
+    where = "" if entry.facts["positional"] else flag
+    if entry.kind is bool:
+        return Given(text, f"--no-{flag[2:]}" if text is False else flag)
+    try:
+        if entry.several:
+            return Given(tuple(map(entry.parsed, text)), where, " ".join(text))
+        return Given(entry.parsed(text), where, text)
+    except ValidationError as error:
+        details: Any = error.errors()[0]
+        raise UserError(Given(text, flag, str(details["input"])).problem(details)) from None
+
+
+def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
+    """Calls `work` and turns its errors into one line on standard error.
+
+    Returns:
+        0 for success, 1 if the run cannot continue, 2 for wrong input, 130 after Ctrl-C or SIGTERM.
+    """
+    parsed = parsed or Parsed()
+    try:
+        work()
+    except UserError as error:
+        _print_error(parsed.message(error))
+        return 2
+    except RunError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as stopped:
+        again = f" Run the same command again to continue {parsed.output}." if parsed.output else ""
+        line = " ".join(["Stopped.", *map(str, stopped.args)]) + again
+        sys.stderr.write(f"{line}\n")  # at once: worker processes may write, too
+        return 130
+    except ModuleNotFoundError as error:
+        print(missing_extra(error), file=sys.stderr)
+        return 2
+    except MemoryError:
+        _print_error("Out of memory; give fewer --workers, or use a machine with more memory")
+        return 1
+    except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        if isinstance(error, OSError):
+            place, reason = error.filename or parsed.output, error.strerror or error
+        elif is_disk_full(error):
+            place, reason = parsed.output, os.strerror(errno.ENOSPC)
+        else:
+            raise
+        _print_error(
+            f"{place}: {reason}; check space and permissions, then run the same command again"
+        )
+        return 1
+    return 0
+
+
+_LEAST_ADDRESSES = 4_000_000_000
+"""A run of two workers needs 2 GB; much of it is reserved by Arrow, and never used."""
+
+
+def check_system(module: str) -> None:
+    """Checks that this system has what we need, and that no other package hides one of ours.
+
+    Args:
+        module: module of the command.
+
+    Raises:
+        UserError: it is not.
+    """
+    if sys.platform == "win32":
+        raise UserError("nerbert runs on Linux and macOS; on Windows use it in WSL")
+    import resource  # Windows has none
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= limit < _LEAST_ADDRESSES:
+        raise UserError(
+            f"ulimit -v leaves {limit / 1e9:.1f} GB of addresses; OpenBLAS may hang below "
+            f"{_LEAST_ADDRESSES / 1e9:g} GB; raise it"
+        )
+    try:
+        check_packages(module)
+    except ImportError as error:
+        raise UserError(str(error)) from None
+
+
+def _print_error(message: str) -> None:
+    """Prints an error. If a run has several processes, only the first one prints."""
+    if is_first():
+        print(message, file=sys.stderr)
+
+
+def begin_logging() -> None:
+    """Sends log lines to standard error. If a run has several processes, only the first logs."""
+    level = logging.INFO if is_first() else logging.ERROR
+    logging.basicConfig(level=level, format="%(message)s", stream=sys.stderr, force=True)
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells of its font cache
+
+
+def is_first() -> bool:
+    """Whether this is the first process that torchrun started, or the only one."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def only_run(output: str) -> AbstractContextManager[None]:
+    """Locks an output folder against a second run; the first of several processes locks it.
+
+    Raises:
+        UserError: another run has locked it.
+    """
+    return files.locked(output) if is_first() else nullcontext()
+
+
+def typed_program() -> str:
+    """The program as the user typed it: "nerbert", "python -m nerbert evaluate", "python x.py"."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return f"python -m {spec.name.removesuffix('.__main__')}"
+    name = os.path.basename(sys.argv[0] or "nerbert")
+    return f"python {name}" if name.endswith(".py") else name

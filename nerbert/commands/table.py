@@ -1,0 +1,262 @@
+"""The command `nerbert`: the table of its sub-commands, and the function that runs one."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from nerbert import __version__
+from nerbert.commands.options import Recipes, near
+from nerbert.commands.parser import Command, check_system, exit_code, is_first, typed_program
+from nerbert.errors import UserError
+
+NO_RECIPES = Recipes()
+_FIT = "finetune.settings:FitSettings"
+_FIT_RECIPES = Recipes("finetune", "nerbert")
+_TO_BEAM = "Every other flag goes to Beam, for example --runner and what that needs."
+_TO_TRAINER = (
+    "Every other flag goes to transformers.TrainingArguments, for example --learning-rate, "
+    "--num-train-epochs, --bf16, --torch-compile, --report-to tensorboard, --push-to-hub, "
+    "--resume-from-checkpoint DIR."
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the table of commands.
+
+    Attributes:
+        summary: what the command does, for the list of all commands.
+        work: "module:function"; it takes an instance of each options class, and returns the text
+            to print, or None.
+        options: "module:class" of each options class; the docstring of the first one is the first
+            text of `--help`.
+        recipes: the recipes that are shipped for the command.
+        rest: text of `--help` about unknown flags, which `work` takes as a last argument; empty if
+            they are errors.
+        passes_flags: whether `work` takes the options that were typed as flags as a last argument.
+    """
+
+    summary: str
+    work: str
+    options: tuple[str, ...]
+    recipes: Recipes = NO_RECIPES
+    rest: str = ""
+    passes_flags: bool = False
+
+    def command(self) -> Command:
+        """The command; its options classes are imported here, its work is not."""
+        kinds = [_load(name) for name in self.options]
+        return Command(
+            inspect.getdoc(kinds[0]),
+            *kinds,
+            recipes=self.recipes,
+            rest=self.rest,
+            passes_flags=self.passes_flags,
+        )
+
+
+COMMANDS = {
+    "fetch dump": Entry(
+        "download the dump of a wiki",
+        "nerbert.fetch.dump:fetch",
+        ("nerbert.fetch.dump:DumpOptions",),
+    ),
+    "fetch types": Entry(
+        "download DBpedia's classes of pages",
+        "nerbert.fetch.types:fetch",
+        ("nerbert.fetch.types:TypesOptions",),
+    ),
+    "fetch sets": Entry(
+        "download evaluation sets",
+        "finetune.data.download:fetch",
+        ("finetune.data.download:SetsOptions",),
+    ),
+    "corpus": Entry(
+        "make a labelled corpus from a Wikipedia dump",
+        "pipeline.runs.corpus:make_corpus",
+        ("pipeline.settings:CorpusSettings",),
+        recipes=Recipes("pipeline"),
+        rest=_TO_BEAM,
+    ),
+    "worker": Entry(
+        "start Beam's workers on a host of a Flink or Spark cluster",
+        "pipeline.clusters.pool:serve",
+        ("pipeline.settings:WorkerOptions",),
+    ),
+    "domain": Entry(
+        "extract the sentences of one domain from a corpus run",
+        "pipeline.domain.run:run",
+        ("pipeline.domain.settings:DomainSettings",),
+        rest=_TO_BEAM,
+    ),
+    "audit": Entry(
+        "judge sampled mentions of a corpus on a web page",
+        "pipeline.audit.run:audit",
+        ("pipeline.audit.settings:AuditSettings",),
+    ),
+    "pretrain": Entry(
+        "continue pre-training an encoder by entity tagging",
+        "pretrain.tagging.run:run",
+        ("pretrain.settings:PretrainSettings",),
+        recipes=Recipes("pretrain.tagging", "paper"),
+        rest=_TO_TRAINER,
+    ),
+    "dapt": Entry(
+        "continue masked language modelling on a domain corpus",
+        "pretrain.mlm.run:run_all",
+        ("pretrain.settings:DaptSettings",),
+        recipes=Recipes("pretrain.mlm", "crossner-paper"),
+        rest=_TO_TRAINER,
+    ),
+    "train": Entry(
+        "fine-tune a tagger and keep it",
+        "finetune.use.train:train",
+        ("finetune.options:TrainOptions", _FIT),
+        recipes=_FIT_RECIPES,
+    ),
+    "search": Entry(
+        "search the settings of fine-tuning",
+        "finetune.search.run:search",
+        ("finetune.options:SearchOptions", _FIT),
+        recipes=_FIT_RECIPES,
+    ),
+    "evaluate": Entry(
+        "fine-tune taggers and score them",
+        "finetune.experiments.evaluate:evaluate",
+        ("finetune.options:EvaluateOptions", _FIT),
+        recipes=_FIT_RECIPES,
+    ),
+    "predict": Entry(
+        "tag the entities in texts",
+        "finetune.use.predict:print_predictions",
+        ("finetune.options:PredictOptions",),
+    ),
+    "export": Entry(
+        "write ONNX files, or the formats of other tools",
+        "finetune.use.export:export",
+        ("finetune.options:ExportOptions",),
+    ),
+    "matrix": Entry(
+        "train on each of several sets, test on all of them",
+        "finetune.experiments.matrix:fill_matrix",
+        ("finetune.options:MatrixOptions", _FIT),
+        recipes=_FIT_RECIPES,
+    ),
+    "crossner": Entry(
+        "run the experiments of CrossNER",
+        "finetune.crossner.grid:fill_grid",
+        ("finetune.crossner.settings:CrossnerOptions", _FIT),
+        recipes=Recipes("finetune", "crossner-paper"),
+        passes_flags=True,
+    ),
+    "dualner": Entry(
+        "train zero-shot cross-lingual taggers",
+        "finetune.dualner.runs:run_all",
+        ("finetune.dualner.settings:DualOptions", "finetune.dualner.settings:DualSettings"),
+        recipes=Recipes("finetune.dualner", "dualner-base"),
+    ),
+    "overlap": Entry(
+        "measure how many frequent words sets and corpora share",
+        "finetune.experiments.overlap:compare_words",
+        ("finetune.options:OverlapOptions",),
+    ),
+    "tsne": Entry(
+        "plot how encoders represent the entities of a set",
+        "finetune.experiments.tsne:draw_entities",
+        ("finetune.options:TsneOptions",),
+    ),
+    "demo": Entry(
+        "serve a web page that tags text",
+        "finetune.use.app:serve",
+        ("finetune.options:DemoOptions",),
+    ),
+}
+"""Name of each sub-command -> its row."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command line and returns its exit code."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    if " ".join(argv[:2]) in COMMANDS:
+        argv[:2] = [" ".join(argv[:2])]
+    name = argv[0] if argv else "--help"
+    if name in ("-h", "--help"):
+        print(_help())
+        return 0
+    if name == "--version":
+        print(f"nerbert {__version__}")
+        return 0
+    return run_command(name, argv[1:], f"{_program()} {name}")
+
+
+def run_command(name: str, argv: Sequence[str] | None = None, prog: str | None = None) -> int:
+    """Runs a sub-command and returns its exit code.
+
+    Args:
+        name: name of the sub-command.
+        argv: its arguments; those of the process if None.
+        prog: the command as the user typed it, for usage lines; that of the process if None.
+    """
+    code = 0
+
+    def whole() -> None:
+        nonlocal code
+        entry = _entry(name)
+        code = entry.command().main(lambda *given: _print(_load(entry.work)(*given)), argv, prog)
+
+    return exit_code(whole) or code
+
+
+def _print(result: Any) -> None:
+    """Prints what a command returned; the first of several processes does."""
+    if result is not None and is_first():
+        print(str(result).removesuffix("\n"))
+
+
+def _entry(name: str) -> Entry:
+    """The row of a sub-command.
+
+    Raises:
+        UserError: there is no such command, the system is not supported, or another package hides
+            one of ours.
+    """
+    if name not in COMMANDS:
+        several = [known for known in COMMANDS if known.startswith(f"{name} ")]
+        hint = f"; there are {', '.join(several or COMMANDS)}"
+        if not several:
+            hint = near(name, COMMANDS) or hint
+        raise UserError(f"nerbert {name}: no such command{hint}")
+    check_system(COMMANDS[name].work)
+    return COMMANDS[name]
+
+
+def _load(name: str) -> Any:
+    """Imports "module:name"."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _program() -> str:
+    typed = typed_program()
+    return typed if typed.endswith("nerbert") else "nerbert"
+
+
+def _help() -> str:
+    lines = [f"  {name:11} {entry.summary}" for name, entry in COMMANDS.items()]
+    return "\n".join(
+        [
+            f"usage: {_program()} COMMAND ...",
+            "",
+            "Makes named-entity corpora from Wikipedia dumps, pre-trains entity taggers on them,",
+            "and fine-tunes and evaluates these taggers.",
+            "",
+            *lines,
+            "",
+            f"{_program()} COMMAND --help describes a command; --version prints the version.",
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Files and folders, local and remote: parts, locks, finished folders, digests of inputs."""

@@ -1,0 +1,155 @@
+"""Part files and their reports.
+
+Files are written atomically, so that a stopped run can continue. The folder of a stage holds
+`part-*.parquet`, `reports/part-*.json` and `stage.json`. The report of a part says what was
+counted; it is written last, so it marks the part as finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from nerbert.errors import UserError
+from nerbert.storage import files
+
+
+@dataclass(frozen=True)
+class Report:
+    """Counts of one part. Each kind of report is a dataclass of JSON-ready values."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Content of the report's file."""
+        return dict(vars(self))
+
+
+@contextmanager
+def writer(path: str, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """Opens a Parquet file for writing. It appears under `path` when the block ends."""
+    with (
+        files.atomic_write(path) as file,
+        pq.ParquetWriter(file, schema, compression="zstd", version="2.6") as parquet,
+    ):
+        yield parquet
+
+
+@contextmanager
+def writer_if_rows(path: str, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Gives a function that writes batches to `path`. Without rows no file is written."""
+    with ExitStack() as stack:
+        parquet: list[pq.ParquetWriter] = []
+
+        def write(batch: pa.RecordBatch) -> None:
+            if len(batch):
+                if not parquet:
+                    parquet.append(stack.enter_context(writer(path, schema)))
+                parquet[0].write_batch(batch)
+
+        yield write
+
+
+def read_batches(
+    path: str, columns: Sequence[str] | None = None, rows: int = 4096
+) -> Iterator[pa.RecordBatch]:
+    """Reads the rows of a part in order, in batches of at most `rows`."""
+    with files.open_read(path) as file, pq.ParquetFile(file) as parquet:
+        yield from parquet.iter_batches(batch_size=rows, columns=columns)
+
+
+def read_groups(path: str) -> Iterator[pa.Table]:
+    """Reads the rows of a part in order, in the groups in which they were written."""
+    with files.open_read(path) as file, pq.ParquetFile(file) as parquet:
+        for group in range(parquet.num_row_groups):
+            yield parquet.read_row_group(group)
+
+
+def schema_of(path: str) -> pa.Schema:
+    """The columns of a part, with their metadata."""
+    with files.open_read(path) as file:
+        return pq.read_schema(file)
+
+
+def read_range(path: str, column: str, low: int, high: int) -> pa.Table:
+    """Reads the rows of a part with `low <= column < high`; other row groups are not read."""
+    field = pc.field(column)
+    rows = (field >= pa.scalar(low, pa.uint64())) & (field <= pa.scalar(high - 1, pa.uint64()))
+    with files.open_read(path) as file:
+        return pq.read_table(file, filters=rows)
+
+
+def read_tables(paths: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """Reads several parts into memory.
+
+    Args:
+        paths: paths of the parts.
+        schema: columns that are read.
+    """
+    tables = [schema.empty_table()]
+    for path in paths:
+        with files.open_read(path) as file:
+            tables.append(pq.read_table(file, columns=schema.names).cast(schema))
+    return pa.concat_tables(tables)
+
+
+def n_rows(path: str | Path) -> int:
+    """Number of rows of a local part, from its footer."""
+    return int(pq.read_metadata(path).num_rows)
+
+
+def column_names(path: str | Path) -> list[str]:
+    """Names of the columns of a local part.
+
+    Raises:
+        UserError: the file cannot be read, or is damaged.
+    """
+    try:
+        names: list[str] = pq.read_schema(path).names
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UserError(f"{path}: no Parquet file ({error}); make the corpus again") from error
+    return names
+
+
+def check_columns(path: str | Path, needed: Sequence[str]) -> None:
+    """Checks that a local part has some columns.
+
+    Raises:
+        UserError: the file cannot be read, is damaged, or lacks a column.
+    """
+    names = column_names(path)
+    for name in needed:
+        if name not in names:
+            raise UserError(f"{path}: no column {name!r}; make the corpus again")
+
+
+R = TypeVar("R", bound=Report)
+
+
+def report_path(part: str) -> str:
+    """Path of the report of a part."""
+    folder, _, name = part.replace("\\", "/").rpartition("/")
+    return files.join(folder, "reports", name.removesuffix(".parquet") + ".json")
+
+
+def finished(part: str, kind: type[R]) -> R | None:
+    """The report of a part that an earlier run finished; None if it is not finished."""
+    report = files.read_json_or_none(report_path(part))
+    return kind(**report) if isinstance(report, dict) else None
+
+
+def finish(part: str, report: Report) -> None:
+    """Writes the report of a part, which marks the part as finished."""
+    files.write_json(report_path(part), report.to_json())
+
+
+def add_counts(total: dict[str, int], counts: dict[str, int]) -> dict[str, int]:
+    """Adds `counts` to `total`, in place, and returns it."""
+    for key, value in counts.items():
+        total[key] = total.get(key, 0) + value
+    return total

@@ -1,0 +1,1 @@
+"""What DBpedia and Wikidata publish: infobox mappings, types of pages, SQL tables."""

@@ -1,0 +1,1 @@
+"""The class of a page, by a vote of all sources."""

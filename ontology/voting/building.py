@@ -1,0 +1,287 @@
+"""Builds the entity table: follows redirects, and decides the class of each entity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ontology.classes import ClassTree
+from ontology.entity_table import INFOBOX, NO_CLASS, PAGE_TYPER, EntityTable, Int32
+from ontology.titles import Keys
+from ontology.voting.endings import TitleEvidence
+from ontology.voting.regions import without_settlements
+from ontology.voting.reliability import Answers, Comparisons, Reliability, agreement, weights
+from ontology.voting.statements import (
+    Conflict,
+    Floats,
+    Hierarchy,
+    Ints,
+    Statements,
+    conflicts,
+    unique,
+)
+from ontology.voting.votes import Decision, decide
+
+Rule = Literal["votes", "deepest"]
+"""How the class of an entity is chosen from what the sources state."""
+
+_MOST_VOTERS = 32
+_WELL_KNOWN = 3
+"""If so many other voters know an entity, the page typer has no vote."""
+
+
+@dataclass(frozen=True)
+class PageFacts:
+    """Facts from the dump: one entry per page.
+
+    Attributes:
+        keys: keys of the titles, shape (pages,).
+        targets: key of the title that a redirect leads to, 0 for other pages, shape (pages,).
+        classes: names of the classes that infoboxes give.
+        class_indices: index into `classes` of each page, -1 for none, shape (pages,).
+        endings: endings of the titles.
+        ending_indices: index into `endings` of each page, shape (pages,); None if not known.
+    """
+
+    keys: Keys
+    targets: Keys
+    classes: Sequence[str]
+    class_indices: Int32
+    endings: Sequence[str] = ()
+    ending_indices: Int32 | None = None
+
+
+@dataclass(frozen=True)
+class TypeFacts:
+    """Facts from a file of instance types: one entry per statement "this page has this class".
+
+    Attributes:
+        keys: keys of the titles, shape (statements,).
+        classes: names of classes.
+        class_indices: index into `classes` of each statement, shape (statements,).
+        name: name of the file.
+        endings: endings of the titles.
+        ending_indices: index into `endings` of each statement, shape (statements,); None if not
+            known.
+    """
+
+    keys: Keys
+    classes: Sequence[str]
+    class_indices: Int32
+    name: str = "types"
+    endings: Sequence[str] = ()
+    ending_indices: Int32 | None = None
+
+
+@dataclass(frozen=True)
+class Built:
+    """An entity table, and how its sources agree.
+
+    Attributes:
+        table: the table.
+        weights: weight of each voter.
+        agreed: numbers of agreeing statements, shape (voters, voters).
+        compared: numbers of compared statements, shape (voters, voters).
+        conflicts: the most frequent disagreements.
+    """
+
+    table: EntityTable
+    weights: list[float]
+    agreed: Ints
+    compared: Ints
+    conflicts: list[Conflict]
+
+
+def build(
+    pages: PageFacts,
+    types: Sequence[TypeFacts],
+    tree: ClassTree,
+    rule: Rule = "votes",
+    least: float = 0.8,
+) -> Built:
+    """Builds the table of a dump.
+
+    Chains of redirects are followed. Titles in a cycle of redirects are entities without class. A
+    statement about a redirect counts for its target if the same source states nothing about the
+    target itself.
+
+    Args:
+        pages: facts from the dump; their infoboxes are the first voter.
+        types: facts from files of instance types; each file is a voter.
+        tree: the classes.
+        rule: "votes": see `ontology.voting.votes`. "deepest": the deepest class of the files of
+            instance types; without one, the class of the infobox, as in the paper.
+        least: smallest probability of a class, for "votes".
+    """
+    if len(types) >= _MOST_VOTERS:
+        raise ValueError(f"{len(types)} files of instance types; at most {_MOST_VOTERS - 1}")
+    is_redirect = pages.targets != 0
+    stated = [facts.keys for facts in types]
+    keys = np.unique(np.concatenate([pages.keys, pages.targets[is_redirect], *stated]))
+    final, circular = _follow(keys, pages.keys, pages.targets, is_redirect)
+    nodes, entities = np.unique(final, return_inverse=True)
+    entity_of = entities.astype(np.int32)
+    hierarchy = Hierarchy(
+        [*pages.classes, *(name for facts in types for name in facts.classes)], tree
+    )
+    boxed = (pages.class_indices >= 0) & ~is_redirect
+    boxes = TypeFacts(pages.keys[boxed], pages.classes, pages.class_indices[boxed], INFOBOX)
+    voters = [boxes, *types]
+    whole = _all_statements(voters, keys, final, entity_of, hierarchy)
+    whole = whole.where(~np.isin(nodes[whole.entities], circular))
+    titles = _endings([pages, *types], keys, final, entity_of, len(nodes))
+    election = _Election(hierarchy, len(voters), keys, entity_of, titles, least)
+    comparisons = election.comparisons(whole)
+    agreed, compared = agreement(comparisons)
+    weight = weights(agreed, compared)
+    if rule == "votes":
+        chosen = election.decide(comparisons, weight)
+        names = [facts.name for facts in voters]
+        if PAGE_TYPER in names:
+            election.decide_without(names.index(PAGE_TYPER), whole, chosen)
+    else:
+        chosen = _deepest(whole, hierarchy, len(nodes))
+    table = EntityTable(
+        hierarchy.names,
+        [tree.kind(name) or "" for name in hierarchy.names],
+        [facts.name for facts in voters],
+        keys,
+        entity_of,
+        chosen.classes,
+        chosen.support,
+        chosen.voters,
+    )
+    return Built(table, weight.tolist(), agreed, compared, conflicts(whole, hierarchy))
+
+
+@dataclass(frozen=True)
+class _Election:
+    """Decides the classes of entities by votes; see `ontology.voting.votes`."""
+
+    hierarchy: Hierarchy
+    n_voters: int
+    keys: Keys
+    entity_of: Int32
+    titles: tuple[list[str], Int32]
+    least: float
+
+    def comparisons(self, statements: Statements) -> Comparisons:
+        """Compares the answers of the voters."""
+        meant = without_settlements(
+            statements, self.hierarchy, self.keys, self.entity_of, *self.titles
+        )
+        answers = Answers.of(meant, len(self.hierarchy.names))
+        return Comparisons(answers, self.hierarchy, self.n_voters)
+
+    def decide(self, comparisons: Comparisons, weight: Floats) -> Decision:
+        """The classes of all entities."""
+        evidence = TitleEvidence(*self.titles, comparisons, self.hierarchy)
+        reliability = Reliability.of(comparisons, self.hierarchy, weight)
+        n_entities = len(self.titles[1])
+        return decide(
+            comparisons.answers, self.hierarchy, reliability, n_entities, self.least, evidence
+        )
+
+    def decide_without(self, voter: int, statements: Statements, chosen: Decision) -> None:
+        """Decides entities that several others know as if a voter, the page typer, were not there.
+
+        The typer has learnt from the others, so it would only repeat one of them.
+        """
+        others = statements.where(statements.voters != voter)
+        pairs = unique(others.entities * self.n_voters + others.voters)
+        counts = np.bincount(pairs // self.n_voters, minlength=len(chosen.classes))
+        known = counts >= _WELL_KNOWN
+        if known.any():
+            comparisons = self.comparisons(others)
+            decided = self.decide(comparisons, weights(*agreement(comparisons)))
+            chosen.classes[known] = decided.classes[known]
+            chosen.support[known] = decided.support[known]
+
+
+def _endings(
+    facts: Sequence[PageFacts | TypeFacts], keys: Keys, final: Ints, entity_of: Int32, n: int
+) -> tuple[list[str], Int32]:
+    """The endings of titles, and the index of the ending of each of `n` entities, -1 for none."""
+    numbers: dict[str, int] = {}
+    of_entity = np.full(n, -1, np.int32)
+    for some in facts:
+        if some.ending_indices is None or not some.endings:
+            continue
+        index = np.array([numbers.setdefault(name, len(numbers)) for name in some.endings])
+        node = np.searchsorted(keys, some.keys)
+        # A redirect's title says nothing about its target.
+        direct = (final[node] == node) & (some.ending_indices >= 0)
+        of_entity[entity_of[node[direct]]] = index[some.ending_indices[direct]]
+    return list(numbers), of_entity
+
+
+def _all_statements(
+    voters: Sequence[TypeFacts], keys: Keys, final: Ints, entity_of: Int32, hierarchy: Hierarchy
+) -> Statements:
+    """The statements of all voters about entities, one voter after the other."""
+    found = [
+        _statements(facts, number, keys, final, entity_of, hierarchy)
+        for number, facts in enumerate(voters)
+    ]
+    return Statements(
+        np.concatenate([some.entities for some in found]),
+        np.concatenate([some.classes for some in found]),
+        np.concatenate([some.voters for some in found]),
+    )
+
+
+def _statements(
+    facts: TypeFacts, voter: int, keys: Keys, final: Ints, entity_of: Int32, hierarchy: Hierarchy
+) -> Statements:
+    """The statements of a voter about entities."""
+    node = np.searchsorted(keys, facts.keys)
+    entities = entity_of[node].astype(np.int64)
+    direct = final[node] == node
+    has_direct = np.zeros(int(entity_of.max(initial=-1)) + 1, bool)
+    has_direct[entities[direct]] = True
+    kept = direct | ~has_direct[entities]
+    index = np.array([hierarchy.index[name] for name in facts.classes], np.int64)
+    classes = index[facts.class_indices[kept]] if len(index) else np.zeros(0, np.int64)
+    return Statements(entities[kept], classes, np.full(len(classes), voter))
+
+
+def _deepest(statements: Statements, hierarchy: Hierarchy, n_entities: int) -> Decision:
+    """The deepest class that the files of instance types state, else that of the infobox."""
+    names = np.argsort(np.lexsort((np.arange(len(hierarchy.names)), -hierarchy.depths)))
+    classes = np.full(n_entities, NO_CLASS, np.int16)
+    order = np.argsort(names)  # class of each rank, the most specific first
+    for of_voter in (statements.voters > 0, statements.voters == 0):
+        best = np.full(n_entities, len(order), np.int64)
+        np.minimum.at(best, statements.entities[of_voter], names[statements.classes[of_voter]])
+        gaps = (classes == NO_CLASS) & (best < len(order))
+        classes[gaps] = order[best[gaps]]
+    voters = np.zeros(n_entities, np.uint32)
+    bits = np.uint32(1) << statements.voters.astype(np.uint32)
+    np.bitwise_or.at(voters, statements.entities, bits)
+    return Decision(classes, np.where(classes == NO_CLASS, 0, 100).astype(np.uint8), voters)
+
+
+def _follow(
+    keys: Keys, sources: Keys, targets: Keys, is_redirect: npt.NDArray[np.bool_]
+) -> tuple[Ints, Ints]:
+    """Index of the key where the redirects of each key end, and indices of keys in cycles."""
+    following = np.arange(len(keys))
+    source = np.searchsorted(keys, sources[is_redirect])
+    following[source] = np.searchsorted(keys, targets[is_redirect])
+    pages = np.searchsorted(keys, sources[~is_redirect])
+    # Two titles may share a normal form; an article wins over a redirect.
+    following[pages] = pages
+    step = following.copy()
+    # Each round doubles the number of redirects that are followed.
+    for _ in range(len(keys).bit_length()):
+        further = step[step]
+        if np.array_equal(further, step):
+            break
+        step = further
+    circular = np.flatnonzero(following[step] != step)
+    step[circular] = circular
+    return step, circular

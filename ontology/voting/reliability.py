@@ -1,0 +1,294 @@
+"""How often each answer of a voter is right.
+
+An answer is all that a voter states about one entity. What the others answer about the same
+entities tells what it means: a voter that states "Settlement" for towns and for the states of a
+federation is right about towns, and says little about states.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from ontology.voting.statements import Bools, Floats, Hierarchy, Ints, Statements, among, unique
+
+_PRIOR, _PRIOR_AGREED = 10.0, 9.0
+"""Comparisons with the prior that each probability starts with, so that a few decide nothing."""
+_PAIRS = 4096
+"""Pairs of answers that are looked at together: it bounds the memory."""
+UNLIKELY = 0.02
+"""Probability of classes that an answer says nothing about, and the least of those it states."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Each voter's answer about each entity that it knows.
+
+    Attributes:
+        entities: entity of each answer, ascending, shape (answers,).
+        voters: voter of each answer, shape (answers,).
+        kinds: number of the kind of each answer, shape (answers,). Answers of one kind are of the
+            same voter and state the same classes.
+        kind_voters: voter of each kind, shape (kinds,).
+        stated: kinds and classes that these state, as kind * classes + class, sorted.
+    """
+
+    entities: Ints
+    voters: Ints
+    kinds: Ints
+    kind_voters: Ints
+    stated: Ints
+
+    @classmethod
+    def of(cls, statements: Statements, size: int) -> Answers:
+        """The answers of some statements about `size` classes."""
+        order = np.lexsort((statements.voters, statements.entities))
+        ordered = statements.where(order)
+        new = np.ones(len(ordered), bool)
+        new[1:] = (np.diff(ordered.entities) != 0) | (np.diff(ordered.voters) != 0)
+        answer = np.cumsum(new) - 1
+        first = np.flatnonzero(new)
+        voters = ordered.voters[first]
+        # A set of classes is known by a sum of random numbers, in any order.
+        draw = np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)
+        pairs = unique(answer * size + ordered.classes)
+        sums = np.zeros(len(first), np.uint64)
+        np.add.at(sums, pairs // size, draw[pairs % size])
+        sums ^= (voters.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        _, example, kinds = np.unique(sums, return_index=True, return_inverse=True)
+        is_example = np.zeros(len(first), bool)
+        is_example[example] = True
+        shown = pairs[is_example[pairs // size]]
+        stated = np.sort(kinds[shown // size] * size + shown % size)
+        return cls(ordered.entities[first], voters, kinds, voters[example], stated)
+
+
+class Meanings:
+    """What each kind of answer says about each class.
+
+    Attributes:
+        own: whether it states the class or one below it, shape (kinds, classes).
+        credit: share of its most specific classes that are this class or below it, shape (kinds,
+            classes). An answer that states a city and a song supports each by half.
+        open: whether it states a class above this one, and nothing about this one, shape (kinds,
+            classes): a voter that states "Place" says nothing about cities.
+    """
+
+    def __init__(self, answers: Answers, hierarchy: Hierarchy) -> None:
+        """Computes the tables."""
+        size, n_kinds = len(hierarchy.names), len(answers.kind_voters)
+        self.stated = np.zeros((n_kinds, size), bool)
+        self.stated[answers.stated // size, answers.stated % size] = True
+        above = hierarchy.above.astype(np.float32)
+        proper = above - np.eye(size, dtype=np.float32)
+        is_inner = self.stated @ proper > 0
+        self.leaves = self.stated & ~is_inner
+        self.own = self.stated @ above > 0
+        self.credit = _shares(self.leaves, above)
+        self.open = ~self.own & (self.stated @ proper.T > 0)
+        self._above = above
+
+    def credit_beside(self, kinds: Ints, others: Ints) -> Floats:
+        """Credit by each of some answers, beside an answer to which it is compared.
+
+        Of several classes that contradict each other, those that fit the compared answer count.
+        """
+        fits = self.leaves @ self._above + self.leaves @ self._above.T > 0
+        fitting = self.leaves[kinds] & fits[others]
+        none = ~fitting.any(1)
+        fitting[none] = self.leaves[kinds[none]]
+        return _shares(fitting, self._above)
+
+    @property
+    def agrees(self) -> Floats:
+        """Credit of each class; 1 for classes that the answer leaves open."""
+        found: Floats = np.where(self.open, 1.0, self.credit)
+        return found
+
+
+def _shares(leaves: Bools, above: npt.NDArray[np.float32]) -> Floats:
+    """Share of the leaves of each row that are each class or below it."""
+    found: Floats = leaves @ above / np.maximum(leaves.sum(1, keepdims=True), 1)
+    return found
+
+
+class Comparisons:
+    """How often each two kinds of answers of two voters are about the same entity.
+
+    Attributes:
+        answers: the answers.
+        n_voters: number of voters.
+        meanings: what the kinds of answers say.
+    """
+
+    def __init__(self, answers: Answers, hierarchy: Hierarchy, n_voters: int) -> None:
+        """Counts the pairs."""
+        self.answers, self.n_voters = answers, n_voters
+        self.meanings = Meanings(answers, hierarchy)
+        n_kinds = len(answers.kind_voters)
+        of_voter = [np.flatnonzero(answers.voters == voter) for voter in range(n_voters)]
+        found, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for one in range(n_voters):
+            for other in range(n_voters):
+                if one == other:
+                    continue
+                mine, theirs = of_voter[one], of_voter[other]
+                entities = answers.entities[mine]
+                shared = mine[among(entities, answers.entities[theirs])]
+                place = np.searchsorted(answers.entities[theirs], answers.entities[shared])
+                codes = answers.kinds[shared] * n_kinds + answers.kinds[theirs[place]]
+                pairs, counts = np.unique(codes, return_counts=True)
+                found.append(pairs)
+                numbers.append(counts)
+        codes = np.concatenate(found)
+        shape = (n_kinds, n_kinds)
+        counts = np.concatenate(numbers).astype(np.float64)
+        rows, columns = np.divmod(codes, max(n_kinds, 1))
+        self._table = csr_matrix((counts, (rows, columns)), shape)
+
+    def sums(self, values: Floats) -> Floats:
+        """For each kind, the sum of the values of the answers that it is compared with."""
+        found: Floats = self._table @ values
+        return found
+
+    def credits(self) -> Floats:
+        """For each kind, the sum of the credits of the answers that it is compared with."""
+        meanings = self.meanings
+        found = self.sums(meanings.credit)
+        pairs = self._table.tocoo()
+        several = np.flatnonzero(meanings.leaves.sum(1)[pairs.col] > 1)
+        for first in range(0, len(several), _PAIRS):
+            some = several[first : first + _PAIRS]
+            kinds, others, counts = pairs.row[some], pairs.col[some], pairs.data[some, None]
+            change = meanings.credit_beside(others, kinds) - meanings.credit[others]
+            np.add.at(found, kinds, counts * change)
+        return found
+
+
+def agreement(comparisons: Comparisons) -> tuple[Ints, Ints]:
+    """How often each voter's statements agree with those of each other voter.
+
+    A statement agrees with a voter that states the same class, an ancestor, or a descendant of it
+    for the same entity.
+
+    Returns:
+        Numbers of agreeing and of compared statements, shape (voters, voters).
+    """
+    meanings, n_voters = comparisons.meanings, comparisons.n_voters
+    kind_voters = comparisons.answers.kind_voters
+    agrees = (meanings.agrees > 0).astype(np.float64)
+    agreed = np.zeros((n_voters, n_voters))
+    compared = agreed.copy()
+    for other in range(n_voters):
+        theirs = (kind_voters == other).astype(np.float64)[:, None]
+        right = (comparisons.sums(agrees * theirs) * meanings.stated).sum(1)
+        every = comparisons.sums(theirs)[:, 0] * meanings.stated.sum(1)
+        agreed[:, other] = np.bincount(kind_voters, right, n_voters)
+        compared[:, other] = np.bincount(kind_voters, every, n_voters)
+    return np.rint(agreed).astype(np.int64), np.rint(compared).astype(np.int64)
+
+
+def weights(agreed: Ints, compared: Ints) -> Floats:
+    """Weight of each voter: the share of its statements that agree with other voters."""
+    found: Floats = (agreed.sum(1) + _PRIOR_AGREED) / (compared.sum(1) + _PRIOR)
+    return found
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Probabilities that classes are right, by the kind of an answer.
+
+    Attributes:
+        starts: first row of each kind, and the number of rows, shape (kinds + 1,).
+        classes: class of each row, shape (rows,).
+        rates: probability that it is right, shape (rows,).
+        own: whether the answer states the class, or one below it, shape (rows,).
+        credits: share of its most specific classes that are the class or below it, shape (rows,).
+        frequencies: share of the answers that are of each class, shape (classes,).
+        weights: weight of the voter of each kind, shape (kinds,).
+    """
+
+    starts: Ints
+    classes: Ints
+    rates: Floats
+    own: Bools
+    credits: Floats
+    frequencies: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, comparisons: Comparisons, hierarchy: Hierarchy, weight: Floats) -> Reliability:
+        """Measures how often the answers of the other voters agree.
+
+        The probability of a class is the mean credit that they give it. Rare answers tend to the
+        rates of their single statements, and these to the weight of the voter. Answers that leave
+        the class open do not count.
+
+        Args:
+            comparisons: comparisons of the answers of all voters.
+            hierarchy: the classes.
+            weight: weight of each voter.
+        """
+        answers, meanings = comparisons.answers, comparisons.meanings
+        counts = comparisons.sums(np.ones((len(answers.kind_voters), 1)))
+        right = comparisons.credits()
+        unknown = comparisons.sums(meanings.open.astype(np.float64)) * meanings.own
+        agreed = comparisons.sums(meanings.agrees)
+        prior = np.zeros_like(agreed)
+        for voter, value in enumerate(weight.tolist()):
+            mine = answers.kind_voters == voter
+            prior[mine] = _by_statement(
+                meanings.stated[mine], agreed[mine], counts[mine], value, hierarchy.above
+            )
+        found = (right + _PRIOR * prior) / (counts - unknown + _PRIOR)
+        # Sums depend on the order of their terms, which differs between processors.
+        found = np.clip(found, 0, 1).round(9)
+        kinds, classes = np.nonzero(meanings.own | (found >= UNLIKELY))
+        numbers = np.bincount(answers.kinds, minlength=len(meanings.own))
+        frequencies = (numbers @ meanings.credit + 1) / (numbers.sum() + 1)
+        return cls(
+            starts=np.searchsorted(kinds, np.arange(len(meanings.own) + 1)),
+            classes=classes,
+            rates=np.maximum(found[kinds, classes], UNLIKELY),
+            own=meanings.own[kinds, classes],
+            credits=meanings.credit[kinds, classes],
+            frequencies=frequencies,
+            weights=weight[answers.kind_voters],
+        )
+
+    def lines(self, kinds: Ints) -> tuple[Ints, Ints]:
+        """Rows of each kind, one kind after the other, and the place of each in `kinds`."""
+        sizes = np.diff(self.starts)[kinds]
+        places = np.repeat(np.arange(len(kinds)), sizes)
+        within = np.arange(len(places)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return self.starts[kinds][places] + within, places
+
+
+def _by_statement(
+    stated: Bools, agreed: Floats, counts: Floats, weight: float, above: Bools
+) -> Floats:
+    """Rates of the classes of some answers of one voter, by their single statements.
+
+    Args:
+        stated: classes that the answers state, shape (kinds, classes).
+        agreed: how often other answers agree with each class, shape (kinds, classes).
+        counts: numbers of comparisons, shape (kinds, 1).
+        weight: weight of the voter.
+        above: whether a class is, or is above, each class, shape (classes, classes).
+
+    Returns:
+        The best rate of each class by a statement of it, or of a class below it; 0 for classes that
+        the answer does not state, shape (kinds, classes).
+    """
+    used = np.flatnonzero(stated.any(0))
+    right = stated[:, used].T.astype(np.float64) @ agreed
+    every = stated[:, used].T.astype(np.float64) @ counts
+    rates = (right + _PRIOR * weight) / (every + _PRIOR) * above[used]
+    found = np.zeros(agreed.shape)
+    for number, statement in enumerate(used.tolist()):
+        rows = stated[:, statement]
+        found[rows] = np.maximum(found[rows], rates[number])
+    return found

@@ -1,0 +1,164 @@
+"""The class of each entity by a vote of the sources that know it.
+
+The class of an entity is the deepest one that more than half of the weight of its voters supports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ontology.entity_table import NO_CLASS
+from ontology.voting.endings import TitleEvidence
+from ontology.voting.reliability import UNLIKELY, Answers, Reliability
+from ontology.voting.statements import Floats, Hierarchy, Ints, among, unique
+
+_CHUNK = 1 << 18
+"""Number of entities that are decided together: it bounds the memory."""
+_EQUAL = 0.1
+"""Logarithms of odds that differ by less are equal."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The classes of the entities.
+
+    Attributes:
+        classes: index of the class of each entity, NO_CLASS for none, shape (entities,).
+        support: share of the voters' weight that supports the class, in per cent; 0 for none.
+        voters: bit set of the voters that know the entity, shape (entities,).
+    """
+
+    classes: npt.NDArray[np.int16]
+    support: npt.NDArray[np.uint8]
+    voters: npt.NDArray[np.uint32]
+
+
+def decide(
+    answers: Answers,
+    hierarchy: Hierarchy,
+    reliability: Reliability,
+    n_entities: int,
+    least: float = 0.0,
+    evidence: TitleEvidence | None = None,
+) -> Decision:
+    """Decides the class of each entity.
+
+    A voter supports the classes that it states, and all above them; a single voter that states
+    several most specific classes supports each by its share only. A class is possible if more than
+    half of the weight of the entity's voters supports it, and it is right with at least the
+    probability `least`. Candidates are the possible classes without a possible class below them.
+    The candidate with the best odds wins. Equal candidates abstain to their deepest common
+    ancestor; without one, the entity has no class.
+
+    Args:
+        answers: answers of all voters.
+        hierarchy: the classes.
+        reliability: probabilities that answers are right.
+        n_entities: number of entities.
+        least: smallest probability of a class.
+        evidence: what the titles of the entities say.
+    """
+    found = Decision(
+        np.full(n_entities, NO_CLASS, np.int16),
+        np.zeros(n_entities, np.uint8),
+        np.zeros(n_entities, np.uint32),
+    )
+    bits = np.uint32(1) << answers.voters.astype(np.uint32)
+    np.bitwise_or.at(found.voters, answers.entities, bits)
+    bounds = np.searchsorted(answers.entities, np.arange(0, n_entities + _CHUNK, _CHUNK))
+    for first, last in pairwise(bounds.tolist()):
+        if first < last:
+            entities, kinds = answers.entities[first:last], answers.kinds[first:last]
+            _decide_some(entities, kinds, hierarchy, reliability, least, evidence, found)
+    return found
+
+
+def _decide_some(
+    entities: Ints,
+    kinds: Ints,
+    hierarchy: Hierarchy,
+    reliability: Reliability,
+    least: float,
+    evidence: TitleEvidence | None,
+    found: Decision,
+) -> None:
+    """Decides the classes of the entities of some answers."""
+    size = len(hierarchy.names)
+    once, local = np.unique(entities, return_inverse=True)
+    keys, support, chance, score = _supported(local, kinds, size, reliability)
+    if evidence is not None:
+        ratio = evidence.of(once[keys // size], keys % size)
+        odds = np.exp(ratio) * chance / np.maximum(1 - chance, 1e-6)
+        chance, score = odds / (1 + odds), score + ratio
+    # Half of the weight is no majority; the bounds are for sums of fractions.
+    possible = (support > 0.5 + 1e-9) & (chance >= least - 1e-9)
+    possible &= hierarchy.is_answer[keys % size]
+    keys, support, score = keys[possible], support[possible], score[possible]
+    lines, rows = hierarchy.lines(keys % size)
+    parents = (keys // size)[rows] * size + lines
+    leaf = ~among(keys, unique(parents[parents != keys[rows]]))
+    keys, support, score = keys[leaf], support[leaf], score[leaf]
+    place = keys // size
+    best = np.full(len(once), -np.inf)
+    np.maximum.at(best, place, score)
+    top = score >= best[place] - _EQUAL
+    keys, place, support = keys[top], place[top], support[top]
+    single = np.bincount(place, minlength=len(once))[place] == 1
+    chosen = np.full(len(once), NO_CLASS, np.int64)
+    chosen[place[single]] = keys[single] % size
+    _abstain(keys[~single], place[~single], hierarchy, chosen)
+    share = np.zeros(len(once))
+    share[place] = np.rint(100 * support)
+    found.classes[once] = chosen
+    found.support[once] = np.where(chosen >= 0, share, 0).astype(np.uint8)
+
+
+def _supported(
+    local: Ints, kinds: Ints, size: int, reliability: Reliability
+) -> tuple[Ints, Floats, Floats, Floats]:
+    """The classes that the voters of each entity state.
+
+    Args:
+        local: number of the entity of each answer, from 0.
+        kinds: kind of each answer.
+        size: number of classes.
+        reliability: probabilities that answers are right.
+
+    Returns:
+        Keys (entity * classes + class), sorted; share of the voters' weight that supports the
+        class; probability that it is right; logarithm of the odds of the class, with its frequency
+        as the prior and the answers as independent evidence (naive Bayes).
+    """
+    rows, places = reliability.lines(kinds)
+    rates = reliability.rates[rows]
+    keys, of_key = np.unique(local[places] * size + reliability.classes[rows], return_inverse=True)
+    weights = reliability.weights[kinds]
+    stated = np.bincount(of_key, reliability.own[rows], len(keys)) > 0
+    voters = np.bincount(local)
+    # Among several voters another one decides which of the classes of an answer is meant.
+    alone = voters[local[places]] == 1
+    part = np.where(alone, reliability.credits[rows], reliability.own[rows])
+    votes = np.bincount(of_key, part * weights[places], len(keys))
+    wrong = np.bincount(of_key, np.log(np.maximum(1 - rates, 1e-6)), len(keys))
+    share = votes / np.bincount(local, weights)[keys // size]
+    voters = voters[keys // size]
+    silent = voters - np.bincount(of_key, minlength=len(keys))
+    logs = np.bincount(of_key, np.log(rates), len(keys)) + silent * np.log(UNLIKELY)
+    score = logs - (voters - 1) * np.log(reliability.frequencies[keys % size])
+    return keys[stated], share[stated], 1 - np.exp(wrong[stated]), score[stated]
+
+
+def _abstain(keys: Ints, place: Ints, hierarchy: Hierarchy, chosen: Ints) -> None:
+    """Gives entities with several equal candidates the deepest common ancestor of these."""
+    size = len(hierarchy.names)
+    lines, rows = hierarchy.lines(keys % size)
+    shared, counts = np.unique(place[rows] * size + lines, return_counts=True)
+    number = np.bincount(place, minlength=len(chosen))
+    common = shared[(counts == number[shared // size]) & (hierarchy.depths[shared % size] > 0)]
+    # The deepest one last, so that it is the one that stays; ties by name.
+    order = np.lexsort((-(common % size), hierarchy.depths[common % size], common // size))
+    chosen[common[order] // size] = common[order] % size

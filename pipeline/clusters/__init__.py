@@ -1,0 +1,1 @@
+"""The runners of Beam: Flink, Spark, Dataflow, and pools of workers."""

@@ -1,0 +1,218 @@
+"""Runs stages on the runner that Beam's flags name."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from apache_beam.options.pipeline_options import (
+    JobServerOptions,
+    PipelineOptions,
+    PortableOptions,
+    SparkRunnerOptions,
+    StandardOptions,
+)
+from apache_beam.runners.runner import create_runner
+
+from nerbert.errors import UserError
+from nerbert.storage import files
+from pipeline.clusters import job_server
+from pipeline.clusters.dataflow import Dataflow
+from pipeline.clusters.engine import Engine
+from pipeline.clusters.flags import check_flags, is_given
+from pipeline.clusters.flink import Flink, is_flink_cluster
+from pipeline.clusters.portable import Portable
+from pipeline.clusters.session import Session
+from pipeline.clusters.spark import Spark
+
+REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
+"""Runner -> how it loses data (seen on Beam 2.77)."""
+
+
+def engine_of(flags: Sequence[str]) -> Engine:
+    """The engine that flags of Beam name.
+
+    Raises:
+        UserError: Beam does not know a flag or the runner, or the runner loses data.
+    """
+    options = PipelineOptions(list(flags))
+    portable = bool(options.view_as(PortableOptions).job_endpoint)
+    name = (options.view_as(StandardOptions).runner or "").rpartition(".")[2]
+    jvm = name in ("FlinkRunner", "SparkRunner")
+    if not (portable or jvm) or not is_given(flags, "runner"):
+        check_flags(flags)  # others are checked by what the job server knows
+    if (reason := REFUSED.get(name)) is not None:
+        raise UserError(f"--runner {name}: refused, {reason}; use another runner")
+    _check_runner(options)
+    if name == "DataflowRunner":
+        return Dataflow(flags)
+    if name in ("FlinkRunner", "PortableRunner") and is_flink_cluster(options):
+        return Flink(flags)
+    if not portable:
+        master = options.view_as(SparkRunnerOptions).spark_master_url
+        return Spark(flags) if name == "SparkRunner" and "://" in master else Engine(flags)
+    engine = Portable(flags)
+    engine.check()
+    return Spark(flags) if engine.is_spark else engine
+
+
+@dataclass(frozen=True)
+class BeamRunner:
+    """Runs stages with the runner that Beam's flags name.
+
+    Attributes:
+        engine: what the runner needs.
+    """
+
+    engine: Engine
+
+    @classmethod
+    def of(cls, flags: Sequence[str]) -> BeamRunner:
+        """The runner that flags name.
+
+        Raises:
+            UserError: a flag is wrong, or the engine cannot be reached.
+        """
+        quiet()
+        runner = cls(engine_of(flags))
+        runner.engine.check()
+        runner._fetch_job_server()
+        return runner
+
+    @property
+    def is_dataflow(self) -> bool:
+        """Whether the graph runs on Google's machines."""
+        return isinstance(self.engine, Dataflow)
+
+    @contextmanager
+    def session(self, output: str, inputs: Sequence[str]) -> Iterator[Session]:
+        """What all stages of a run share: logs, the job server, and the check of the workers.
+
+        Args:
+            output: folder of the run.
+            inputs: files that workers read.
+
+        Raises:
+            UserError: the job server does not start, or the workers are not fit.
+        """
+        with kept_apart(output) as folder, self._served(folder) as flags:
+            session = Session(self.engine, flags, folder)
+            session.tell()
+            if self.engine.is_cluster:
+                session.check(output, inputs)
+            yield session
+
+    def _fetch_job_server(self) -> None:
+        """Downloads the engine's job server, before anything is written.
+
+        Raises:
+            UserError: Beam cannot download it.
+        """
+        options = PipelineOptions([*self.engine.flags, *self.engine.chosen()])
+        if (server := self.engine.job_server(options)) is None:
+            return
+        cache = options.view_as(JobServerOptions).jar_cache_dir
+        try:
+            server.local_jar(server.path_to_jar(), cache)
+        except RuntimeError as error:
+            raise job_server.not_fetched(self.engine.name, str(error)) or error from None
+
+    @contextmanager
+    def _served(self, folder: str) -> Iterator[list[str]]:
+        """The flags that the engine adds; for the block its job server runs."""
+        flags = self.engine.chosen()
+        with _own_temporary_folder() as temporary:
+            java = f"--job_server_jvm_properties=-Djava.io.tmpdir={temporary}"
+            server = self.engine.job_server(PipelineOptions([java, *self.engine.flags, *flags]))
+            if server is None:
+                yield flags
+                return
+            command, endpoint = server.subprocess_cmd_and_endpoint()
+            with job_server.started(command, endpoint, files.join(folder, "job-server.log")):
+                check_flags(self.engine.flags, job_server.JobService(endpoint).options())
+                yield [*flags, f"--job_endpoint={endpoint}"]
+
+
+@contextmanager
+def _own_temporary_folder() -> Iterator[str]:
+    """Temporary files of the block get a folder that ends with it: Beam leaves those of a job."""
+    with tempfile.TemporaryDirectory(prefix="nerbert-", ignore_cleanup_errors=True) as folder:
+        before, tempfile.tempdir = tempfile.tempdir, folder
+        try:
+            yield folder
+        finally:
+            tempfile.tempdir = before
+
+
+def _check_runner(options: PipelineOptions) -> None:
+    """Checks that Beam has the runner, and that it has what it needs.
+
+    Raises:
+        UserError: it is not so.
+    """
+    name = options.view_as(StandardOptions).runner or ""
+    try:
+        create_runner(name)
+    except ValueError as error:
+        there = str(error).partition("Valid values are ")[2] or "see Beam's documentation"
+        raise UserError(f"--runner {name}: no such runner; there are {there}") from None
+    except ImportError:
+        raise UserError(f"--runner {name}: pip install 'nerbert[gcp]'") from None
+    endpoint = options.view_as(PortableOptions).job_endpoint
+    if name.rpartition(".")[2] == "PortableRunner" and not endpoint:
+        raise UserError(f"--runner {name}: add --job_endpoint HOST:PORT of a job service")
+
+
+NAME = "logs"
+_OURS = logging.getLogger("nerbert")
+_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+@contextmanager
+def kept_apart(output: str) -> Iterator[str]:
+    """Sends all log lines but ours into `beam.log`; yields the folder, for other logs.
+
+    Errors that end a thread go there, too: Beam's threads end so when a job is cancelled.
+
+    Args:
+        output: folder of the run. Beside a remote one the logs go to a temporary folder, which
+            stays.
+    """
+    folder = tempfile.mkdtemp(prefix="nerbert-logs-")
+    if not files.is_remote(output):
+        os.rmdir(folder)
+        folder = files.join(output, NAME)
+        os.makedirs(folder, exist_ok=True)
+    root = logging.getLogger()
+    handlers, propagate, own = root.handlers[:], _OURS.propagate, _OURS.handlers[:]
+    into = logging.FileHandler(files.join(folder, "beam.log"), encoding="utf-8")
+    into.setFormatter(logging.Formatter(_FORMAT))
+    root.handlers = [into]
+    _OURS.handlers, _OURS.propagate = own or handlers, False
+    hook, threading.excepthook = threading.excepthook, _log_thread
+    try:
+        yield folder
+    finally:
+        root.handlers, _OURS.handlers, _OURS.propagate = handlers, own, propagate
+        threading.excepthook = hook
+        into.close()
+
+
+def _log_thread(end: threading.ExceptHookArgs) -> None:
+    name = end.thread.name if end.thread else "unknown"
+    logging.getLogger("apache_beam").error("thread %s ended", name, exc_info=end.exc_value)
+
+
+def quiet() -> None:
+    """Silences the C part of gRPC, which writes to the terminal for every closed channel.
+
+    It takes effect if gRPC has not been loaded.
+    """
+    if "grpc" not in sys.modules:
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")

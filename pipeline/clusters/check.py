@@ -1,0 +1,194 @@
+"""A job of a few elements before the first stage: are the workers fit for the run?
+
+Its graph has no function that is pickled by value, so that workers with another Python or another
+version of this package can answer, too. They answer by the names of counters: runners do not
+bring elements back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.metrics.metric import Metrics, MetricsFilter
+
+import nerbert
+from nerbert.digests import fingerprint
+from nerbert.errors import UserError
+from nerbert.storage import files
+
+SECONDS = 60.0
+"""The workers have this time to answer."""
+_NAMESPACE = "nerbert.check"
+_LOOKED_AT = 16
+_ELEMENTS_A_SLOT = 8  # dealt by a digest: with fewer, a slot may get none
+_PACKAGES = ("nerbert", "ontology", "pipeline")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What workers must have.
+
+    Attributes:
+        python: version of Python, such as "3.11".
+        package: version of this package, and a digest of its code.
+        inputs: files that they must read, with their sizes.
+        proof: a file of this run, in a folder of its own in the output folder.
+        content: its content.
+    """
+
+    python: str
+    package: tuple[str, str]
+    inputs: tuple[tuple[str, int], ...]
+    proof: str
+    content: str
+
+    @classmethod
+    def of(cls, inputs: Sequence[str], proof: str, content: str) -> Wanted:
+        """What this process has. Of many inputs some are looked at, from first to last."""
+        step = max(1, -(-len(inputs) // _LOOKED_AT))
+        some = dict.fromkeys([*inputs[::step], *inputs[-1:]])
+        sizes = tuple((path, files.size(path)) for path in some)
+        return cls(_python(), package(), sizes, proof, content)
+
+
+def _python() -> str:
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+@cache
+def package() -> tuple[str, str]:
+    """The version of this package, and a digest of the code that workers run."""
+    home = Path(__file__).resolve().parent.parent.parent
+    sources = sorted(path for name in _PACKAGES for path in (home / name).rglob("*.py"))
+    content = {str(path.relative_to(home)): path.read_text("utf-8") for path in sources}
+    return nerbert.__version__, fingerprint(content)
+
+
+class CheckJob(beam.PTransform[Any, Any]):
+    """The graph of the check."""
+
+    def __init__(self, wanted: Wanted, slots: int) -> None:
+        super().__init__()
+        self._wanted, self._slots = wanted, slots
+
+    def expand(self, root: Any) -> Any:
+        numbers = root | beam.Impulse() | beam.ParDo(_Numbers(self._slots * _ELEMENTS_A_SLOT))
+        return numbers | beam.GroupByKey() | beam.ParDo(_Look(self._wanted))
+
+
+class _Numbers(beam.DoFn):
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def process(self, element: Any) -> Iterator[tuple[int, int]]:
+        for number in range(self._count):
+            yield number, number
+
+
+class _Look(beam.DoFn):
+    """Looks at the worker once, and tells what it finds."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+
+    def setup(self) -> None:
+        self._found: list[str] | None = None
+
+    def process(self, element: Any) -> None:
+        if self._found is None:
+            self._found = [json.dumps(fact) for fact in facts(self._wanted)]
+        for text in self._found:
+            Metrics.counter(_NAMESPACE, text).inc()
+
+
+def facts(wanted: Wanted) -> Iterator[tuple[str, str, str, str]]:
+    """What is wrong on this host: its name, the kind, and the thing; kind "" if nothing is."""
+    host, found = socket.gethostname(), 0
+    for kind, thing, detail in _problems(wanted):
+        found += 1
+        yield host, kind, thing, detail
+    if not found:
+        yield host, "", str(os.getpid()), ""
+
+
+def _problems(wanted: Wanted) -> Iterator[tuple[str, str, str]]:
+    python = ".".join(map(str, sys.version_info[:2]))
+    if python != wanted.python:
+        yield "python", f"Python {python}", f"Python {wanted.python}"
+    version, code = package()
+    if (version, code) != tuple(wanted.package):
+        ours = wanted.package[0]
+        yield (
+            "package",
+            f"nerbert {version}",
+            f"nerbert {ours}" if ours != version else "other code",
+        )
+    for path, size in wanted.inputs:
+        try:
+            found = files.size(path)
+        except Exception as error:  # whatever a file system raises, the host cannot read it
+            yield "input", path, _reason(error)
+        else:
+            if found != size:
+                yield "input", path, f"{found:,} bytes there, {size:,} here"
+    output = wanted.proof.rpartition("/")[0].rpartition("/")[0]
+    try:
+        content = files.read_bytes(wanted.proof).decode()
+    except Exception as error:  # the same
+        yield "output", output, _reason(error)
+        return
+    if content != wanted.content:
+        yield "output", output, "another folder of the same name"
+        return
+    try:
+        files.write_bytes(f"{wanted.proof}.{socket.gethostname()}.{os.getpid()}", b"")
+    except Exception as error:  # the same
+        yield "output", output, _reason(error)
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)
+
+
+def raise_problem(result: Any, workers_flag: str) -> int:
+    """Reads the answers of the workers.
+
+    Returns:
+        Number of processes that answered.
+
+    Raises:
+        UserError: a worker is not fit; the message names the first.
+    """
+    found = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))["counters"]
+    answers = sorted(tuple(json.loads(counter.key.metric.name)) for counter in found)
+    for problem in answers:
+        if problem[1]:
+            raise UserError(_message(problem, workers_flag))
+    return len(answers)
+
+
+def _message(problem: Iterable[str], workers_flag: str) -> str:
+    host, kind, thing, detail = problem
+    if kind == "python":
+        return f"{workers_flag}: host {host} has {thing}, here is {detail}; they must be equal"
+    if kind == "package":
+        here = f"here is {detail}" if detail.startswith("nerbert") else f"but with {detail}"
+        return (
+            f"{workers_flag}: host {host} has {thing}, {here}; install the same package on each "
+            "host, and start `nerbert worker` again"
+        )
+    flag = "--dump" if kind == "input" else "--output"
+    return (
+        f"{flag} {thing}: host {host} does not see it ({detail}); workers need the same path: a "
+        "shared disk, or s3://, gs://, hdfs://"
+    )

@@ -1,0 +1,1 @@
+"""The stage `extract`: pages of a dump -> documents."""

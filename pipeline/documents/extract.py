@@ -1,0 +1,320 @@
+"""The extract stage: units of dump files -> parts of documents."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nerbert.commands.process import TooSlowError, time_limit
+from nerbert.digests import digest64
+from nerbert.storage import files, parts
+from nerbert.storage.parts import Report
+from nerbert.text.corpus import SENTENCES
+from nerbert.text.sentences import SentenceModel
+from pipeline.documents.duplicates import DropSuperseded, Revision, superseded
+from pipeline.documents.report import (
+    DocumentsReport,
+    count_content,
+    duplicate_files,
+    lost_pages,
+    total,
+)
+from pipeline.documents.rows import SCHEMA, Row, articles, document, kept_as, to_batch
+from pipeline.dump.pages import BadPage, Page, failed_page
+from pipeline.dump.units import Damage, Unit, read_unit
+from pipeline.execution.part_pass import Gather, PartPass, Stage
+from pipeline.language import CommonWords, trained
+from pipeline.plan import WORDS, Plan
+from pipeline.wikitext.render import render
+
+SCANNED_CHARS = 3_000_000
+"""Characters of wikitext from the start of the dump; Punkt is trained on a sample of them."""
+SAMPLED_CHARS = 500_000
+"""Characters of text in this sample. Articles with small digests of their id are taken first.
+
+More text does not help: on English pages, models of 0.25 and of 2 million characters agree equally
+well with NLTK's own model.
+"""
+_LARGEST_SAMPLE = 200_000
+_PAGE_SECONDS = 60.0
+"""The largest pages take a second; one that takes longer than this is made to do so."""
+_NO_ID = 1 << 63
+"""Arrow cannot represent ids from here on; their pages are set aside."""
+_ROWS, _CHARS = 500, 2_000_000
+"""Documents are written together: at most this number, or this length of their texts."""
+
+
+def sampled_texts(units: Sequence[Unit], seed: int) -> list[str]:
+    """Texts of some articles of a dump, which the models of its language are trained on.
+
+    They are chosen by a digest of their id, so they do not depend on the dump's compression.
+    """
+    found: list[tuple[int, int, str]] = []  # digest, page id, wikitext
+    scanned = 0
+    for page in articles(units):
+        scanned += len(page.wikitext)
+        if len(page.wikitext) <= _LARGEST_SAMPLE:
+            found.append((digest64(seed, "punkt", page.page_id), page.page_id, page.wikitext))
+        if scanned > SCANNED_CHARS:
+            break
+    texts: list[tuple[int, str]] = []
+    chars = 0
+    for _, page_id, wikitext in sorted(found):
+        text = render(wikitext, units[0].site).text
+        texts.append((page_id, text))
+        chars += len(text)
+        if chars > SAMPLED_CHARS:
+            break
+    return [text for _, text in sorted(texts)]
+
+
+@contextmanager
+def _no_cycle_search() -> Iterator[None]:
+    """Turns off the search for reference cycles: a unit makes millions of objects without any."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def write_documents(
+    unit: Unit,
+    part: str,
+    model: SentenceModel,
+    common: CommonWords | None = None,
+    *,
+    list_items: bool = False,
+) -> DocumentsReport:
+    """Writes the documents of a unit, and a list of what could not be read.
+
+    Args:
+        unit: the unit.
+        part: path of the part. The list is written to the folder `quarantine` beside it.
+        model: model of sentences.
+        common: the most frequent words of the wiki; without them no page is in another language.
+        list_items: whether items of lists are kept as paragraphs.
+    """
+    streams: Counter[int] = Counter()
+    with parts.writer(part, SCHEMA) as writer:
+        documents = _Documents(unit, model, common, list_items, writer)
+        for page in read_unit(unit, streams):
+            documents.add(page)
+        documents.flush()
+    if documents.quarantine:
+        lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in documents.quarantine)
+        name = unit.part.replace(".parquet", ".jsonl")
+        path = files.join(part[: -len(unit.part)], "quarantine", name)
+        files.write_bytes(path, "".join(lines).encode("utf-8", "backslashreplace"))
+    pages, aside, damage, content = (
+        dict(sorted(count.items()))
+        for count in (documents.pages, documents.aside, documents.damage, documents.content)
+    )
+    return DocumentsReport(
+        unit.index,
+        pages,
+        aside,
+        damage,
+        content,
+        *documents.page_range,
+        documents.superseded,
+        {str(n): times for n, times in sorted(streams.items()) if n},
+        documents.holes,
+    )
+
+
+class _Documents:
+    """Writes the documents of one unit. A bad page is set aside, and the others are written."""
+
+    def __init__(
+        self,
+        unit: Unit,
+        model: SentenceModel,
+        common: CommonWords | None,
+        list_items: bool,
+        writer: pq.ParquetWriter,
+    ) -> None:
+        self._unit, self._model, self._common, self._writer = unit, model, common, writer
+        self._list_items = list_items
+        self._rows: list[tuple[str, Row]] = []
+        self._chars = 0
+        self.pages: Counter[str] = Counter()
+        self.aside: Counter[str] = Counter()
+        self.damage: Counter[str] = Counter()
+        self.content: Counter[str] = Counter()
+        self.quarantine: list[dict[str, Any]] = []
+        self._revisions: dict[int, int] = {}  # page id -> newest revision
+        self._last: int | None = None
+        self.page_range: tuple[int | None, int | None] = (None, None)
+        self.superseded = 0
+        self.holes: list[dict[str, int | None]] = []
+        self._open_holes: list[dict[str, int | None]] = []  # no page was read behind them
+
+    def add(self, page: Page | BadPage | Damage) -> None:
+        if isinstance(page, Damage):
+            self.damage.update({page.reason: 1, "bytes": page.lost})
+            self.quarantine.append(
+                {
+                    "reason": page.reason,
+                    "file": files.name(page.path),
+                    "byte": page.position,
+                    "lost": page.lost,
+                    "detail": page.detail,
+                }
+            )
+            if page.reason == "corrupt":
+                hole: dict[str, int | None] = {"bytes": page.lost, "before": page.pages_before}
+                hole |= {"previous": self._last, "next": None}
+                self.holes.append(hole)
+                self._open_holes.append(hole)
+            return
+        self.pages["read"] += 1
+        if isinstance(page, BadPage):
+            self._set_aside(page)
+            return
+        if page.page_id < _NO_ID:
+            self._note_id(page.page_id)
+        kind = kept_as(page)
+        if kind in ("other-namespace", "other-content"):
+            self.pages[kind] += 1
+            return
+        known = self._revisions.get(page.page_id)
+        if known is not None and known >= page.revision_id:
+            self.pages["duplicate"] += 1
+            return
+        try:
+            with time_limit(_PAGE_SECONDS):
+                row = document(page, self._unit.site, self._model, list_items=self._list_items)
+        except TooSlowError as error:
+            self._set_aside(BadPage("too-slow", page.page_id, page.title, str(error)))
+            return
+        except Exception as error:  # one page in millions must not end the run; it is counted
+            self._set_aside(failed_page(error, page.page_id, page.title))
+            return
+        self.superseded += known is not None
+        self._revisions[page.page_id] = page.revision_id
+        row["other_language"] = bool(self._common and self._common.is_other_language(row["text"]))
+        self._rows.append((kind, row))
+        self._chars += len(row["text"])
+        if len(self._rows) == _ROWS or self._chars > _CHARS:
+            self.flush()
+
+    def _note_id(self, page_id: int) -> None:
+        first, last = self.page_range
+        self.page_range = (min(page_id, first or page_id), max(page_id, last or page_id))
+        self._last = page_id
+        while self._open_holes:
+            self._open_holes.pop()["next"] = page_id
+
+    def flush(self) -> None:
+        """Writes the collected documents; those that Arrow cannot represent are set aside."""
+        rows, self._rows, self._chars = self._rows, [], 0
+        try:
+            batch = to_batch([row for _, row in rows])
+        except (pa.ArrowException, OverflowError, UnicodeError):  # such as an id above 2**63
+            rows = [pair for pair in rows if self._fits(pair[1])]
+            batch = to_batch([row for _, row in rows])
+        for kind, row in rows:
+            self.pages[kind] += 1
+            count_content(row, self.content)
+        self._writer.write_batch(batch)
+
+    def _fits(self, row: Row) -> bool:
+        try:
+            to_batch([row])
+        except (pa.ArrowException, OverflowError, UnicodeError) as error:
+            self._set_aside(failed_page(error, row["page_id"], row["title"]))
+            return False
+        return True
+
+    def _set_aside(self, page: BadPage) -> None:
+        self.aside[page.reason] += 1
+        self.quarantine.append(
+            {
+                "reason": page.reason,
+                "page_id": page.page_id,
+                "title": page.title,
+                "detail": page.detail,
+            }
+        )
+
+
+class WriteDocuments(PartPass):
+    """The pass that writes the documents of each unit."""
+
+    name = "extract"
+    report = DocumentsReport
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def elements(self) -> Sequence[Unit]:
+        """The units, largest first: a large last unit would keep one worker busy alone."""
+        return sorted(self._plan.units, key=lambda unit: unit.start - unit.end)
+
+    def part(self, element: Unit) -> str:
+        return files.join(self._plan.documents.path, element.part)
+
+    def open(self) -> None:
+        self._model = SentenceModel.from_json(files.read_bytes(model_path(self._plan)))
+        self._common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
+
+    def make(self, element: Unit, part: str, known: None) -> DocumentsReport:
+        with _no_cycle_search():
+            return write_documents(
+                element, part, self._model, self._common, list_items=self._plan.settings.list_items
+            )
+
+
+def model_path(plan: Plan) -> str:
+    """Path of the Punkt model of a run's dump."""
+    return files.join(plan.documents.path, SENTENCES)
+
+
+def words_path(plan: Plan) -> str:
+    """Path of the most frequent words of a run's dump."""
+    return files.join(plan.documents.path, WORDS)
+
+
+def extract_stage(plan: Plan) -> Stage:
+    """Dump -> `documents/`: models of the language, then a part of documents for each unit."""
+
+    def write_models(_: list[Report], __: None) -> None:
+        if files.exists(words_path(plan)):  # it is written last
+            return
+        with _no_cycle_search():
+            texts = sampled_texts(plan.units, plan.settings.seed)
+            model = plan.pretrained or trained(texts, plan.language)
+            common = CommonWords.train(texts)
+        files.write_bytes(model_path(plan), model.to_json().encode())
+        files.write_bytes(words_path(plan), common.to_json().encode())
+
+    def find_superseded(reports: list[DocumentsReport], _: None) -> dict[int, set[Revision]]:
+        return superseded(dict(enumerate(plan.parts)), reports)
+
+    def finish(reports: list[DocumentsReport], _: Any) -> None:
+        ordered = sorted(reports, key=lambda report: report.unit)
+        counts = {
+            **total(ordered),
+            "duplicate_files": duplicate_files(plan.units, ordered),
+            "lost_pages": lost_pages(plan.units, ordered),
+        }
+        plan.documents.finish(counts=counts)
+
+    write = WriteDocuments(plan)
+    return [
+        Gather("models of the language", write_models),
+        write,
+        Gather("revisions of pages", find_superseded),
+        DropSuperseded(write),
+        Gather("end of extract", finish),
+    ]

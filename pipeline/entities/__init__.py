@@ -1,0 +1,1 @@
+"""The stage `resolve`: pages -> classes, in the entity table."""

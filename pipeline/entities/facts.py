@@ -1,0 +1,252 @@
+"""Facts for the entity table: from documents, and from DBpedia's instance types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nerbert.storage import files, parts
+from ontology.sources.infobox import InfoboxMapping, resolve_redirect
+from ontology.titles import Convert, Keys, title_keys
+from ontology.typer.features import hashed, page_features
+from ontology.voting.building import PageFacts, TypeFacts
+from ontology.voting.endings import endings
+from pipeline.dump.site import ARTICLE, TEMPLATE
+
+Indices = npt.NDArray[np.int32]
+
+FACTS = pa.schema(
+    [
+        ("key", pa.uint64()),  # of the page's title
+        ("target", pa.uint64()),  # key of the title that a redirect leads to; 0 for other pages
+        ("class", pa.string()),  # class by the page's infobox; null for none
+        ("ending", pa.string()),  # of the title; see `ontology.voting.endings`
+    ]
+)
+"""Columns of the parts in `entities/types/` and `entities/page_types/`."""
+
+PAGE_FACTS = pa.schema(
+    [
+        *FACTS,
+        ("features", pa.list_(pa.int32())),  # see `ontology.typer.features`
+        ("page_id", pa.int64()),  # 0 for a title in the other script
+    ]
+)
+"""Columns of the parts in `entities/pages/`: one row per page, and per title in another script."""
+
+PAGE_COLUMNS = ("page_id", "namespace", "title", "redirect", "templates", "template_arguments")
+"""Columns of a document that its facts are made from."""
+
+FEATURE_COLUMNS = ("is_disambiguation", "categories", "text", "sentence_starts", "sentence_ends")
+"""Columns that its features need besides."""
+
+_LONGEST_OPENING = 1000
+"""Characters of a text that its first sentence is looked for in."""
+
+
+def template_redirects(part: str) -> Iterator[tuple[str, str]]:
+    """Redirects between templates in a part of documents: (old name, new name)."""
+    for batch in parts.read_batches(part, ["namespace", "title", "redirect"]):
+        for row in batch.to_pylist():
+            if row["namespace"] == TEMPLATE and row["redirect"]:
+                yield row["title"].partition(":")[2], row["redirect"].partition(":")[2]
+
+
+def page_facts(
+    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str], features: bool
+) -> pa.RecordBatch:
+    """PAGE_FACTS of the articles and redirects of a batch of documents.
+
+    Args:
+        batch: documents.
+        mapping: classes of infoboxes.
+        redirects: old name -> new name of renamed templates.
+        features: whether the features of articles are found; they are null otherwise.
+    """
+    # Redirects of templates and categories are in the documents too, but are no entities.
+    batch = batch.filter(pa.array(batch.column("namespace").to_numpy() == ARTICLE))
+    redirect = batch.column("redirect")
+    is_redirect = redirect.is_valid().to_numpy(zero_copy_only=False)
+    found = _features(batch, mapping, redirects) if features else pa.nulls(len(batch))
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(title_keys(batch.column("title"))),
+            pa.array(title_keys(redirect) * is_redirect),
+            pa.array(_infobox_classes(batch, mapping, redirects), pa.string()),
+            endings(batch.column("title")),
+            found.cast(PAGE_FACTS.field("features").type),
+            batch.column("page_id"),
+        ],
+        schema=PAGE_FACTS,
+    )
+
+
+def script_facts(batch: pa.RecordBatch, convert: Convert) -> pa.RecordBatch:
+    """PAGE_FACTS of the titles of articles and redirects in the other script, as redirects."""
+    batch = batch.filter(pa.array(batch.column("namespace").to_numpy() == ARTICLE))
+    titles = batch.column("title").to_pylist()
+    pairs = [(form, title) for title in titles for form in convert(title)]
+    rows = len(pairs)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(title_keys([form for form, _ in pairs])),
+            pa.array(title_keys([title for _, title in pairs])),
+            *(pa.nulls(rows, PAGE_FACTS.field(name).type) for name in ("class", "ending")),
+            pa.nulls(rows, PAGE_FACTS.field("features").type),
+            pa.array(np.zeros(rows, np.int64)),
+        ],
+        schema=PAGE_FACTS,
+    )
+
+
+def _features(
+    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str]
+) -> pa.ListArray:
+    """Features of each page; none for redirects and disambiguation pages."""
+    openings = pc.utf8_slice_codeunits(batch.column("text"), 0, _LONGEST_OPENING).to_pylist()
+    columns = ("title", "redirect", "is_disambiguation", "categories")
+    rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+    templates, arguments = batch.column("templates"), batch.column("template_arguments")
+    starts, ends = batch.column("sentence_starts"), batch.column("sentence_ends")
+    pages: list[set[str]] = []
+    for number, (title, redirect, is_disambiguation, categories) in enumerate(rows):
+        if redirect is not None or is_disambiguation:
+            pages.append(set())
+            continue
+        first = slice(0, 0)
+        if len(starts[number]):
+            first = slice(starts[number][0].as_py(), ends[number][0].as_py())
+        # An infobox that states the class would be all that the typer learns.
+        others = [
+            (name, values)
+            for name, values in zip(
+                templates[number].as_py(), arguments[number].as_py(), strict=True
+            )
+            if resolve_redirect(name, redirects) not in mapping
+        ]
+        pages.append(page_features(title, categories, others, openings[number][first]))
+    numbers, sizes = hashed(pages)
+    return pa.ListArray.from_arrays(np.append(0, np.cumsum(sizes)).astype(np.int32), numbers)
+
+
+def _infobox_classes(
+    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str]
+) -> list[str | None]:
+    """Class of each page by its first mapped template; pages without one are not looked at."""
+    classes: list[str | None] = [None] * len(batch)
+    # Each distinct template is looked up once: a page has dozens, and few are infoboxes.
+    column = batch.column("templates")
+    names = column.flatten().dictionary_encode()
+    mapped = np.array(
+        [resolve_redirect(name, redirects) in mapping for name in names.dictionary.to_pylist()]
+        or [False],
+        bool,
+    )
+    found = np.flatnonzero(mapped[names.indices.to_numpy(zero_copy_only=False)])
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    pages = np.repeat(np.arange(len(batch)), lengths)
+    arguments = batch.column("template_arguments").flatten()
+    for place in found.tolist():
+        if classes[pages[place]] is None:
+            template = (names[place].as_py(), arguments[place].as_py())
+            classes[pages[place]] = mapping.class_of([template], redirects)
+    return classes
+
+
+def to_facts(
+    keys: Keys, classes: Sequence[str], title_endings: pa.Array | None = None
+) -> pa.RecordBatch:
+    """FACTS of statements "the page with this key has this class"."""
+    columns = [
+        pa.array(keys),
+        pa.array(np.zeros(len(keys), np.uint64)),
+        pa.array(classes, pa.string()),
+        pa.nulls(len(keys), pa.string()) if title_endings is None else title_endings,
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=FACTS)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts of some parts.
+
+    Attributes:
+        keys: keys of titles, shape (facts,).
+        targets: keys of the titles that redirects lead to, shape (facts,).
+        classes: names of classes.
+        class_indices: index into `classes` of each fact, -1 for none, shape (facts,).
+        endings: endings of titles.
+        ending_indices: index into `endings` of each fact, shape (facts,).
+    """
+
+    keys: Keys
+    targets: Keys
+    classes: list[str]
+    class_indices: Indices
+    endings: list[str]
+    ending_indices: Indices
+
+    def of_pages(self) -> PageFacts:
+        """As facts about pages."""
+        return PageFacts(
+            self.keys,
+            self.targets,
+            self.classes,
+            self.class_indices,
+            self.endings,
+            self.ending_indices,
+        )
+
+    def of_types(self, name: str) -> TypeFacts:
+        """As the statements of a voter."""
+        return TypeFacts(
+            self.keys, self.classes, self.class_indices, name, self.endings, self.ending_indices
+        )
+
+
+def read_page_facts(folder: str, names: Sequence[str]) -> PageFacts:
+    """Reads the facts of some parts about pages.
+
+    Titles in the other script come first: of several redirects with a title the last one holds.
+    """
+    schema = FACTS.append(PAGE_FACTS.field("page_id"))
+    table = parts.read_tables([files.join(folder, name) for name in names], schema)
+    is_page = table.column("page_id").to_numpy() != 0
+    if not is_page.all():
+        table = table.take(pa.array(np.argsort(is_page, kind="stable")))
+    return _facts(table).of_pages()
+
+
+def read_facts(
+    folder: str, names: Sequence[str], wanted: Callable[[pa.Array], pa.Array] | None = None
+) -> Facts:
+    """Reads the facts of some parts.
+
+    Args:
+        folder: folder of the parts.
+        names: names of the parts.
+        wanted: says of an array of keys which ones are wanted; None for all.
+    """
+    tables = [FACTS.empty_table()]
+    for name in names:
+        for batch in parts.read_batches(files.join(folder, name), FACTS.names, rows=65_536):
+            kept = batch if wanted is None else batch.filter(wanted(batch.column("key")))
+            tables.append(pa.Table.from_batches([kept], FACTS))
+    return _facts(pa.concat_tables(tables))
+
+
+def _facts(table: pa.Table) -> Facts:
+    keys, targets = (table.column(name).to_numpy() for name in ("key", "target"))
+    return Facts(keys, targets, *_indexed(table, "class"), *_indexed(table, "ending"))
+
+
+def _indexed(table: pa.Table, column: str) -> tuple[list[str], Indices]:
+    """The distinct texts of a column, and the index of each, -1 for null."""
+    found = table.column(column).combine_chunks().dictionary_encode()
+    indices = found.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    return found.dictionary.to_pylist(), indices

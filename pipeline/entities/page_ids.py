@@ -1,0 +1,192 @@
+"""The Wikidata ids and English titles of the dump's pages, from MediaWiki's tables."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from nerbert.errors import UserError
+from nerbert.storage import files, parts
+from ontology.sources.sql import Ids, read_langlinks, read_page_props
+from ontology.sources.types import WIKIDATA
+from ontology.titles import Keys, title_keys
+from pipeline.plan import Plan
+
+PAGE_IDS = pa.schema(
+    [
+        ("page_id", pa.int64()),
+        ("key", pa.uint64()),  # of the page's title
+        ("qid", pa.uint32()),  # number of the Wikidata item; 0 for none
+        ("english", pa.string()),  # normal title on the English Wikipedia; null for none
+    ]
+)
+"""Columns of `entities/page_ids.parquet`, one row for each article with an id or a title."""
+
+Values = TypeVar("Values", Ids, list[str])
+
+_LOGGER = logging.getLogger("nerbert")
+_ROWS = 65_536
+_PAGES = ["page_id", "key", "target"]
+
+
+def ids_path(plan: Plan) -> str:
+    """Path of the ids of a run's pages."""
+    return files.join(plan.entities.path, "page_ids.parquet")
+
+
+def write_page_ids(plan: Plan) -> dict[str, Any]:
+    """Joins the pages of the dump with the tables that the user gave.
+
+    Returns:
+        Number of articles, and for each kind of table the number of rows that were read, of
+        articles with a row, and of files that are truncated.
+    """
+    settings = plan.settings
+    pages, keys = _articles(plan)
+    qids = np.zeros(len(pages), np.uint32)
+    props: Counter[str] = Counter()
+    for rows, found in _joined("--page-props", settings.page_props, pages, read_page_props, props):
+        qids[rows] = found
+    english: dict[int, str] = {}
+    links: Counter[str] = Counter()
+    for rows, titles in _joined("--langlinks", settings.langlinks, pages, read_langlinks, links):
+        english.update(zip(rows.tolist(), titles, strict=True))
+    known = qids > 0
+    counts: dict[str, Any] = {"articles": len(pages)}
+    if settings.page_props:
+        counts["page_props"] = {"pages": int(known.sum()), **props}
+    if settings.langlinks:
+        counts["langlinks"] = {"pages": len(english), **links}
+    known[list(english)] = True
+    with parts.writer(ids_path(plan), PAGE_IDS) as writer:
+        for start in range(0, len(pages), _ROWS):
+            rows = start + np.flatnonzero(known[start : start + _ROWS])
+            titles = pa.array([english.get(row) for row in rows.tolist()], pa.string())
+            arrays = [*map(pa.array, (pages[rows], keys[rows], qids[rows])), titles]
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=PAGE_IDS))
+    return counts
+
+
+def _articles(plan: Plan) -> tuple[Ids, Keys]:
+    """Ids of the dump's articles, sorted, and the keys of their titles."""
+    folder = files.join(plan.entities.path, "pages")
+    ids, keys = [np.zeros(0, np.int64)], [np.zeros(0, np.uint64)]
+    for part in sorted(files.name(part) for part in plan.parts):
+        for batch in parts.read_batches(files.join(folder, part), _PAGES, rows=_ROWS):
+            articles = batch.filter(pa.array(batch.column("target").to_numpy() == 0))
+            ids.append(articles.column("page_id").to_numpy())
+            keys.append(articles.column("key").to_numpy())
+    pages = np.concatenate(ids)
+    order = np.argsort(pages, kind="stable")
+    return pages[order], np.concatenate(keys)[order]
+
+
+def _joined(
+    flag: str,
+    paths: Sequence[str],
+    pages: Ids,
+    read: Callable[[str, Counter[str]], Iterator[tuple[Ids, Values]]],
+    counts: Counter[str],
+) -> Iterator[tuple[Ids, Values]]:
+    """The rows of tables about pages of the dump: indices of the pages, and the values.
+
+    Raises:
+        UserError: a table cannot be read.
+    """
+    if not len(pages):
+        return
+    for path in paths:
+        truncated = counts["truncated"]
+        try:
+            for ids, values in read(path, counts):
+                place = np.minimum(np.searchsorted(pages, ids), len(pages) - 1)
+                there = np.flatnonzero(pages[place] == ids)
+                yield place[there], _taken(values, there)
+        except ValueError as error:
+            raise UserError(f"{flag} {path}: {error}; give MediaWiki's SQL dump") from None
+        except (OSError, EOFError) as error:
+            raise UserError(f"{flag} {path}: cannot be read ({error}); is it complete?") from None
+        if counts["truncated"] > truncated:
+            _LOGGER.warning(
+                "%s %s: truncated (no '-- Dump completed' at its end): pages have no row; get the "
+                "file again",
+                *(flag, path),
+            )
+
+
+def _taken(values: Values, rows: Ids) -> Values:
+    if isinstance(values, np.ndarray):
+        return values[rows]
+    return [values[row] for row in rows.tolist()]
+
+
+class Subjects:
+    """Finds the pages of the dump that statements are about."""
+
+    def __init__(self, language: str, ids: pa.Table) -> None:
+        """Takes the language of the dump, and the ids of its pages (PAGE_IDS)."""
+        self._language = language
+        english = ids.filter(ids.column("english").is_valid())
+        self._english = _Index(
+            title_keys(english.column("english").combine_chunks()), _keys(english)
+        )
+        items = ids.filter(pa.array(ids.column("qid").to_numpy() > 0))
+        self._items = _Index(items.column("qid").to_numpy().astype(np.uint64), _keys(items))
+
+    @classmethod
+    def of(cls, plan: Plan) -> Subjects:
+        """Reads the ids of a run's pages."""
+        table = parts.read_tables([ids_path(plan)], PAGE_IDS)
+        return cls(plan.language, table)
+
+    def is_own(self, source: str) -> bool:
+        """Whether subjects of a source are titles of this wiki."""
+        return source == self._language
+
+    def reaches(self, source: str) -> bool:
+        """Whether pages can be found for subjects of a source: English titles, or items."""
+        return bool(len(self._items if source == WIKIDATA else self._english))
+
+    def keys(self, source: str, subjects: Sequence[str]) -> Keys:
+        """Keys of the titles of pages, 0 for subjects without a page in the dump.
+
+        Args:
+            source: language of the subjects, or WIKIDATA.
+            subjects: normal titles, or items such as "Q42".
+        """
+        if self.is_own(source):
+            return title_keys(subjects)
+        if source == WIKIDATA:
+            numbers = [min(int(subject[1:]), (1 << 63) - 1) for subject in subjects]
+            return self._items.of(np.array(numbers, np.uint64))
+        if source == "en":
+            return self._english.of(title_keys(subjects))
+        return np.zeros(len(subjects), np.uint64)
+
+
+def _keys(ids: pa.Table) -> Keys:
+    found: Keys = ids.column("key").to_numpy()
+    return found
+
+
+class _Index:
+    """Maps numbers to keys."""
+
+    def __init__(self, numbers: Keys, keys: Keys) -> None:
+        order = np.argsort(numbers, kind="stable")
+        self._numbers, self._found = numbers[order], keys[order]
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def of(self, numbers: Keys) -> Keys:
+        """The key of each number, 0 for unknown ones."""
+        if not len(self._numbers):
+            return np.zeros(len(numbers), np.uint64)
+        place = np.minimum(np.searchsorted(self._numbers, numbers), len(self._numbers) - 1)
+        return np.where(self._numbers[place] == numbers, self._found[place], np.uint64(0))

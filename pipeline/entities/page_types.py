@@ -1,0 +1,152 @@
+"""Types pages of the dump that no other source types: trains a page typer, and applies it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nerbert.digests import digest64
+from nerbert.storage import files, parts
+from nerbert.storage.parts import Report
+from ontology.entity_table import PAGE_TYPER
+from ontology.typer.features import Pages
+from ontology.typer.page_typer import MOST_PAGES, PageTyper
+from ontology.voting.building import TypeFacts, build
+from ontology.voting.statements import among
+from pipeline.entities.facts import FACTS, read_facts, to_facts
+from pipeline.execution.part_pass import PartPass
+from pipeline.plan import Plan
+
+_FEATURES = ["key", "features"]
+_WHOLE = 1 << 64
+
+
+@dataclass(frozen=True)
+class TypedReport(Report):
+    """Number of pages of a part that got a class."""
+
+    typed: int
+
+
+class TypePages(PartPass):
+    """Writes the classes that the typer gives to the pages of each part."""
+
+    name = "page types"
+    report = TypedReport
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def elements(self) -> Sequence[str]:
+        return self._plan.parts if self._plan.settings.uses_page_typer else ()
+
+    def part(self, element: str) -> str:
+        return files.join(self._plan.entities.path, "page_types", files.name(element))
+
+    @cached_property
+    def _typer(self) -> PageTyper | None:
+        found = files.read_bytes(_typer_path(self._plan))
+        return PageTyper.from_bytes(found) if found else None
+
+    def make(self, element: str, part: str, known: object) -> TypedReport:
+        typed = 0
+        with parts.writer(part, FACTS) as writer:
+            facts = files.join(self._plan.entities.path, "pages", files.name(element))
+            for batch in parts.read_batches(facts, _FEATURES, rows=65_536):
+                pages = _pages(batch)
+                if self._typer is None or not len(pages.keys):
+                    continue
+                classes = self._typer.classes_of(pages)
+                rows = np.flatnonzero(classes >= 0)
+                names = [self._typer.names[index] for index in classes[rows].tolist()]
+                writer.write_batch(to_facts(pages.keys[rows], names))
+                typed += len(rows)
+        return TypedReport(typed)
+
+
+def typed_facts(plan: Plan) -> TypeFacts:
+    """What the typer states about the pages of the dump."""
+    names = sorted(files.name(part) for part in plan.parts)
+    return read_facts(files.join(plan.entities.path, "page_types"), names).of_types(PAGE_TYPER)
+
+
+def train_typer(plan: Plan, types: Sequence[tuple[str, str]]) -> None:
+    """Trains the page typer on pages of the dump that infoboxes and files of types type.
+
+    Args:
+        plan: the plan.
+        types: name of the part and of the file, for each file of instance types.
+    """
+    if not plan.settings.uses_page_typer:
+        return
+    folder = files.join(plan.entities.path, "pages")
+    pages = sorted(files.name(part) for part in plan.parts)
+    sample = _sample([files.join(folder, name) for name in pages], plan.settings.seed)
+    known = np.sort(sample.keys)
+
+    def of_sample(keys: pa.Array) -> pa.Array:
+        return pa.array(among(keys.to_numpy(), known))
+
+    facts = read_facts(folder, pages, of_sample).of_pages()
+    folder = files.join(plan.entities.path, "types")
+    stated = [read_facts(folder, [part], of_sample).of_types(file) for part, file in types]
+    table = build(facts, stated, plan.tree).table
+    indices = table.classes[table.lookup_keys(sample.keys)] if len(sample.keys) else ()
+    classes = [table.class_names[index] if index >= 0 else None for index in indices]
+    typer = PageTyper.train(sample, classes, plan.tree, plan.settings.typer_precision)
+    files.write_bytes(_typer_path(plan), typer.to_bytes() if typer else b"")
+
+
+def _typer_path(plan: Plan) -> str:
+    return files.join(plan.entities.path, "page_typer.npz")
+
+
+def typer_counts(plan: Plan) -> dict[str, float | int] | None:
+    """How the typer was calibrated; None if there is none."""
+    found = files.read_bytes(_typer_path(plan)) if plan.settings.uses_page_typer else b""
+    return vars(PageTyper.from_bytes(found).calibration) if found else None
+
+
+def _pages(batch: pa.RecordBatch, wanted: Callable[[pa.Array], pa.Array] | None = None) -> Pages:
+    """The pages of a batch that have features."""
+    lengths = pc.list_value_length(batch.column("features"))
+    kept = pc.fill_null(pc.greater(lengths, 0), False)
+    if wanted is not None:
+        kept = pc.and_(kept, wanted(batch.column("key")))
+    batch = batch.filter(kept)
+    features = batch.column("features")
+    return Pages(
+        batch.column("key").to_numpy(),
+        features.flatten().to_numpy(),
+        pc.list_value_length(features).to_numpy().astype(np.int64),
+    )
+
+
+def _sample(paths: Sequence[str], seed: int) -> Pages:
+    """Pages for training, drawn by a keyed digest of their titles."""
+    total = sum(
+        int(pc.sum(pc.greater(pc.list_value_length(batch.column("features")), 0)).as_py() or 0)
+        for path in paths
+        for batch in parts.read_batches(path, ["features"], rows=65_536)
+    )
+    mask = np.uint64(digest64(seed, PAGE_TYPER, ""))
+    bound = np.uint64(min(_WHOLE - 1, _WHOLE * MOST_PAGES // max(total, 1)))
+
+    def drawn(keys: pa.Array) -> pa.Array:
+        return pa.array((keys.to_numpy() ^ mask) <= bound)
+
+    found = [
+        _pages(batch, drawn)
+        for path in paths
+        for batch in parts.read_batches(path, _FEATURES, rows=65_536)
+    ]
+    return Pages(
+        np.concatenate([np.zeros(0, np.uint64), *(pages.keys for pages in found)]),
+        np.concatenate([np.zeros(0, np.int32), *(pages.features for pages in found)]),
+        np.concatenate([np.zeros(0, np.int64), *(pages.sizes for pages in found)]),
+    )

@@ -1,0 +1,255 @@
+"""The resolve stage: makes the entity table from documents and DBpedia's files."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nerbert.storage import files, parts
+from nerbert.storage.parts import Report
+from ontology.entity_table import ARRAYS, SOURCES, EntityTable
+from ontology.sources.types import WIKIDATA
+from ontology.titles import converter, title_keys
+from ontology.voting.building import Built, build
+from pipeline.entities.facts import (
+    FEATURE_COLUMNS,
+    PAGE_COLUMNS,
+    PAGE_FACTS,
+    page_facts,
+    read_facts,
+    read_page_facts,
+    script_facts,
+    template_redirects,
+)
+from pipeline.entities.page_ids import PAGE_IDS, Subjects, ids_path, write_page_ids
+from pipeline.entities.page_types import (
+    TypedReport,
+    TypePages,
+    train_typer,
+    typed_facts,
+    typer_counts,
+)
+from pipeline.entities.type_facts import TypesReport, write_type_facts
+from pipeline.execution.part_pass import Gather, PartPass, Pass, Stage
+from pipeline.plan import Plan
+
+_LOGGER = logging.getLogger("nerbert")
+_SUBJECTS = {WIKIDATA: "Wikidata's items", "en": "English pages"}
+_TABLE_FILES = (*(f"{name}.npy" for name in ARRAYS), "classes.json")
+
+
+def save_table(table: EntityTable, folder: str) -> None:
+    """Writes the entity table to a folder, local or remote."""
+    if not files.is_remote(folder):
+        table.save(folder)
+        return
+    with tempfile.TemporaryDirectory() as local:
+        table.save(local)
+        for name in _TABLE_FILES:
+            files.write_bytes(files.join(folder, name), (Path(local) / name).read_bytes())
+
+
+def open_table(folder: str) -> EntityTable:
+    """Opens the entity table in a folder. A remote one is copied to the local disk first."""
+    if not files.is_remote(folder):
+        return EntityTable.open(folder)
+    with tempfile.TemporaryDirectory() as local:
+        for name in _TABLE_FILES:
+            (Path(local) / name).write_bytes(files.read_bytes(files.join(folder, name)))
+        return EntityTable.open(local)  # memory maps outlive the names of their files
+
+
+class _TemplateRedirects(Pass):
+    """Collects redirects between templates: a page may use the old name of an infobox."""
+
+    name = "template redirects"
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def elements(self) -> Sequence[str]:
+        return self._plan.parts
+
+    def run(self, element: str, known: None) -> _Redirects:
+        return _Redirects(dict(template_redirects(element)))
+
+
+@dataclass(frozen=True)
+class _Redirects(Report):
+    redirects: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _PartName(Report):
+    part: str
+
+
+_Known = tuple[list[TypesReport], dict[str, Any]]
+"""Reports of the files of types, and counts of MediaWiki's tables."""
+
+
+class _PageFacts(PartPass):
+    """Writes the facts of each part of documents about its pages."""
+
+    name = "page facts"
+    report = _PartName
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def elements(self) -> Sequence[str]:
+        return self._plan.parts
+
+    def part(self, element: str) -> str:
+        return files.join(self._plan.entities.path, "pages", files.name(element))
+
+    def make(self, element: str, part: str, known: dict[str, str]) -> _PartName:
+        features = self._plan.settings.uses_page_typer
+        columns = PAGE_COLUMNS + (FEATURE_COLUMNS if features else ())
+        convert = converter(self._plan.language) if self._plan.converts_titles else None
+        with parts.writer(part, PAGE_FACTS) as writer:
+            for batch in parts.read_batches(element, columns, rows=1024):
+                writer.write_batch(page_facts(batch, self._plan.mapping, known, features))
+                if convert is not None:
+                    writer.write_batch(script_facts(batch, convert))
+        return _PartName(files.name(part))
+
+
+class _TypeFacts(PartPass):
+    """Writes the facts of each of DBpedia's files."""
+
+    name = "type facts"
+    report = TypesReport
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def elements(self) -> Sequence[tuple[int, str]]:
+        return list(enumerate(self._plan.settings.types))
+
+    def part(self, element: tuple[int, str]) -> str:
+        return files.join(self._plan.entities.path, "types", f"part-{element[0]:05d}.parquet")
+
+    def make(self, element: tuple[int, str], part: str, known: Any) -> TypesReport:
+        _, path = element
+        return write_type_facts(path, part, self._plan.tree, Subjects.of(self._plan))
+
+
+def resolve_stage(plan: Plan) -> Stage:
+    """`documents/` and DBpedia's files -> `entities/`."""
+
+    def merge(reports: list[_Redirects], _: None) -> dict[str, str]:
+        return {old: new for report in reports for old, new in report.redirects.items()}
+
+    def join(_: list[_PartName], __: Any) -> dict[str, Any]:
+        return write_page_ids(plan)
+
+    def train(types: list[TypesReport], tables: dict[str, Any]) -> _Known:
+        ordered = sorted(types, key=lambda report: report.part)
+        train_typer(plan, [(report.part, report.file) for report in ordered])
+        return ordered, tables
+
+    def finish(_: list[TypedReport], known: _Known) -> None:
+        ordered, tables = known
+        for report in ordered:
+            _tell_unused(report)
+        built = _build(plan, ordered)
+        save_table(built.table, plan.entities.path)
+        by_source = np.bincount(built.table.sources, minlength=len(SOURCES)).tolist()
+        plan.entities.finish(
+            counts={
+                "titles": len(built.table),
+                "entities_with_qid": int((built.table.qids > 0).sum()),
+                "entities": len(built.table.classes),
+                "entities_by_source": dict(zip(SOURCES, by_source, strict=True)),
+                "tables": tables,
+                "types_files": [report.to_json() for report in ordered],
+                "voters": _voters(built),
+                "page_typer": typer_counts(plan),
+                "conflicts": _conflicts(plan, built),
+            }
+        )
+
+    return [
+        _TemplateRedirects(plan),
+        Gather("all template redirects", merge),
+        _PageFacts(plan),
+        Gather("ids of pages", join),
+        _TypeFacts(plan),
+        Gather("page typer", train),
+        TypePages(plan),
+        Gather("entity table", finish),
+    ]
+
+
+def _tell_unused(report: TypesReport) -> None:
+    """Logs how many lines of a file are no triples, or need a table that the user did not give."""
+    if report.unreadable_lines:
+        _LOGGER.warning(
+            "--types %s: %s of %s lines are no triples, and are not used",
+            *(report.file, f"{report.unreadable_lines:,}", f"{report.lines:,}"),
+        )
+    for source, count in report.without_table.items():
+        remedy = {WIKIDATA: "give --page-props", "en": "give --langlinks"}.get(source)
+        _LOGGER.warning(
+            "--types %s: %s statements about %s are not used; %s",
+            *(report.file, f"{count:,}", _SUBJECTS.get(source, f"pages in {source}")),
+            remedy or "give the types of the dump's language",
+        )
+
+
+def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
+    """Builds the entity table from the facts."""
+    pages = sorted(files.name(part) for part in plan.parts)
+    folder = plan.entities.path
+    facts = read_page_facts(files.join(folder, "pages"), pages)
+    stated = [
+        read_facts(files.join(folder, "types"), [report.part]).of_types(report.file)
+        for report in types
+    ]
+    if plan.settings.uses_page_typer:
+        stated.append(typed_facts(plan))
+    built = build(facts, stated, plan.tree, plan.settings.classes)
+    ids = parts.read_tables([ids_path(plan)], PAGE_IDS)
+    built.table.set_qids(ids.column("key").to_numpy(), ids.column("qid").to_numpy())
+    return built
+
+
+def _voters(built: Built) -> list[dict[str, Any]]:
+    """Each voter: its weight, and how many of its statements agree with the other voters."""
+    known = [int((built.table.voters >> bit & 1).sum()) for bit in range(len(built.weights))]
+    return [
+        {
+            "name": name,
+            "entities": known[number],
+            "weight": round(built.weights[number], 4),
+            "agreed": int(built.agreed[number].sum()),
+            "compared": int(built.compared[number].sum()),
+        }
+        for number, name in enumerate(built.table.voter_names)
+    ]
+
+
+def _conflicts(plan: Plan, built: Built) -> list[dict[str, Any]]:
+    """The most frequent conflicts, with examples of pages of the dump."""
+    wanted = sorted({entity for found in built.conflicts for entity in found.examples})
+    titles: dict[int, str] = {}
+    for part in plan.parts if wanted else ():
+        for batch in parts.read_batches(part, ["title"], rows=65_536):
+            entities = built.table.lookup_keys(title_keys(batch.column("title")))
+            for row in np.flatnonzero(np.isin(entities, wanted)).tolist():
+                titles.setdefault(int(entities[row]), batch.column("title")[row].as_py())
+    return [
+        {
+            "classes": list(found.classes),
+            "entities": found.entities,
+            "examples": [titles[entity] for entity in found.examples if entity in titles],
+        }
+        for found in built.conflicts
+    ]

@@ -1,0 +1,1 @@
+"""The stage `corpus`: documents and entities -> labelled, balanced examples."""

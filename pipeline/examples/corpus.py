@@ -1,0 +1,292 @@
+"""The corpus stage: makes a labelled, filtered, balanced corpus from documents and entity table.
+
+It has passes over the parts. Each one needs statistics of the pass before it:
+
+    linked    how often each entity is linked            -> categories with enough entities
+    frequent  mentions of each category                  -> the most frequent categories
+    surfaces  where the links of each text lead          -> dictionary
+    select    examples of both splits, in `examples/`    -> sentences that several pages have
+    boilerplate  drops these                             -> weights
+    balance   train examples repeated, in `corpus/`      -> labels, report, dataset card
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from nerbert.storage import files, parts
+from nerbert.storage.parts import Report
+from nerbert.text.corpus import SPLITS
+from nerbert.text.overlap import SentenceIndex
+from nerbert.text.tags import LabelSet
+from ontology.entity_table import SOURCES
+from pipeline.documents.extract import words_path
+from pipeline.entities.resolve import open_table
+from pipeline.examples import balance, filters
+from pipeline.examples.boilerplate import DropBoilerplate, boilerplate
+from pipeline.examples.corpus_files import (
+    balancing_weights,
+    digests_part,
+    example_part,
+    write_presentation,
+)
+from pipeline.examples.counts import BalanceReport, Selection, SelectionReport, Statistics
+from pipeline.examples.dictionary import (
+    CountSurfaces,
+    Dictionary,
+    MergeSurfaces,
+    SurfacesReport,
+    dictionary_path,
+    write_dictionary,
+)
+from pipeline.examples.mentions import (
+    COLUMNS,
+    Labelling,
+    distinct_entities,
+    frequent_categories,
+    kept_categories,
+    sentences_of,
+)
+from pipeline.examples.propagation import Propagation
+from pipeline.examples.selector import DIGESTS, DOCUMENT_COLUMNS, Selector, digests_of, schema
+from pipeline.execution.part_pass import Gather, PartPass, Stage
+from pipeline.language import CommonWords
+from pipeline.plan import Plan
+from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
+
+LINKED = pa.schema([("entity", pa.int32()), ("mentions", pa.int64())])
+"""Columns of `examples/linked/part-*.parquet`: numbers of links to each entity."""
+
+_ANCHORS = ("no-name", "unknown-page", "no-class", *SOURCES[1:])
+"""Kinds of anchors: no name; to an unknown page, one without class, one with a class by source."""
+
+
+class _CorpusPass(PartPass):
+    """A pass over the parts of documents."""
+
+    folder: tuple[str, ...] = ()
+    """Folder of its parts below `examples/`."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def elements(self) -> Sequence[str]:
+        return self._plan.parts
+
+    def part(self, element: str) -> str:
+        return files.join(self._plan.examples.path, *self.folder, files.name(element))
+
+    def open(self) -> None:
+        self._table = open_table(self._plan.entities.path)
+        self._labelling = Labelling.of(self._table, self._plan.categories, self._plan.tree)
+
+
+@dataclass(frozen=True)
+class LinkedReport(Report):
+    """Numbers of anchors in a part, by kind of page in the order of `_ANCHORS`."""
+
+    source: str
+    anchors: list[int]
+
+
+class CountLinked(_CorpusPass):
+    """Counts the links to each entity."""
+
+    name, report, folder = "linked", LinkedReport, ("linked",)
+
+    def make(self, element: str, part: str, known: None) -> LinkedReport:
+        linked = np.zeros(len(self._table.classes), np.int64)
+        anchors = np.zeros(len(_ANCHORS), np.int64)
+        for batch in parts.read_batches(element, COLUMNS):
+            sentences = sentences_of(batch, self._table, self._plan.settings.names_only)
+            entities = sentences.entities
+            found = entities[entities >= 0]
+            linked += np.bincount(found, minlength=len(linked))
+            anchors[0] += sentences.common
+            anchors[1] += len(entities) - len(found)
+            anchors[2:] += np.bincount(self._table.sources[found], minlength=len(SOURCES))
+        once = np.flatnonzero(linked)
+        columns = [pa.array(once, pa.int32()), pa.array(linked[once])]
+        with parts.writer(part, LINKED) as writer:
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=LINKED))
+        return LinkedReport(files.name(element), anchors.tolist())
+
+
+@dataclass(frozen=True)
+class MentionsReport(Report):
+    """Numbers of mentions of each category, in the sentences of a part that have a category."""
+
+    mentions: dict[str, int]
+
+
+class CountMentions(_CorpusPass):
+    """Counts the mentions of each category, in sentences with a category."""
+
+    name, report, folder = "frequent", MentionsReport, ("frequent",)
+
+    def make(self, element: str, part: str, known: Statistics) -> MentionsReport:
+        labelling = self._labelling.keep(known.kept)
+        counts = np.zeros(len(labelling.names), np.int64)
+        for batch in parts.read_batches(element, COLUMNS):
+            sentences = sentences_of(batch, self._table, self._plan.settings.names_only)
+            labels = labelling.label(sentences.entities)
+            kept = filters.with_category(sentences, labels)
+            counts += filters.mention_counts(sentences, labels, kept, len(counts))
+        return MentionsReport(dict(zip(labelling.names, counts.tolist(), strict=True)))
+
+
+class SelectExamples(_CorpusPass):
+    """Writes the examples of both splits, before balancing."""
+
+    name, report = "select", SelectionReport
+
+    def open(self) -> None:
+        super().open()
+        with files.local_copies(self._plan.settings.exclude) as paths:
+            self._excluded = SentenceIndex.of_files(paths)
+
+    def make(self, element: str, part: str, known: Statistics) -> SelectionReport:
+        settings = self._plan.settings
+        labelling = self._labelling.keep(known.kept)
+        capitals = self._plan.language not in NOUNS_IN_UPPER_CASE
+        propagation = None
+        if self._plan.propagates:
+            path = dictionary_path(self._plan) if self._plan.uses_dictionary else None
+            dictionary = Dictionary.open(path) if path else None
+            common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
+            propagation = Propagation(self._table, dictionary, common.words, self._plan.language)
+        selector = Selector(
+            self._table, labelling, known.frequent, settings, self._excluded, capitals, propagation
+        )
+        selection = Selection()
+        columns = schema(LabelSet(labelling.names))
+        with (
+            parts.writer(example_part(self._plan, element, "train"), columns) as train,
+            parts.writer(example_part(self._plan, element, "validation"), columns) as validation,
+            parts.writer(digests_part(self._plan, element), DIGESTS) as digests,
+        ):
+            for batch in parts.read_batches(element, DOCUMENT_COLUMNS, rows=1024):
+                examples = selector.select(batch, selection)
+                train.write_batch(examples["train"])
+                validation.write_batch(examples["validation"])
+                for split in SPLITS:
+                    digests.write_batch(digests_of(examples[split]))
+        return selection.report(files.name(element))
+
+
+class BalanceExamples(_CorpusPass):
+    """Writes the corpus: repeated train examples, and unchanged validation examples."""
+
+    name, report = "balance", BalanceReport
+
+    def part(self, element: str) -> str:
+        return files.join(self._plan.corpus.path, files.name(element))
+
+    def open(self) -> None:
+        """Opens nothing: the examples have their labels, so no entity table is needed."""
+
+    def make(self, element: str, part: str, known: Statistics) -> BalanceReport:
+        train = self._write(element, "train", known.weights, known)
+        # Validation keeps the natural distribution, so that scores do not depend on balancing.
+        self._write(element, "validation", balance.Weights("none", ()), known)
+        return train
+
+    def _write(
+        self, source: str, split: str, weights: balance.Weights, known: Statistics
+    ) -> BalanceReport:
+        """Writes one split of a part, unless it is empty."""
+        path = files.join(self._plan.corpus.path, split, files.name(source))
+        mentions = np.zeros(len(known.kept), np.int64)
+        rows = lost = largest = tokens = 0
+        with parts.writer_if_rows(path, schema(LabelSet(tuple(known.kept)))) as write:
+            for batch in parts.read_batches(example_part(self._plan, source, split)):
+                seed = self._plan.settings.seed
+                repeated, held, copies = balance.repeat(batch, weights, len(known.kept), seed)
+                counted = held.mentions * copies[held.rows]
+                mentions += np.bincount(held.categories, counted, len(mentions)).astype(np.int64)
+                rows += len(repeated)
+                lost += int((copies == 0).sum())
+                largest = max(largest, int(copies.max(initial=0)))
+                tokens += len(repeated.column("tokens").flatten())
+                write(repeated)
+        by_category = dict(zip(known.kept, mentions.tolist(), strict=True))
+        return BalanceReport(files.name(source), rows, tokens, lost, largest, by_category)
+
+
+def corpus_stage(plan: Plan) -> Stage:
+    """`documents/` and `entities/` -> `examples/` and `corpus/`."""
+
+    def gather_linked(reports: list[LinkedReport], _: None) -> Statistics:
+        return _categories_with_enough_entities(plan, reports)
+
+    def gather_frequent(reports: list[MentionsReport], known: Statistics) -> Statistics:
+        mentions: dict[str, int] = {}
+        for report in reports:
+            parts.add_counts(mentions, report.mentions)
+        mentions = dict(sorted(mentions.items()))
+        frequent = frequent_categories(mentions, plan.settings.frequent)
+        return replace(known, with_category=mentions, frequent=frequent)
+
+    def gather_dictionary(_: list[SurfacesReport], known: Statistics) -> Statistics:
+        if plan.uses_dictionary:
+            write_dictionary(plan)
+        return known
+
+    def gather_digests(reports: list[SelectionReport], known: Statistics) -> Statistics:
+        examples = sum(sum(report.sentences.values()) for report in reports)
+        return replace(known, boilerplate=boilerplate(plan, examples))
+
+    def gather_selected(reports: list[SelectionReport], known: Statistics) -> Statistics:
+        ordered = sorted(reports, key=lambda report: report.source)
+        selected = SelectionReport.sum(ordered)
+        weights = balancing_weights(
+            plan, known.kept, selected, [report.source for report in ordered]
+        )
+        return replace(known, selected=selected, weights=weights, boilerplate={})
+
+    def finish(reports: list[BalanceReport], known: Statistics) -> None:
+        balanced = BalanceReport.sum(sorted(reports, key=lambda report: report.source))
+        write_presentation(plan, known, balanced)
+        plan.examples.finish()
+        plan.corpus.finish()
+
+    select = SelectExamples(plan)
+    return [
+        CountLinked(plan),
+        Gather("categories", gather_linked),
+        CountMentions(plan),
+        Gather("frequent categories", gather_frequent),
+        CountSurfaces(plan),
+        MergeSurfaces(plan),
+        Gather("all of the dictionary", gather_dictionary),
+        select,
+        Gather("repeated sentences", gather_digests),
+        DropBoilerplate(select, plan),
+        Gather("weights", gather_selected),
+        BalanceExamples(plan),
+        Gather("report", finish),
+    ]
+
+
+def _categories_with_enough_entities(plan: Plan, reports: Sequence[LinkedReport]) -> Statistics:
+    """Counts linked entities, and finds the categories that have enough of them."""
+    table = open_table(plan.entities.path)
+    labelling = Labelling.of(table, plan.categories, plan.tree)
+    linked = np.zeros(len(table.classes), np.int64)
+    anchors = np.zeros(len(_ANCHORS), np.int64)
+    for report in sorted(reports, key=lambda report: report.source):
+        anchors += report.anchors
+        for batch in parts.read_batches(CountLinked(plan).part(report.source)):
+            linked[batch.column("entity").to_numpy()] += batch.column("mentions").to_numpy()
+    distinct, mentions = distinct_entities(linked, labelling)
+    assert plan.settings.min_entities is not None
+    return Statistics(
+        kept=kept_categories(distinct, plan.settings.min_entities),
+        entities=distinct,
+        mentions=mentions,
+        anchors=dict(zip(_ANCHORS, anchors.tolist(), strict=True)),
+    )

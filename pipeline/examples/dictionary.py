@@ -1,0 +1,226 @@
+"""The dictionary of a dump: texts of links that nearly always lead to the same page.
+
+It is counted by sorting on disk: each part of documents leaves its surfaces sorted by their key,
+and each bucket of keys is merged by itself. The result is mapped into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nerbert.storage import files, parts
+from nerbert.storage.parts import Report
+from ontology.entity_table import NO_CLASS, EntityTable
+from ontology.titles import Keys, title_keys
+from pipeline.entities.resolve import open_table
+from pipeline.examples.mentions import COLUMNS, sentences_of
+from pipeline.execution.part_pass import PartPass
+from pipeline.plan import DICTIONARY, Plan
+
+Ints = npt.NDArray[np.int64]
+Int32 = npt.NDArray[np.int32]
+
+SURFACES = pa.schema(
+    [
+        ("key", pa.uint64()),  # of the text of the link
+        ("entity", pa.int32()),  # that it leads to, -1 for an unknown page
+        ("links", pa.int64()),
+        ("target", pa.string()),  # title that the link names; the first one of several
+    ]
+)
+"""Columns of `examples/surfaces/` and `examples/dictionary/`, sorted by key and entity."""
+
+SHARE = 0.8
+"""Share of the links of a surface that must lead to one page."""
+
+
+def counted(texts: Sequence[str], entities: Int32, targets: pa.StringArray) -> pa.Table:
+    """SURFACES of some links.
+
+    Args:
+        texts: text of each link.
+        entities: entity index of each link.
+        targets: title that each link names.
+    """
+    keys = title_keys(pa.array(texts, pa.string()))
+    return _summed(keys, entities, np.ones(len(keys), np.int64), targets)
+
+
+def merged(tables: Sequence[pa.Table]) -> pa.Table:
+    """SURFACES of all links that several tables count."""
+    table = pa.concat_tables([SURFACES.empty_table(), *tables])
+    keys, entities, links = (table.column(name).to_numpy() for name in SURFACES.names[:3])
+    return _summed(keys, entities, links, table.column("target"))
+
+
+def _summed(
+    keys: Keys, entities: Int32, links: Ints, targets: pa.StringArray | pa.ChunkedArray
+) -> pa.Table:
+    order = np.lexsort((entities, keys))
+    keys, entities = keys[order], entities[order]
+    new = np.ones(len(keys), bool)
+    new[1:] = (keys[1:] != keys[:-1]) | (entities[1:] != entities[:-1])
+    first = np.flatnonzero(new)
+    sums = np.add.reduceat(links[order], first) if len(first) else links[order]
+    columns = [keys[first], entities[first], sums, targets.take(order[first])]
+    return pa.table(columns, schema=SURFACES)
+
+
+def agreed(table: pa.Table, least: int, is_typed: npt.NDArray[np.bool_]) -> pa.Table:
+    """The surfaces that nearly always lead to one page.
+
+    Args:
+        table: SURFACES of all links.
+        least: least number of links of a surface.
+        is_typed: whether each entity has a class; the last entry is for index -1.
+    """
+    keys, entities, links = (table.column(name).to_numpy() for name in SURFACES.names[:3])
+    _, groups = np.unique(keys, return_inverse=True)
+    totals = np.bincount(groups, links, groups.max(initial=-1) + 1)[groups]
+    kept = (totals >= least) & (links >= SHARE * totals) & is_typed[entities]
+    return table.filter(pa.array(kept))
+
+
+class Dictionary:
+    """Surface -> entity and title."""
+
+    def __init__(self, table: pa.Table) -> None:
+        """Takes the agreed SURFACES, sorted by key."""
+        self._keys = table.column("key").to_numpy()
+        self._entities = table.column("entity").to_numpy()
+        self._targets = table.column("target")
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def lookup(self, texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+        """Finds texts: number of the text, entity index, title."""
+        keys = title_keys(pa.array(texts, pa.string()))
+        place = np.minimum(np.searchsorted(self._keys, keys), max(len(self) - 1, 0))
+        found = np.flatnonzero(self._keys[place] == keys) if len(self) else np.zeros(0, np.int64)
+        for number in found.tolist():
+            row = int(place[number])
+            yield number, int(self._entities[row]), self._targets[row].as_py()
+
+    @classmethod
+    def open(cls, path: str) -> Dictionary:
+        """Opens a dictionary; a local one is mapped into memory."""
+        with files.local_copies([path]) as (local,):
+            return cls(pa.ipc.open_file(pa.memory_map(local)).read_all())
+
+
+@contextmanager
+def dictionary_writer(path: str) -> Iterator[pa.ipc.RecordBatchFileWriter]:
+    """Opens a dictionary for writing. It appears under `path` when the block ends."""
+    with files.atomic_write(path) as file, pa.ipc.new_file(file, SURFACES) as writer:
+        yield writer
+
+
+_PARTS_PER_BUCKET = 8
+"""A bucket holds as many surfaces as so many parts: some 50 MB."""
+_MOST_BUCKETS = 1024
+_ROWS = 65_536
+_WHOLE = 1 << 64
+
+
+@dataclass(frozen=True)
+class SurfacesReport(Report):
+    """Number of surfaces of a part or bucket, and of their links."""
+
+    surfaces: int
+    links: int
+
+
+class _DictionaryPass(PartPass):
+    report = SurfacesReport
+    folder = ""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def part(self, element: str) -> str:
+        return files.join(self._plan.examples.path, self.folder, files.name(element))
+
+    @cached_property
+    def _table(self) -> EntityTable:
+        return open_table(self._plan.entities.path)
+
+
+class CountSurfaces(_DictionaryPass):
+    """Counts the links of each surface, in each part of documents."""
+
+    name, folder = "surfaces", "surfaces"
+
+    def elements(self) -> Sequence[str]:
+        return self._plan.parts if self._plan.uses_dictionary else ()
+
+    def make(self, element: str, part: str, known: object) -> SurfacesReport:
+        found = []
+        for batch in parts.read_batches(element, ["text", *COLUMNS], rows=1024):
+            sentences = sentences_of(batch, self._table)
+            documents = sentences.documents[sentences.anchor_sentences].tolist()
+            starts, ends = sentences.anchor_starts.tolist(), sentences.anchor_ends.tolist()
+            texts = batch.column("text").to_pylist()
+            surfaces = [
+                texts[document][start:end]
+                for document, start, end in zip(documents, starts, ends, strict=True)
+            ]
+            found.append(counted(surfaces, sentences.entities, sentences.targets))
+        table = merged(found)
+        with parts.writer(part, SURFACES) as writer:
+            writer.write_table(table, row_group_size=_ROWS)
+        return _counts(table)
+
+
+class MergeSurfaces(_DictionaryPass):
+    """Sums the counts of all parts; keeps the surfaces that nearly always lead to one page."""
+
+    name, folder = "dictionary", "dictionary"
+
+    def elements(self) -> Sequence[str]:
+        """The buckets, by the first bits of the keys."""
+        if not self._plan.uses_dictionary:
+            return ()
+        count = min(_MOST_BUCKETS, -(-len(self._plan.parts) // _PARTS_PER_BUCKET))
+        return [f"part-{bucket:05d}-{count:05d}.parquet" for bucket in range(count)]
+
+    def make(self, element: str, part: str, known: object) -> SurfacesReport:
+        bucket, count = map(int, element.removesuffix(".parquet").split("-")[1:])
+        bounds = (_WHOLE * bucket // count, _WHOLE * (bucket + 1) // count)
+        surfaces = CountSurfaces(self._plan)
+        table = merged(
+            [
+                parts.read_range(surfaces.part(source), "key", *bounds)
+                for source in surfaces.elements()
+            ]
+        )
+        is_typed = np.append(self._table.classes != NO_CLASS, False)
+        table = agreed(table, self._plan.settings.dictionary_links, is_typed)
+        with parts.writer(part, SURFACES) as writer:
+            writer.write_table(table)
+        return _counts(table)
+
+
+def _counts(table: pa.Table) -> SurfacesReport:
+    return SurfacesReport(len(table), int(np.sum(table.column("links").to_numpy())))
+
+
+def dictionary_path(plan: Plan) -> str:
+    """Path of the dictionary of a run."""
+    return files.join(plan.examples.path, DICTIONARY)
+
+
+def write_dictionary(plan: Plan) -> None:
+    """Joins the buckets to one file, which workers map into memory."""
+    merge = MergeSurfaces(plan)
+    with dictionary_writer(dictionary_path(plan)) as writer:
+        for element in merge.elements():
+            for batch in parts.read_batches(merge.part(element), rows=_ROWS):
+                writer.write_batch(batch)

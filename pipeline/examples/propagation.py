@@ -1,0 +1,225 @@
+"""Mentions without a link: names whose page is known from the title or from links of the page.
+
+Editors link a name once and never link a page to itself. The other occurrences of the name are
+mentions of the same page, unless they are a part of a longer name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from ontology.entity_table import NO_CLASS, EntityTable
+from pipeline.examples.dictionary import Dictionary
+from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences
+from pipeline.examples.name_search import occurrences, shares_word, whole_names
+from pipeline.wikitext.names import is_ambiguous
+
+_BRACKET = re.compile(r"\s*\([^()]*\)$")
+_SHORTEST_SURNAME = 3
+_OF = (" of", " the")
+_LINK, _TITLE, _REPEAT, _SURNAME, _DICTIONARY = range(len(SOURCES))
+
+Known = dict[str, tuple[int, str, int]]
+"""Name -> entity, title, index of the source."""
+
+Found = tuple[int, int, int, int, str, int]
+"""Sentence, start, end, entity, title, index of the source of a mention."""
+
+
+@dataclass(frozen=True)
+class _Page:
+    """A document with sentences.
+
+    Attributes:
+        text: its text.
+        title: its title.
+        entity: its entity, -1 for an unknown one.
+        first: number of its first sentence in the batch.
+        starts: starts of its sentences.
+        ends: ends of its sentences.
+        spans: start and end of each anchor.
+        targets: title that each anchor leads to.
+        entities: entity of each anchor.
+        typed: whether each anchor has a category.
+    """
+
+    text: str
+    title: str
+    entity: int
+    first: int
+    starts: list[int]
+    ends: list[int]
+    spans: list[tuple[int, int]]
+    targets: list[str]
+    entities: list[int]
+    typed: list[bool]
+
+    def links(self) -> Iterator[tuple[tuple[int, int], int, str, bool]]:
+        """Span, entity, title of each anchor, and whether it has a category."""
+        return zip(self.spans, self.entities, self.targets, self.typed, strict=True)
+
+
+class Propagation:
+    """Finds mentions without a link."""
+
+    def __init__(
+        self,
+        entities: EntityTable,
+        dictionary: Dictionary | None = None,
+        common: Container[str] = (),
+        language: str = "en",
+    ) -> None:
+        """Takes what is known of the dump.
+
+        Args:
+            entities: the entity table.
+            dictionary: the dictionary of its links.
+            common: its most frequent words, in lower case.
+            language: code of its language.
+        """
+        self._entities = entities
+        self._dictionary, self._common, self._language = dictionary, common, language
+        # The last one is for NO_CLASS.
+        self._is_person = [kind == "Person" for kind in entities.class_kinds] + [False]
+
+    def extended(self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints) -> Sentences:
+        """The sentences with the mentions that were found, besides those of links.
+
+        Args:
+            batch: documents.
+            sentences: their sentences, with the anchors of links.
+            labels: category index of each anchor, shape (anchors,).
+        """
+        found: list[Found] = []
+        free: list[tuple[int, int, int, str]] = []
+        for page in self._pages(batch, sentences, labels):
+            known, several = self._names(page)
+            taken = list(page.spans)
+            for row, start, end, name in occurrences(
+                page.text, known, page.spans, page.starts, page.ends
+            ):
+                found.append((page.first + row, start, end, *known[name]))
+                taken.append((start, end))
+            if self._dictionary is not None:
+                taken.sort()
+                free.extend(
+                    (page.first + row, start, end, page.text[start:end])
+                    for row, start, end in whole_names(
+                        page.text, taken, page.starts, page.ends, self._common
+                    )
+                    if page.text[start:end] not in several
+                )
+        return _merged(sentences, found + self._in_dictionary(free))
+
+    def _pages(self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints) -> Iterator[_Page]:
+        """The documents that have sentences."""
+        documents = sentences.documents[sentences.anchor_sentences]
+        sentence_bounds = np.searchsorted(sentences.documents, np.arange(len(batch) + 1))
+        anchor_bounds = np.searchsorted(documents, np.arange(len(batch) + 1))
+        texts, titles = batch.column("text"), batch.column("title").to_pylist()
+        own = self._entities.lookup(batch.column("title")).tolist()
+        targets = sentences.targets.to_pylist()
+        for number, title in enumerate(titles):
+            inside = slice(int(sentence_bounds[number]), int(sentence_bounds[number + 1]))
+            if inside.start == inside.stop:
+                continue
+            linked = slice(int(anchor_bounds[number]), int(anchor_bounds[number + 1]))
+            spans = zip(
+                sentences.anchor_starts[linked].tolist(),
+                sentences.anchor_ends[linked].tolist(),
+                strict=True,
+            )
+            yield _Page(
+                text=texts[number].as_py(),
+                title=title,
+                entity=own[number],
+                first=inside.start,
+                starts=sentences.starts[inside].tolist(),
+                ends=sentences.ends[inside].tolist(),
+                spans=list(spans),
+                targets=targets[linked],
+                entities=sentences.entities[linked].tolist(),
+                typed=(labels[linked] != ENTITY_INDEX).tolist(),
+            )
+
+    def _in_dictionary(self, free: Sequence[tuple[int, int, int, str]]) -> list[Found]:
+        """Mentions of the dictionary among some names; of two that overlap, the first one."""
+        found: list[Found] = []
+        if self._dictionary is None:
+            return found
+        last = (-1, -1)  # sentence and end of the mention before
+        for place, entity, target in self._dictionary.lookup([name for *_, name in free]):
+            row, start, end, name = free[place]
+            overlaps = row == last[0] and start < last[1]
+            if not overlaps and not is_ambiguous(name, target, self._language):
+                found.append((row, start, end, entity, target, _DICTIONARY))
+                last = row, end
+        return found
+
+    def _names(self, page: _Page) -> tuple[Known, set[str]]:
+        """The names of a page and what they mean, and names with several meanings.
+
+        The links of the whole dump are a meaning, too: a page may link "Tennessee" to a river.
+        """
+        meanings: dict[str, set[int]] = {}
+        known: Known = {}
+
+        def add(name: str, entity: int, target: str, source: int) -> None:
+            if name and name[0].isupper() and not is_ambiguous(name, target, self._language):
+                meanings.setdefault(name, set()).add(entity)
+                known.setdefault(name, (entity, target, source))
+
+        for (start, end), entity, target, typed in page.links():
+            surface = page.text[start:end]
+            if ", " in surface:  # "Washington, D.C." makes "Washington" more than a surname
+                meanings.setdefault(surface.partition(", ")[0], set()).add(entity)
+            if not typed:
+                meanings.setdefault(surface, set()).add(entity)
+            elif shares_word(surface, target):
+                add(surface, entity, target, _REPEAT)
+        plain = _BRACKET.sub("", page.title)
+        # All titles begin with a capital; in its text a page on tennis writes "tennis".
+        lower = plain[:1].lower() + plain[1:]
+        is_word = lower in page.text and re.search(rf"\b{re.escape(lower)}\b", page.text)
+        if page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS and not is_word:
+            add(plain, page.entity, page.title, _TITLE)
+        for name, (entity, target, _) in list(known.items()):
+            if self._is_person[self._entities.classes[entity]]:
+                before, _, surname = name.rpartition(" ")
+                is_surname = len(surname) >= _SHORTEST_SURNAME and before
+                if is_surname and not before.endswith(_OF):  # "Alexander II of Russia"
+                    add(surname, entity, target, _SURNAME)
+        if self._dictionary is not None:
+            names = list(known)
+            for place, entity, _ in self._dictionary.lookup(names):
+                meanings[names[place]].add(entity)
+        several = {name for name, entities in meanings.items() if len(entities) > 1}
+        return {name: facts for name, facts in known.items() if name not in several}, several
+
+
+def _merged(
+    sentences: Sentences, found: Sequence[tuple[int, int, int, int, str, int]]
+) -> Sentences:
+    """The sentences with more mentions, in order."""
+    if not found:
+        return sentences
+    rows, starts, ends, entities, targets, sources = zip(*found, strict=True)
+    places = np.concatenate([sentences.anchor_sentences, np.array(rows, np.int64)])
+    begins = np.concatenate([sentences.anchor_starts, np.array(starts, np.int64)])
+    order = np.lexsort((begins, places))
+    return replace(
+        sentences,
+        anchor_sentences=places[order],
+        anchor_starts=begins[order],
+        anchor_ends=np.concatenate([sentences.anchor_ends, np.array(ends, np.int64)])[order],
+        targets=pa.concat_arrays(
+            [sentences.targets, pa.array(targets, sentences.targets.type)]
+        ).take(pa.array(order)),
+        entities=np.concatenate([sentences.entities, np.array(entities, np.int32)])[order],
+        sources=np.concatenate([sentences.sources, np.array(sources, np.uint8)])[order],
+    )

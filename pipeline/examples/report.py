@@ -1,0 +1,322 @@
+"""The report of a corpus: funnel, coverage, categories, balancing, contamination."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from nerbert.text.overlap import contamination, distinct_names
+from ontology.categories import ENTITY
+from ontology.entity_table import SOURCES
+from pipeline.examples.balance import exponent, sampling_weights
+from pipeline.examples.counts import BalanceReport, Counts, SelectionReport, Statistics
+from pipeline.plan import Plan
+from pipeline.settings import DECIDE_BALANCE, DECIDE_EXAMPLES
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Numbers of items that came in, were dropped (by reason), and came out (by split)."""
+
+    in_: int
+    dropped: Counts
+    out: Counts
+
+
+@dataclass(frozen=True)
+class MentionFlow(Flow):
+    """The flow of mentions. Anchors outside of sentences are counted apart.
+
+    Attributes:
+        sources: number of mentions that came in, by how they were found.
+        outside_sentences: number of anchors outside of sentences.
+    """
+
+    sources: Counts
+    outside_sentences: int
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """The train split after balancing."""
+
+    examples: int
+    tokens: int
+    mentions: int
+    examples_left_out: int
+    most_copies: int
+
+
+@dataclass(frozen=True)
+class Funnel:
+    """Numbers of pages, sentences and mentions after each step."""
+
+    pages: dict[str, Any]
+    sentences: Flow
+    mentions: MentionFlow
+    tokens_before_balancing: Counts
+    train_after_balancing: Balanced
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Numbers of anchors by kind of the page that they lead to, and the share with a class.
+
+    Attributes:
+        anchors: numbers of anchors.
+        typed_share: share of the anchors that are names and lead to a page with a class.
+        tables: number of articles, and how many of them have a row in MediaWiki's tables.
+        types_files: counts of each file of instance types.
+        voters: each source of classes: how many entities it knows, its weight, and how many of its
+            statements agree with the other sources.
+        page_typer: how the page typer was calibrated; None without one.
+        conflicts: pairs of classes that sources state for the same entities, with examples.
+    """
+
+    anchors: Counts
+    typed_share: float | None
+    tables: dict[str, Any]
+    types_files: list[dict[str, Any]]
+    voters: list[dict[str, Any]]
+    page_typer: dict[str, Any] | None
+    conflicts: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class CategoryRow:
+    """Numbers of entities and mentions of one category after each step."""
+
+    entities: int
+    mentions: int
+    in_sentences_with_category: int
+    train: int
+    validation: int
+    train_balanced: int
+    target_share: float
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The categories that were kept, and those that had too few entities."""
+
+    kept: int
+    given_up: Counts
+    frequent: list[str]
+    table: dict[str, CategoryRow]
+
+
+@dataclass(frozen=True)
+class Balancing:
+    """How the train split was balanced, and the exponent that its mentions follow."""
+
+    mode: str
+    alpha: float
+    exponent: float | None
+
+
+@dataclass(frozen=True)
+class CorpusReport:
+    """What `report.json` holds; docs/data-format.md describes it."""
+
+    language: str
+    dumps: list[str]
+    sentence_model: str
+    settings: dict[str, Any]
+    funnel: Funnel
+    coverage: Coverage
+    categories: Categories
+    balance: Balancing
+    contamination: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        found: dict[str, Any] = _plain(self)
+        return found
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> CorpusReport:
+        """What `to_json` wrote."""
+        funnel, categories = value["funnel"], value["categories"]
+        table = {name: CategoryRow(**row) for name, row in categories["table"].items()}
+        return cls(
+            **{
+                **value,
+                "funnel": Funnel(
+                    **{
+                        **funnel,
+                        "sentences": Flow(*funnel["sentences"].values()),
+                        "mentions": MentionFlow(*funnel["mentions"].values()),
+                        "train_after_balancing": Balanced(**funnel["train_after_balancing"]),
+                    }
+                ),
+                "coverage": Coverage(**value["coverage"]),
+                "categories": Categories(**{**categories, "table": table}),
+                "balance": Balancing(**value["balance"]),
+            }
+        )
+
+    def __str__(self) -> str:
+        """The last lines that a run prints: what came in, what was dropped, what came out."""
+        pages, sentences = self.funnel.pages, self.funnel.sentences
+        aside, train = sum(pages["set_aside"].values()), self.funnel.train_after_balancing
+        reached = self.balance.exponent if self.balance.exponent is not None else "n/a"
+        lines = [
+            f"pages      {pages.get('read', 0):>12,} read: {pages.get('article', 0):,} articles, "
+            f"{pages.get('redirect', 0):,} redirects, {pages.get('category', 0):,} categories, "
+            f"{pages.get('other-namespace', 0):,} of other namespaces, "
+            f"{pages.get('other-content', 0):,} of other content, {aside:,} set aside",
+            *_duplicate_lines(pages),
+            *_damage_lines(pages),
+            *(f"{name:11}{fact}" for name, fact in table_facts(self.coverage.tables).items()),
+            f"anchors    {sum(self.coverage.anchors.values()):>12,}, "
+            f"{self.coverage.anchors['no-name']:,} of them no names, "
+            f"{100 * (self.coverage.typed_share or 0):.1f} % of the others with a class",
+            f"sentences  {sentences.in_:>12,}",
+            *(f"  dropped  {count:>12,} {reason}" for reason, count in sentences.dropped.items()),
+            f"train      {sentences.out['train']:>12,} -> {train.examples:,} balanced "
+            f"({self.balance.mode}, alpha {self.balance.alpha:g}, achieved exponent {reached})",
+            f"validation {sentences.out['validation']:>12,}",
+            f"categories {self.categories.kept:>12,} and {ENTITY}",
+        ]
+        return "\n".join(lines)
+
+
+def _duplicate_lines(pages: Mapping[str, Any]) -> list[str]:
+    """What a run prints of pages that are given twice; nothing without any."""
+    older = pages["duplicate_files"]
+    if not older:
+        return []
+    by_file = ", ".join(f"{count:,} in {name}" for name, count in older.items())
+    return [f"  twice    {sum(older.values()):>12,}, of which the newest revision stays: {by_file}"]
+
+
+_TABLES = {"page_props": "a Wikidata id", "langlinks": "an English title"}
+
+
+def table_facts(tables: Mapping[str, Any]) -> dict[str, str]:
+    """What is told of each of MediaWiki's tables: how many articles have a row."""
+    return {
+        name: f"{tables[name]['pages']:,} of {tables['articles']:,} articles have {what} "
+        f"({tables[name].get('rows', 0):,} rows"
+        + (", truncated)" if tables[name].get("truncated") else ")")
+        for name, what in _TABLES.items()
+        if name in tables
+    }
+
+
+def _damage_lines(pages: Mapping[str, Any]) -> list[str]:
+    """What a run prints of damage to the dump's files; nothing without any."""
+    corrupt, truncated = (pages["damage"].get(reason, 0) for reason in ("corrupt", "truncated"))
+    where = f"where the dump is corrupt ({corrupt:,} times, see documents/quarantine)"
+    told = [(pages["lost"], f"pages lost, by estimate, {where}")] if corrupt else []
+    told += [(truncated, "files of the dump without their end: pages are missing")] * (
+        truncated > 0
+    )
+    return [f"damage     {count:>12,} {text}" for count, text in told]
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        # The field `in_` is written as "in", which is a keyword of Python.
+        named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
+        return {name.removesuffix("_"): _plain(found) for name, found in named}
+    if isinstance(value, dict):
+        return {key: _plain(found) for key, found in value.items()}
+    return value
+
+
+def corpus_report(plan: Plan, statistics: Statistics, balanced: BalanceReport) -> CorpusReport:
+    """The report of a corpus, from the statistics of its passes."""
+    settings = plan.settings
+    select = settings.facts(DECIDE_EXAMPLES)
+    # Names instead of paths: the report must not depend on the folders of the files.
+    select["exclude"] = distinct_names(settings.exclude)
+    select["categories"] = distinct_names([settings.categories])[0]
+    train = statistics.selected.by_category["train"]
+    reached = exponent(train, balanced.mentions)
+    return CorpusReport(
+        language=plan.language,
+        dumps=list(plan.documents.state["made_from"]["dump_files"]),
+        sentence_model=plan.sentence_model,
+        settings={"select": select, "balance": settings.facts(DECIDE_BALANCE)},
+        funnel=_funnel(plan, statistics.selected, balanced),
+        coverage=_coverage(plan, statistics.anchors),
+        categories=_categories(statistics, balanced, settings.alpha),
+        balance=Balancing(
+            mode=statistics.weights.mode,
+            alpha=settings.alpha,
+            exponent=None if reached is None else round(reached, 4),
+        ),
+        contamination=contamination(statistics.selected.contamination, settings.exclude),
+    )
+
+
+def _funnel(plan: Plan, selected: SelectionReport, balanced: BalanceReport) -> Funnel:
+    counts = plan.documents.found().get("counts", {})
+    return Funnel(
+        pages={
+            **counts.get("pages", {}),
+            "set_aside": dict(counts.get("set_aside", {})),
+            "damage": dict(counts.get("damage", {})),
+            "duplicate_files": dict(counts.get("duplicate_files", {})),
+            "lost": counts.get("lost_pages", 0),
+        },
+        sentences=Flow(selected.sentences_in, selected.dropped_sentences, selected.sentences),
+        mentions=MentionFlow(
+            selected.mentions_in,
+            selected.dropped_mentions,
+            selected.mentions,
+            selected.mention_sources,
+            selected.anchors_outside,
+        ),
+        tokens_before_balancing=selected.tokens,
+        train_after_balancing=Balanced(
+            examples=balanced.examples,
+            tokens=balanced.tokens,
+            mentions=sum(balanced.mentions.values()),
+            examples_left_out=balanced.left_out,
+            most_copies=balanced.most_copies,
+        ),
+    )
+
+
+def _coverage(plan: Plan, anchors: Counts) -> Coverage:
+    typed = sum(anchors[source] for source in SOURCES[1:])
+    total = sum(anchors.values()) - anchors["no-name"]
+    share = round(typed / total, 4) if total else None
+    counts = plan.entities.found().get("counts", {})
+    return Coverage(
+        anchors=anchors,
+        typed_share=share,
+        tables=counts.get("tables", {}),
+        types_files=counts.get("types_files", []),
+        voters=counts.get("voters", []),
+        page_typer=counts.get("page_typer"),
+        conflicts=counts.get("conflicts", []),
+    )
+
+
+def _categories(statistics: Statistics, balanced: BalanceReport, alpha: float) -> Categories:
+    by_split = statistics.selected.by_category
+    present = {name: count for name, count in by_split["train"].items() if count}
+    targets = sampling_weights(present, alpha) if present else {}
+    kept = set(statistics.kept)
+    table = {
+        name: CategoryRow(
+            entities=statistics.entities.get(name, 0),
+            mentions=statistics.mentions.get(name, 0),
+            in_sentences_with_category=statistics.with_category.get(name, 0),
+            train=by_split["train"].get(name, 0),
+            validation=by_split["validation"].get(name, 0),
+            train_balanced=balanced.mentions.get(name, 0),
+            target_share=round(targets.get(name, 0.0), 6),
+        )
+        for name in statistics.kept
+    }
+    return Categories(
+        kept=len(statistics.kept) - 1,
+        given_up={n: count for n, count in statistics.entities.items() if count and n not in kept},
+        frequent=statistics.frequent,
+        table=table,
+    )

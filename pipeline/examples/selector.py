@@ -1,0 +1,309 @@
+"""Examples: tagged sentences as rows of Arrow columns, made from documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nerbert.digests import digest64, uniform
+from nerbert.text.corpus import SPLITS
+from nerbert.text.overlap import SentenceIndex
+from nerbert.text.tags import LabelSet
+from nerbert.text.tokens import tokenize
+from ontology.entity_table import EntityTable
+from pipeline.examples import filters
+from pipeline.examples.counts import Selection
+from pipeline.examples.mentions import COLUMNS as SENTENCE_COLUMNS
+from pipeline.examples.mentions import (
+    SOURCES,
+    Bools,
+    Ints,
+    Labelling,
+    Names,
+    Sentences,
+    sentences_of,
+)
+from pipeline.examples.propagation import Propagation
+from pipeline.settings import CorpusSettings
+
+COLUMNS = pa.schema(
+    [
+        ("id", pa.string()),  # page_id:sentence:copy
+        ("tokens", pa.list_(pa.string())),
+        ("ner_tags", pa.list_(pa.int32())),  # label ids of labels.json
+        ("targets", pa.list_(pa.string())),  # title that each mention leads to
+        ("qids", pa.list_(pa.string())),  # its Wikidata item, such as Q60; null for none
+        ("sources", pa.list_(pa.string())),  # how each mention was found
+        ("token_starts", pa.list_(pa.int32())),  # first character of a token, from `start` on
+        ("unlinked", pa.list_(pa.bool_())),  # tokens that may belong to names that are not marked
+        ("page_id", pa.int64()),
+        ("title", pa.string()),
+        ("revision_id", pa.int64()),
+        ("sentence", pa.int32()),  # number of the sentence in its page
+        ("start", pa.int32()),  # characters of the document's text
+        ("end", pa.int32()),
+        ("copy", pa.int32()),  # number of the copy, from 0
+    ]
+)
+"""Columns of an example."""
+
+DIGESTS = pa.schema([("digest", pa.uint64()), ("page_id", pa.int64()), ("sentence", pa.int32())])
+"""Columns of `examples/digests/part-*.parquet`: a digest of the tokens of each example."""
+
+DOCUMENT_COLUMNS = (
+    "page_id",
+    "title",
+    "revision_id",
+    "is_disambiguation",
+    "other_language",
+    "text",
+    *SENTENCE_COLUMNS,
+)
+"""Columns of a document that examples are made from."""
+
+LONGEST_WORD = 100
+"""Characters. Sentences longer than `max_tokens` such words are dropped before tokenisation."""
+
+
+def schema(labels: LabelSet) -> pa.Schema:
+    """The columns, with metadata that tells Hugging Face `datasets` the names of the labels."""
+    features: dict[str, Any] = {}
+    for column in COLUMNS:
+        is_list = pa.types.is_list(column.type)
+        inner = column.type.value_type if is_list else column.type
+        value: dict[str, Any] = {"dtype": str(inner), "_type": "Value"}
+        if column.name == "ner_tags":
+            value = {"names": labels.tags, "_type": "ClassLabel"}
+        features[column.name] = {"feature": value, "_type": "Sequence"} if is_list else value
+    metadata = {"huggingface": json.dumps({"info": {"features": features}}, ensure_ascii=False)}
+    return COLUMNS.with_metadata(metadata)
+
+
+@dataclass
+class _Page:
+    """Facts that the sentences of a page share."""
+
+    text: str
+    names: Names
+    seen: set[str] = field(default_factory=set)
+
+
+class Selector:
+    """Labels anchors, drops sentences, splits by page, tokenises and tags."""
+
+    def __init__(
+        self,
+        entities: EntityTable,
+        labelling: Labelling,
+        frequent: Sequence[str],
+        settings: CorpusSettings,
+        excluded: SentenceIndex,
+        capitals: bool = True,
+        propagation: Propagation | None = None,
+    ) -> None:
+        """Prepares the look-ups.
+
+        Args:
+            entities: the entity table.
+            labelling: categories of the entities.
+            frequent: the most frequent categories.
+            settings: settings of the corpus.
+            excluded: sentences of evaluation sets.
+            capitals: whether a capital inside a sentence is the sign of a name.
+            propagation: finds mentions without a link; None for links only.
+        """
+        self._entities = entities
+        self._labelling = labelling
+        self._frequent = np.isin(np.array(labelling.names), np.array(list(frequent), dtype=object))
+        self._settings = settings
+        self._excluded = excluded
+        self._capitals = capitals
+        self._propagation = propagation
+        self._labels = LabelSet(labelling.names)
+
+    def select(self, batch: pa.RecordBatch, selection: Selection) -> dict[str, pa.RecordBatch]:
+        """Makes the examples of a batch of documents, by split; adds counts to `selection`."""
+        sentences = sentences_of(batch, self._entities, self._settings.names_only)
+        labels = self._labelling.label(sentences.entities)
+        if self._propagation is not None:
+            sentences = self._propagation.extended(batch, sentences, labels)
+            labels = self._labelling.label(sentences.entities)
+        kept = self.keep(batch, sentences, labels, selection)
+        rows: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
+        texts = batch.column("text").to_pylist()
+        titles = batch.column("title").to_pylist()
+        revisions = batch.column("revision_id").to_pylist()
+        page_ids = batch.column("page_id").to_pylist()
+        bounds = np.searchsorted(sentences.anchor_sentences, np.arange(len(sentences) + 1))
+        page = _Page("", Names("", ()))
+        current = -1
+        for index in np.flatnonzero(kept):
+            document = int(sentences.documents[index])
+            if document != current:
+                names = self._names(titles[document], texts[document], sentences, document)
+                page, current = _Page(texts[document], names), document
+            anchors = slice(int(bounds[index]), int(bounds[index + 1]))
+            row = self._example(
+                page_ids[document], page, sentences, int(index), anchors, labels, selection
+            )
+            if row is not None:
+                row["title"], row["revision_id"] = titles[document], revisions[document]
+                rows[self.split_of(page_ids[document])].append(row)
+        return {split: self._batch(rows[split], split, selection) for split in SPLITS}
+
+    def split_of(self, page_id: int) -> str:
+        """The split of a page's sentences."""
+        share = self._settings.validation_share
+        drawn = uniform(self._settings.seed, "validation", page_id) < share
+        return "validation" if drawn else "train"
+
+    def keep(
+        self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints, selection: Selection
+    ) -> Bools:
+        """Whether each sentence passes the filters that need no tokens, shape (sentences,)."""
+        settings = self._settings
+        every = np.ones(len(labels), bool)
+        mentions = sentences.count(every)
+        selection.seen_sentences += len(sentences)
+        selection.seen_mentions += len(labels)
+        found = np.bincount(sentences.sources, minlength=len(SOURCES)).tolist()
+        selection.mention_sources.update(dict(zip(SOURCES, found, strict=True)))
+        selection.outside += sentences.outside
+        page_ids = batch.column("page_id").to_numpy()[sentences.documents]
+        disambiguation = batch.column("is_disambiguation").to_numpy(zero_copy_only=False)
+        other = batch.column("other_language").to_numpy(zero_copy_only=False).astype(bool)
+        typed = filters.with_category(sentences, labels)
+        wanted = mentions > 0 if settings.keep_untyped else typed
+        kept = wanted.copy()
+        checks = (
+            ("no-category", lambda: ~wanted),
+            # A check is called after those before it, and sees what they kept.
+            (
+                "frequent",
+                lambda: filters.frequent_drops(
+                    sentences,
+                    labels,
+                    kept,
+                    self._frequent,
+                    settings.drop_entity,
+                    settings.seed,
+                    page_ids,
+                ),
+            ),
+            ("disambiguation-page", lambda: disambiguation[sentences.documents].astype(bool)),
+            ("other-language", lambda: other[sentences.documents] & settings.drop_other_languages),
+            ("markup", lambda: sentences.markup),
+            ("hole", lambda: sentences.holes),
+        )
+        for reason, check in checks:
+            dropped = check() & (kept if reason != "no-category" else True)
+            selection.drop(reason, dropped, mentions)
+            kept &= ~dropped
+        return kept
+
+    def _example(
+        self,
+        page_id: int,
+        page: _Page,
+        sentences: Sentences,
+        index: int,
+        anchors: slice,
+        labels: Ints,
+        selection: Selection,
+    ) -> dict[str, Any] | None:
+        """Makes the row of a sentence; None if it is dropped, for a reason that is counted."""
+        start, end = int(sentences.starts[index]), int(sentences.ends[index])
+        sentence = page.text[start:end]
+        number = int(sentences.numbers[index])
+        example_id = f"{page_id}:{number}:0"
+        starts = sentences.anchor_starts[anchors].tolist()
+        ends = sentences.anchor_ends[anchors].tolist()
+        anchor_spans = [(a - start, b - start) for a, b in zip(starts, ends, strict=True)]
+        reason, spans = self._tokenize(sentence, anchor_spans, page.seen)
+        if not reason and (hit := next(self._excluded.hits(sentence), None)) is not None:
+            reason = "contaminated"
+            selection.contamination.append((example_id, *hit))
+        if reason:
+            selection.drop_one(reason, len(anchor_spans))
+            return None
+        tags = self._tags(spans, anchor_spans, labels[anchors])
+        return {
+            "id": example_id,
+            "tokens": [sentence[a:b] for a, b in spans],
+            "ner_tags": tags,
+            "targets": sentences.targets[anchors.start : anchors.stop].to_pylist(),
+            "qids": self._entities.items_of(sentences.entities[anchors]),
+            "sources": [SOURCES[source] for source in sentences.sources[anchors].tolist()],
+            "token_starts": [a for a, _ in spans],
+            "unlinked": page.names.mark(sentence, spans, tags, self._capitals),
+            "page_id": page_id,
+            "sentence": number,
+            "start": start,
+            "end": end,
+            "copy": 0,
+        }
+
+    def _tokenize(
+        self, sentence: str, anchors: Sequence[tuple[int, int]], seen: set[str]
+    ) -> tuple[str, Sequence[tuple[int, int]]]:
+        """The reason why a sentence is dropped, "" if it is kept, and the spans of its tokens.
+
+        Args:
+            sentence: the sentence.
+            anchors: spans of its anchors, at whose edges tokens begin and end.
+            seen: earlier sentences of the page; this one is added.
+        """
+        if sentence in seen:
+            return "repeated", ()
+        seen.add(sentence)
+        if len(sentence) > LONGEST_WORD * self._settings.max_tokens:
+            return "too-long", ()
+        spans = tokenize(sentence, [edge for span in anchors for edge in span])
+        if len(spans) < self._settings.min_tokens:
+            return "too-short", spans
+        return "too-long" if len(spans) > self._settings.max_tokens else "", spans
+
+    def _names(self, title: str, text: str, sentences: Sentences, document: int) -> Names:
+        """The names of a page, which may occur without a link."""
+        first, last = np.searchsorted(sentences.documents, (document, document + 1))
+        anchors = slice(*np.searchsorted(sentences.anchor_sentences, (first, last)))
+        starts = sentences.anchor_starts[anchors].tolist()
+        ends = sentences.anchor_ends[anchors].tolist()
+        return Names(title, (text[start:end] for start, end in zip(starts, ends, strict=True)))
+
+    def _tags(
+        self, spans: Sequence[tuple[int, int]], anchors: Sequence[tuple[int, int]], labels: Ints
+    ) -> list[int]:
+        """Label ids of the tokens. Every anchor begins and ends at the boundary of a token."""
+        tags = [0] * len(spans)
+        token = 0
+        for (start, end), label in zip(anchors, labels.tolist(), strict=True):
+            while spans[token][0] < start:
+                token += 1
+            tag = self._labels.begin(label)
+            while token < len(spans) and spans[token][0] < end:
+                tags[token] = tag
+                tag = self._labels.begin(label) + 1
+                token += 1
+        return tags
+
+    def _batch(
+        self, rows: list[dict[str, Any]], split: str, selection: Selection
+    ) -> pa.RecordBatch:
+        batch = pa.RecordBatch.from_pylist(rows, schema=schema(self._labels))
+        selection.count(split, batch, self._labelling.names)
+        return batch
+
+
+def digests_of(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """DIGESTS of some examples. Sentences with the same tokens have the same digest."""
+    texts = pc.binary_join(batch.column("tokens"), "\x1f").to_pylist()
+    digests = pa.array([digest64(0, "sentence", text) for text in texts], pa.uint64())
+    columns = [digests, batch.column("page_id"), batch.column("sentence")]
+    return pa.RecordBatch.from_arrays(columns, schema=DIGESTS)

@@ -1,0 +1,1 @@
+"""How a stage runs over the parts of its input: on local processes, and on Beam."""

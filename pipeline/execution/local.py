@@ -1,0 +1,179 @@
+"""Runs a stage on this machine: in this process, or in several worker processes.
+
+A worker is a plain Python process that receives elements and sends reports through a socket. It is
+not a process of `multiprocessing`, which would run the user's own script again in every worker, and
+would leave semaphores behind if a run is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Pipe, wait
+from typing import Any
+
+from nerbert.errors import WorkerDiedError
+from nerbert.storage.parts import Report
+from pipeline.execution.part_pass import Gather, PartPass, Pass, Stage
+
+Done = Callable[[Report, bool], None]
+"""Called for each part with its report, and with whether it was made in this run."""
+
+# The import path is passed on, so that a worker imports the same packages, even if the current
+# folder holds others of the same names.
+_START = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    "from pipeline.execution.watch import end_with_parent; end_with_parent(int(sys.argv[2])); "
+    "from pipeline.execution.worker import main; main(int(sys.argv[2]))"
+)
+
+
+def run(stage: Stage, workers: int, done: Done) -> None:
+    """Runs the steps of a stage, one after the other.
+
+    Args:
+        stage: the stage.
+        workers: number of worker processes; 1 runs everything in this process.
+        done: called with each report.
+
+    Raises:
+        WorkerDiedError: a worker process was killed or crashed.
+    """
+    known: Any = None
+    reports: list[Report] = []
+    with _team(workers) as team:
+        for step in stage:
+            if isinstance(step, Gather):
+                known = step.combine(reports, known)
+            else:
+                reports = _reports(step, known, team, done)
+
+
+def _reports(step: Pass, known: Any, team: _Here | _Several, done: Done) -> list[Report]:
+    """Runs a pass on the elements without a report; returns all reports in the elements' order."""
+    elements = list(step.elements())
+    reports = {n: found for n, element in enumerate(elements) if (found := step.finished(element))}
+    tell = done if isinstance(step, PartPass) else lambda report, made: None
+    for report in reports.values():
+        tell(report, False)
+    missing = [(n, element) for n, element in enumerate(elements) if n not in reports]
+    for number, report in team.run(step, known, missing) if missing else ():
+        reports[number] = report
+        tell(report, True)
+    return [reports[number] for number in range(len(elements))]
+
+
+Numbered = Sequence[tuple[int, Any]]
+"""Elements with their numbers."""
+
+
+class _Here:
+    """Runs passes in this process."""
+
+    def run(self, step: Pass, known: Any, elements: Numbered) -> Iterator[tuple[int, Report]]:
+        """Yields number and report of each element, as they are finished."""
+        step.open()
+        for number, element in elements:
+            yield number, step.run(element, known)
+
+
+class _Worker:
+    """A worker process, and the connection to it."""
+
+    def __init__(self) -> None:
+        self.connection, theirs = Pipe()
+        # Its own process group, so that Ctrl-C in a terminal does not interrupt the worker.
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _START, json.dumps(sys.path), str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+        )
+        theirs.close()
+
+    def receive(self) -> Any:
+        """Receives the answer of the worker.
+
+        Raises:
+            WorkerDiedError: the process has ended.
+        """
+        try:
+            return self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            raise self.death() from None
+
+    def send(self, message: Any) -> None:
+        """Sends a message.
+
+        Raises:
+            WorkerDiedError: the process has ended.
+        """
+        try:
+            self.connection.send(message)
+        except (BrokenPipeError, ConnectionResetError):
+            raise self.death() from None
+
+    def death(self) -> WorkerDiedError:
+        """The error that says how the process ended."""
+        return WorkerDiedError(
+            f"A worker process ended with code {self.process.wait()} (killed, or out of memory?); "
+            "run the same command again to continue; --workers 1 needs less memory"
+        )
+
+
+class _Several:
+    """Runs passes in worker processes."""
+
+    def __init__(self, workers: Sequence[_Worker]) -> None:
+        self._workers = workers
+
+    def run(self, step: Pass, known: Any, elements: Numbered) -> Iterator[tuple[int, Report]]:
+        """Yields number and report of each element, as they are finished.
+
+        Raises:
+            WorkerDiedError: a worker has ended.
+            Exception: the exception that a pass raised on an element.
+        """
+        waiting = iter(elements)
+        at_work: dict[Any, _Worker] = {}
+
+        def give(worker: _Worker) -> None:
+            """Sends the next element to a worker, if there is one."""
+            if (element := next(waiting, None)) is not None:
+                worker.send(element)
+                at_work[worker.connection] = worker
+
+        for worker in self._workers[: len(elements)]:
+            worker.send((step, known))
+            give(worker)
+        while at_work:
+            for connection in wait(list(at_work)):
+                worker = at_work.pop(connection)
+                number, report, error = worker.receive()
+                if error is not None:
+                    raise error
+                give(worker)
+                yield number, report
+
+
+@contextmanager
+def _team(workers: int) -> Iterator[_Here | _Several]:
+    """Starts the worker processes of a stage; they are ended after the block in any case."""
+    if workers == 1:
+        yield _Here()
+        return
+    started: list[_Worker] = []
+    try:
+        for _ in range(workers):
+            started.append(_Worker())
+        yield _Several(started)
+    finally:
+        # Every file is written whole or not at all, so a worker may be killed at any moment.
+        for worker in started:
+            worker.process.kill()
+        for worker in started:
+            worker.process.wait()
+            worker.connection.close()

@@ -1,1 +1,0 @@
-"""Labels the sentences of documents: mentions, filters, examples, balancing."""

@@ -1,1 +1,0 @@
-"""The report of a corpus: numbers, plots and dataset card."""

@@ -1,1 +1,0 @@
-"""Runners of Beam: what each engine needs beside the graph of a stage."""

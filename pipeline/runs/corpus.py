@@ -1,0 +1,280 @@
+"""Runs the stages of a corpus that are not up to date, on local processes or on a Beam runner."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib.resources import files as resource_files
+from typing import Any
+
+from nerbert.commands.options import build_from_python
+from nerbert.errors import RunError, UserError
+from nerbert.reports import versions
+from nerbert.storage import files
+from nerbert.storage.folders import Folder, changed, prepared
+from pipeline.documents.extract import extract_stage
+from pipeline.entities.resolve import resolve_stage
+from pipeline.examples.corpus import corpus_stage
+from pipeline.examples.report import CorpusReport
+from pipeline.execution.part_pass import Stage
+from pipeline.plan import MANIFEST, VERSIONS, Plan, make_plan
+from pipeline.runs.launcher import Launcher, check_remote, chosen_runner
+from pipeline.runs.outlook import outlook
+from pipeline.settings import (
+    DECIDE_BALANCE,
+    DECIDE_DOCUMENTS,
+    DECIDE_ENTITIES,
+    DECIDE_EXAMPLES,
+    DEMO_OUTPUT,
+    STAGES,
+    CorpusSettings,
+)
+
+DEMO_MIN_ENTITIES, MIN_ENTITIES = 2, 10
+
+_LIBRARIES = ("nltk", "numpy", "pyarrow")
+_LOGGER = logging.getLogger("nerbert")
+
+
+def build_corpus(*, beam_flags: Sequence[str] = (), **options: Any) -> CorpusReport | None:
+    """Makes a corpus like the command `nerbert corpus`: runs the stages that are not up to date.
+
+    Args:
+        beam_flags: flags of Beam, such as `["--runner=DataflowRunner", ...]`; none for local runs.
+        options: fields of `pipeline.settings.CorpusSettings`, such as `dump`, `output`, `types`,
+            `workers`. Without `dump` the demo dump is used.
+
+    Returns:
+        The report of the corpus; None if an earlier `stage` was the last to run.
+
+    Raises:
+        UserError: an option or an input is wrong.
+        OSError: the disk is full, or a folder cannot be written.
+    """
+    return run(build_from_python(CorpusSettings, options), beam_flags)
+
+
+def make_corpus(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> None:
+    """Runs the stages that are not up to date, and prints what they made.
+
+    Raises:
+        RunError: the corpus has no train example.
+    """
+    report = run(settings, beam_flags)
+    output = settings.output or DEMO_OUTPUT
+    if report is not None:
+        print(f"{report}\ncorpus     {files.join(output, 'corpus')}")
+        if not report.funnel.sentences.out["train"]:
+            raise RunError(
+                "No train example: give --types (in other languages than English with "
+                "--page-props), a larger dump, or a lower --min-entities"
+            )
+    elif settings.stage != "corpus":
+        print(f"Done up to {settings.stage}: {output}")
+
+
+def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusReport | None:
+    """Runs the stages that are not up to date.
+
+    Args:
+        settings: settings of the corpus.
+        beam_flags: flags of Beam. With `--runner` among them, Beam runs the stages instead of
+            local processes.
+
+    Returns:
+        The report of the corpus; None if the stage `corpus` was not run.
+
+    Raises:
+        UserError: an input is missing or unreadable, or the output folder holds something else.
+    """
+    runner = chosen_runner(beam_flags)
+    settings = _with_demo(settings)
+    if runner is not None:
+        settings = for_other_machines(settings, runner.is_dataflow)
+    plan = make_plan(settings)
+    inputs = [source.path for source in plan.inputs]
+    with files.locked(plan.output), Launcher(settings.workers, runner, plan.output, inputs) as team:
+        is_done = _run_stages(plan, team)
+    if not is_done or settings.stage != "corpus":
+        return None
+    return CorpusReport.from_json(files.read_json(files.join(plan.corpus.path, "report.json")))
+
+
+def _with_demo(settings: CorpusSettings) -> CorpusSettings:
+    """The settings; if no dump is named, those of the demo.
+
+    Raises:
+        UserError: there is a dump but no output.
+    """
+    least = settings.min_entities
+    if settings.dump:
+        if not settings.output:
+            raise UserError("--output is missing: name the folder for the outputs")
+        return replace(settings, min_entities=MIN_ENTITIES if least is None else least)
+    settings = replace(
+        settings,
+        dump=(str(resource_files("pipeline") / "data" / "demo.xml"),),
+        output=settings.output or DEMO_OUTPUT,
+        min_entities=DEMO_MIN_ENTITIES if least is None else least,
+    )
+    _LOGGER.info(
+        "No --dump: the demo dump, with --min-entities %d, into %s",
+        settings.min_entities,
+        settings.output,
+    )
+    return settings
+
+
+def _run_stages(plan: Plan, launcher: Launcher) -> bool:
+    """Runs the stages that are not up to date, in order.
+
+    Returns:
+        Whether all stages are finished; false if one was only written as a Dataflow template.
+    """
+    write_manifest(plan)
+    plan.identities.save()
+    steps: dict[str, tuple[Callable[[Plan], Stage], list[Folder]]] = {
+        "extract": (extract_stage, [plan.documents]),
+        "resolve": (resolve_stage, [plan.entities]),
+        "corpus": (corpus_stage, [plan.examples, plan.corpus]),
+    }
+    made: list[Folder] = []
+    for name in STAGES[: STAGES.index(plan.settings.stage) + 1]:
+        stage, folders = steps[name]
+        made += folders
+        if all(folder.is_complete() for folder in folders):
+            _LOGGER.info("%s: up to date", name)
+        else:
+            if name == "extract":
+                _LOGGER.info(outlook(plan))
+            with prepared(*folders):
+                if not launcher.run(name, stage(plan), folders[0]):
+                    return False
+            _check_unchanged(plan, name, folders)
+        if name == "extract":
+            check_set_aside(plan)
+    _check_made(made)
+    write_manifest(plan)
+    return True
+
+
+def _check_made(folders: Sequence[Folder]) -> None:
+    """Checks that the outputs of all stages, in order, are still as they were written.
+
+    Raises:
+        UserError: one is not; those that are made from it are made again by the next run.
+    """
+    for number, folder in enumerate(folders):
+        if not folder.is_complete():
+            for later in folders[number + 1 :]:
+                later.spoil()
+            raise changed(folder.path)
+
+
+def _check_unchanged(plan: Plan, stage: str, folders: Sequence[Folder]) -> None:
+    """Checks that the inputs of a stage are what they were when the run began.
+
+    Raises:
+        UserError: one has changed, and nobody knows which of its bytes were read.
+    """
+    dumps = {source.path for source in plan.inputs}
+    others = [path for path in plan.identities.changed() if (path in dumps) >= (stage == "extract")]
+    if others:
+        for folder in folders:
+            folder.spoil()
+        raise UserError(f"{others[0]}: changed while the run read it; run the same command again")
+
+
+def check_set_aside(plan: Plan) -> None:
+    """Checks that not too many pages of the dump were set aside.
+
+    Raises:
+        UserError: the share is larger than the settings tolerate.
+    """
+    counts = plan.documents.found().get("counts")
+    if counts is None:
+        raise UserError(
+            f"{plan.documents.path}: the run left nothing here; do its workers see this folder?"
+        )
+    reasons, read = dict(counts["set_aside"]), counts["pages"].get("read", 0)
+    if lost := counts["lost_pages"]:
+        reasons["lost where the dump is corrupt, by estimate"] = lost
+    if counts["damage"].get("truncated") and not plan.settings.max_set_aside:
+        reasons["or more behind the end of truncated files"] = counts["damage"]["truncated"]
+    aside = sum(reasons.values())
+    if aside > plan.settings.max_set_aside * (read + lost):
+        listed = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+        raise UserError(
+            f"{files.join(plan.documents.path, 'quarantine')}: {aside:,} of {read + lost:,} pages "
+            f"were set aside ({listed}); repair the dump, or give a --max-set-aside above "
+            f"{plan.settings.max_set_aside:g}"
+        )
+
+
+def write_manifest(plan: Plan) -> None:
+    """Writes the manifest: inputs, settings, versions, and the state of each folder."""
+    settings = plan.settings
+    folders = (plan.documents, plan.entities, plan.examples, plan.corpus)
+    value = {
+        "inputs": [
+            {
+                "file": files.name(source.path),
+                "bytes": source.size,
+                "digest": source.digest,
+                "compression": source.compression,
+                "language": source.site.language,
+            }
+            for source in plan.inputs
+        ],
+        "units": len(plan.units),
+        "sentence_model": plan.sentence_model,
+        "settings": {
+            "extract": settings.facts(DECIDE_DOCUMENTS),
+            "resolve": {
+                **settings.facts(DECIDE_ENTITIES),
+                "types": [files.name(path) for path in settings.types],
+                "page_props": [files.name(path) for path in settings.page_props],
+                "langlinks": [files.name(path) for path in settings.langlinks],
+                "ontology": files.name(settings.ontology or "shipped"),
+                "infobox_mapping": files.name(settings.infobox_mapping or "shipped"),
+            },
+            "select": {
+                **settings.facts(DECIDE_EXAMPLES),
+                "categories": files.name(settings.categories),
+                "exclude": [files.name(path) for path in settings.exclude],
+            },
+            "balance": settings.facts(DECIDE_BALANCE),
+        },
+        "versions": {**versions(*_LIBRARIES), **VERSIONS},
+        "stages": {files.name(folder.path): folder.found() or None for folder in folders},
+    }
+    files.write_json(files.join(plan.output, MANIFEST), value)
+
+
+def for_other_machines(settings: CorpusSettings, is_dataflow: bool) -> CorpusSettings:
+    """Settings with absolute paths, for workers in another folder or on another machine.
+
+    Raises:
+        UserError: Dataflow's workers would not see a file.
+    """
+    if is_dataflow:
+        check_remote(
+            {
+                "--dump": settings.dump,
+                "--output": (settings.output,),
+                "--types": settings.types,
+                "--page-props": settings.page_props,
+                "--langlinks": settings.langlinks,
+                "--exclude": settings.exclude,
+            }
+        )
+    return replace(
+        settings,
+        dump=tuple(map(files.absolute, settings.dump)),
+        output=files.absolute(settings.output or ""),
+        types=tuple(map(files.absolute, settings.types)),
+        page_props=tuple(map(files.absolute, settings.page_props)),
+        langlinks=tuple(map(files.absolute, settings.langlinks)),
+        exclude=tuple(map(files.absolute, settings.exclude)),
+    )

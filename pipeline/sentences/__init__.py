@@ -1,1 +1,0 @@
-"""Sentence boundaries by Punkt models, and their training."""

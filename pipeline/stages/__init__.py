@@ -1,1 +1,0 @@
-"""The stages of a run, and the code that runs them: local processes, or Apache Beam."""

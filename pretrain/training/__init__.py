@@ -1,0 +1,1 @@
+"""What all trainings share: checkpoints, models, tokenizers, features, the trainer."""

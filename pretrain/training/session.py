@@ -1,0 +1,276 @@
+"""A run of pre-training: arguments of the Trainer, record, and checkpoints."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Generic, NoReturn, TypeVar
+
+import torch
+from datasets import Dataset
+from transformers import HfArgumentParser, TrainingArguments, set_seed
+
+from nerbert.commands.options import near, options_of
+from nerbert.commands.process import cores
+from nerbert.errors import UserError
+from nerbert.reports import TRAINING, versions
+from nerbert.storage import files
+from pretrain.settings import RECORD, Settings
+from pretrain.training import tiny
+from pretrain.training.checkpoints import damage, last_whole
+from pretrain.training.features import UNLINKED
+
+S = TypeVar("S", bound=Settings)
+
+_NAMES = {entry.name for entry in fields(TrainingArguments)}
+_OURS = {"output_dir": "--output", "run_name": None}
+
+
+class _Parser(HfArgumentParser):
+    """A parser for the flags of TrainingArguments, whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(message)
+
+
+def processes() -> int:
+    """Number of cores that each process of a run may use on this machine."""
+    return max(1, cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+
+TAGGING: Mapping[str, Any] = {
+    "load_best_model_at_end": True,
+    "metric_for_best_model": "f1",
+    "greater_is_better": True,
+    "label_names": ["labels", UNLINKED],
+    "batch_eval_metrics": True,
+}
+"""Arguments for entity tagging, besides `_defaults`."""
+
+
+def _defaults(output: str, on_gpu: bool) -> dict[str, Any]:
+    """Our defaults that differ from those of TrainingArguments."""
+    return {
+        "output_dir": output,
+        "eval_strategy": "steps",
+        "save_strategy": "steps",
+        "save_total_limit": 2,
+        "remove_unused_columns": False,
+        "logging_nan_inf_filter": False,  # it would replace a NaN loss in the log by the last one
+        "disable_tqdm": True,
+        "report_to": "none",
+        "ddp_find_unused_parameters": False,
+        "optim": "adamw_torch_fused",
+        "bf16": on_gpu and torch.cuda.is_bf16_supported(),
+        "torch_compile": on_gpu,
+        "dataloader_num_workers": min(12, max(1, processes() - 1)) if on_gpu else 1,
+        "dataloader_pin_memory": on_gpu,
+    }
+
+
+def training_arguments(
+    settings: S, rest: Sequence[str], kind: Mapping[str, Any] = TAGGING
+) -> tuple[TrainingArguments, S]:
+    """Makes the Trainer's arguments; also returns the settings, with the resulting batch size.
+
+    Args:
+        settings: settings of the run, with the recipe's values for TrainingArguments.
+        rest: flags of TrainingArguments.
+        kind: defaults of this kind of pre-training.
+
+    Raises:
+        UserError: a flag or a key of the recipe is unknown, or has a wrong value.
+    """
+    for name in settings.training:
+        if name not in _NAMES or name in _OURS:
+            raise UserError(f"recipe, [training]: unknown key {name!r}{near(name, _NAMES)}")
+    given = {
+        part.split("=")[0].lstrip("-").replace("-", "_") for part in rest if part.startswith("--")
+    }
+    if given & set(_OURS):
+        raise UserError("--output_dir: give --output instead")
+    parser = _Parser(TrainingArguments, allow_abbrev=False)  # type: ignore[arg-type]
+    on_gpu = torch.cuda.is_available() and "use_cpu" not in given
+    parser.set_defaults(**{**_defaults(settings.output, on_gpu), **kind, **settings.training})
+    try:
+        args, unknown = parser.parse_args_into_dataclasses(
+            list(rest), return_remaining_strings=True, look_for_args_file=False
+        )
+    except (ValueError, ImportError) as error:
+        raise UserError(f"training arguments: {' '.join(str(error).split())}") from error
+    if unknown:
+        flags = ["--" + name.replace("_", "-") for name in _NAMES]
+        flags += [flag for entry in options_of(type(settings)) for flag in entry.flags]
+        raise UserError(f"{unknown[0]}: unknown flag{near(unknown[0], flags) or '; see --help'}")
+    if not 0 <= args.seed < 1 << 32:
+        raise UserError(f"--seed {args.seed}: give a number from 0 to {(1 << 32) - 1}")
+    if "gradient_accumulation_steps" in given:
+        size = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
+        settings = replace(settings, batch_size=size)
+    return args, settings
+
+
+def spread(args: TrainingArguments, batch_size: int, pieces: int) -> None:
+    """Sets the number of accumulated batches, so that no batch exceeds the size of a device.
+
+    Raises:
+        UserError: there are fewer pieces than devices.
+    """
+    if pieces < args.world_size:
+        raise UserError(f"{pieces} pieces for {args.world_size} devices; use fewer devices")
+    steps = -(-pieces // batch_size)
+    share = -(-pieces // (steps * args.world_size))
+    args.gradient_accumulation_steps = -(-share // args.per_device_train_batch_size)
+
+
+_DECIDING = (
+    "seed",
+    "learning_rate",
+    "weight_decay",
+    "num_train_epochs",
+    "max_steps",
+    "lr_scheduler_type",
+    "lr_scheduler_kwargs",
+    "warmup_steps",
+    "optim",
+    "optim_args",
+    "adam_beta1",
+    "adam_beta2",
+    "adam_epsilon",
+    "max_grad_norm",
+    "label_smoothing_factor",
+    "neftune_noise_alpha",
+)
+"""Training arguments that must be equal to continue a stopped run."""
+
+
+class Session(Generic[S]):
+    """A run of pre-training.
+
+    Attributes:
+        settings: settings of the run.
+        args: arguments of the Trainer.
+        checkpoint: checkpoint to continue from: the requested one, or the last complete one of the
+            output folder; None to start from the base model.
+    """
+
+    def __init__(
+        self,
+        settings: S,
+        rest: Sequence[str],
+        kind: Mapping[str, Any],
+        corpus: str,
+        tags: Sequence[str] | None = None,
+        **facts: Any,
+    ) -> None:
+        """Begins a run: checks flags and output folder, and writes the record.
+
+        Args:
+            settings: checked settings.
+            rest: flags of TrainingArguments.
+            kind: defaults of TrainingArguments for this kind of pre-training.
+            corpus: fingerprint of the corpus.
+            tags: tags that the head of a checkpoint must have; None to not check them.
+            facts: additional entries of the record.
+
+        Raises:
+            UserError: a flag is wrong, or the output folder holds other files, or a run with other
+                settings or corpus.
+        """
+        self.args, self.settings = training_arguments(settings, rest, kind)
+        self.folder = Path(settings.output)
+        self._record: dict[str, Any] = {
+            "corpus": corpus,
+            "settings": self.settings.identity(),
+            "training": {name: _plain(getattr(self.args, name)) for name in _DECIDING},
+        }
+        self.checkpoint = self._checkpoint(tags)
+        if self.args.process_index == 0:
+            self._begin(facts)
+        set_seed(self.args.seed)
+
+    def base_model(self, rows: Callable[[], Dataset]) -> str:
+        """Name or folder of the base model; `tiny` is made from the rows of the corpus."""
+        renew = self.checkpoint is None and self.args.process_index == 0
+        return tiny.base_model(self.settings.base_model, self.folder / "base", rows, renew)
+
+    def _checkpoint(self, tags: Sequence[str] | None) -> str | None:
+        wanted = self.args.resume_from_checkpoint
+        if wanted and str(wanted).lower() not in ("true", "false"):
+            self._check_checkpoint(Path(wanted), tags)
+            return str(wanted)
+        found = self._found(self.folder)
+        if found is None:
+            if files.is_used_folder(str(self.folder)):
+                raise UserError(f"{self.folder}: holds something else; give an empty --output")
+            return None
+        last = last_whole(self.folder)
+        if last is None:  # nothing was trained yet, so other settings are allowed
+            return None
+        self._check_same(found, self.folder)
+        return str(last)
+
+    def _found(self, folder: Path) -> dict[str, Any] | None:
+        """The record of the run in a folder; None if there is none."""
+        path = folder / RECORD
+        found = files.read_json_or_none(str(path))
+        if isinstance(found, dict) and {"corpus", "settings", "training"} <= found.keys():
+            return found
+        if path.is_file():
+            raise UserError(f"{path}: torn, or not of a run; restore it, or give another --output")
+        return None
+
+    def _check_same(self, found: dict[str, Any], where: Path) -> None:
+        if found["corpus"] != self._record["corpus"]:
+            raise UserError(f"{where}: was trained on another corpus; give another --output")
+        for part in ("settings", "training"):
+            for name, value in found[part].items():
+                if (ours := self._record[part].get(name)) != value:
+                    raise UserError(
+                        f"{where}: was trained with {name} {value!r}, not {ours!r}; "
+                        "give another --output"
+                    )
+
+    def _check_checkpoint(self, path: Path, tags: Sequence[str] | None) -> None:
+        """Checks that a checkpoint is complete, and of this corpus and view.
+
+        Raises:
+            UserError: it is not.
+        """
+        if (reason := damage(path)) is not None:
+            raise UserError(
+                f"--resume-from-checkpoint {path}: not a complete checkpoint ({reason}); give one "
+                "of an earlier step"
+            )
+        config = files.read_json(str(path / "config.json"))
+        if tags is not None and list(config.get("id2label", {}).values()) != list(tags):
+            raise UserError(
+                f"--resume-from-checkpoint {path}: its tags are not those of the corpus; give a "
+                "checkpoint of this corpus and --categories"
+            )
+        if found := self._found(path.parent):
+            self._check_same(found, path)
+
+    def _begin(self, facts: Mapping[str, Any]) -> None:
+        self._record["versions"] = {
+            "python": sys.version.split()[0],
+            "cuda": torch.version.cuda,
+            **versions(*TRAINING, "accelerate"),
+        }
+        self._record["name"] = self.folder.name
+        self._record |= facts
+        files.write_json(str(self.folder / RECORD), self._record)
+
+    def finish(self, results: dict[str, Any]) -> dict[str, Any]:
+        """Adds the results to the record, and returns the record."""
+        self._record["results"] = results
+        files.write_json(str(self.folder / RECORD), self._record)
+        return self._record
+
+
+def _plain(value: Any) -> Any:
+    """An enumeration's value, anything else as it is."""
+    return getattr(value, "value", value)

@@ -1,0 +1,296 @@
+"""Exports, read back by the tool that each is for."""
+
+import json
+import os
+import shutil
+import subprocess
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from lazy import lazy
+from toy import rows, write_set
+
+from finetune.data import conll
+from finetune.tagger.entities import Entity
+from finetune.use import formats
+from nerbert.commands.table import main
+from nerbert.errors import UserError
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import tags_to_spans
+
+onnx = lazy("finetune.tagger.onnx")
+onnx_file = lazy("finetune.use.onnx_file")
+tagger = lazy("finetune.tagger.tagger")
+torch = lazy("torch")
+
+TEXT = "  Ada Byron\tlived in  Ulm. Emmy Noether lived\u00a0in Rom \n"
+SENTENCE = Sentence(["Ada", "Byron", "in", "Ulm"], ["B-person", "I-person", "O", "B-city"])
+
+
+@pytest.fixture(scope="module")
+def toy_set(tmp_path_factory):
+    return write_set(tmp_path_factory.mktemp("sets") / "toy")
+
+
+@pytest.fixture(scope="module")
+def labelled(fitted):
+    (found,) = fitted.predictions([TEXT])
+    assert len(found.entities) == 4
+    return [formats.Labelled.of_sentence(SENTENCE), formats.Labelled.of_prediction(TEXT, found)]
+
+
+def test_spacy_reads_the_doc_bin(labelled, tmp_path):
+    spacy = pytest.importorskip("spacy")
+    assert formats.write_spacy(labelled, tmp_path / "x.spacy") == 2
+    docs = spacy.tokens.DocBin().from_disk(tmp_path / "x.spacy").get_docs(spacy.blank("en").vocab)
+    for row, doc in zip(labelled, docs, strict=True):
+        assert doc.text == row.text
+        found = [(span.start_char, span.end_char, span.label_) for span in doc.ents]
+        assert found == [(one.start, one.end, one.type) for one in row.entities]
+
+
+@pytest.mark.parametrize("token", ["a\tb", "a\n", "\r", "-DOCSTART-", ""])
+def test_tokens_that_a_format_cannot_hold(token, tmp_path):
+    given = [Sentence([word, "Ulm"], ["O", "B-x"]) for word in ("in", token)]
+    rows = list(map(formats.Labelled.of_sentence, given))
+    refusing = formats.write_conll if token else formats.write_spacy
+    with pytest.raises(UserError) as error:
+        refusing(rows, tmp_path / "out")
+    assert str(error.value).startswith(f"text 2: the token {token!r} cannot ")
+    assert str(error.value).endswith("; choose --format jsonl")
+    assert not (tmp_path / "out").exists()
+    others = [write for write in formats.WRITERS.values() if write is not refusing]
+    assert [write(rows, tmp_path / "out") for write in others] == [2] * 4
+
+
+def test_conll_and_json_lines_are_sets(labelled, tmp_path):
+    assert formats.write_conll(labelled, tmp_path / "x.txt") == 2
+    found = conll.read(tmp_path / "x.txt")
+    assert [(row.tokens, row.tags) for row in found] == [(row.tokens, row.tags) for row in labelled]
+    assert formats.write_jsonl(labelled, tmp_path / "x.jsonl") == 2
+    found = conll.read(tmp_path / "x.jsonl")
+    for row, one in zip(found, labelled, strict=True):
+        texts = [" ".join(row.tokens[start:end]) for start, end, _ in tags_to_spans(row.tags)]
+        assert texts == [entity.text for entity in one.entities]
+
+
+PEER = """
+import json, sys
+from gliner.data_processing.processor import UniEncoderSpanProcessor
+rows = json.load(open(sys.argv[1]))
+from gliner.data_processing import WordsSplitter
+from gliner.config import UniEncoderSpanConfig
+from transformers import AutoTokenizer
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[2])
+one = UniEncoderSpanProcessor(UniEncoderSpanConfig(), tokenizer, WordsSplitter("whitespace"))
+for row in rows:
+    found = one.preprocess_example(
+        row["tokenized_text"], row["ner"], {"person": 1, "city": 2})
+    label = found["span_label"]
+    spans = found["span_idx"][label > 0].tolist()
+    print(json.dumps(sorted([*span, int(kind)] for span, kind in zip(spans, label[label > 0]))))
+"""
+
+
+def peer(code, *arguments):
+    """Runs code in the environment of other tools, which NERBERT_PEERS names."""
+    python = os.environ.get("NERBERT_PEERS")
+    if python is None:
+        pytest.skip("NERBERT_PEERS: a Python with gliner and label-studio-sdk")
+    done = subprocess.run(
+        [python, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_gliner_rows(labelled, tmp_path):
+    assert formats.write_gliner(labelled, tmp_path / "x.json") == 2
+    found = json.loads((tmp_path / "x.json").read_text())
+    assert found[0] == {
+        "tokenized_text": ["Ada", "Byron", "in", "Ulm"],
+        "ner": [[0, 1, "person"], [3, 3, "city"]],
+    }
+    for row, one in zip(found, labelled, strict=True):
+        words = row["tokenized_text"]
+        texts = [" ".join(words[first : last + 1]) for first, last, _ in row["ner"]]
+        assert texts == [entity.text for entity in one.entities]
+
+
+@pytest.mark.slow
+def test_gliner_reads_them(labelled, base, tmp_path):
+    formats.write_gliner(labelled, tmp_path / "x.json")
+    rows = json.loads((tmp_path / "x.json").read_text())
+    kinds = {"person": 1, "city": 2}
+    out = [json.loads(line) for line in peer(PEER, tmp_path / "x.json", base).splitlines()]
+    assert out == [sorted([a, b, kinds[kind]] for a, b, kind in row["ner"]) for row in rows]
+
+
+STUDIO = """
+import sys
+from label_studio_sdk.converter import Converter
+Converter(sys.argv[2], sys.argv[3], output_tags=None).convert_to_conll2003(
+    sys.argv[1], sys.argv[3], is_dir=False)
+"""
+
+
+def test_label_studio_tasks(labelled, tmp_path):
+    assert formats.write_label_studio(labelled, tmp_path / "x.json") == 2
+    tasks = json.loads((tmp_path / "x.json").read_text())
+    assert [set(task) for task in tasks] == [
+        {"id", "data", "annotations"},
+        {"id", "data", "predictions"},
+    ]
+    view = ElementTree.parse(tmp_path / "x.xml").getroot()
+    names = {one.get("value") for one in view.iter("Label")}
+    (control,) = view.iter("Labels")
+    for task, row in zip(tasks, labelled, strict=True):
+        (source,) = (task[kind] for kind in task if kind not in ("id", "data"))
+        for region, entity in zip(source[0]["result"], row.entities, strict=True):
+            value = region["value"]
+            assert task["data"]["text"][value["start"] : value["end"]] == value["text"]
+            assert value["labels"] == [entity.type]
+            assert set(value["labels"]) <= names
+            assert (region["from_name"], region["to_name"]) == (
+                control.get("name"),
+                control.get("toName"),
+            )
+
+
+@pytest.mark.slow
+def test_label_studio_reads_them(labelled, tmp_path):
+    rows = [labelled[0], formats.Labelled.of_sentence(SENTENCE)]
+    formats.write_label_studio(rows, tmp_path / "x.json")
+    peer(STUDIO, tmp_path / "x.json", tmp_path / "x.xml", tmp_path / "out")
+    lines = (tmp_path / "out" / "result.conll").read_text().splitlines()
+    found = [
+        (line.split()[0], line.split()[-1]) for line in lines if line and "DOCSTART" not in line
+    ]
+    assert found == list(zip(SENTENCE.tokens, SENTENCE.tags, strict=True)) * 2
+
+
+def test_the_command_for_sets_and_texts(saved, toy_set, tmp_path, capsys):
+    output = tmp_path / "x.jsonl"
+    flags = ["export", "--format", "jsonl", "--output", str(output)]
+    assert main([*flags, "--data", str(toy_set), "--part", "test"]) == 0
+    assert capsys.readouterr().out == f"{output}: 12 texts\n"
+    assert main([*flags, "--data", str(toy_set)]) == 2
+    assert "--output" in capsys.readouterr().err
+    output.unlink()
+    (tmp_path / "in.txt").write_text("Ada Byron lived in Ulm\n")
+    assert main([*flags, "--model", saved, "--input", str(tmp_path / "in.txt")]) == 0
+    row = json.loads(output.read_text())
+    assert [entity["text"] for entity in row["entities"]] == ["Ada Byron", "Ulm"]
+    for wrong in (["--model", saved], ["--data", "x", "--input", "y"]):
+        assert main([*flags[:3], *wrong]) == 2
+        assert "give --data SET, or --model with --input FILE" in capsys.readouterr().err
+
+
+def test_a_corpus(demo, tmp_path, capsys):
+    folder, _, _ = demo
+    output = tmp_path / "x.txt"
+    flags = ["--data", str(folder / "corpus"), "--part", "dev", "--output", str(output)]
+    assert main(["export", "--format", "conll", *flags]) == 0
+    assert len(conll.read(output)) > 5
+
+
+def test_files_of_yours_are_left_alone(saved, toy_set, tmp_path, capsys):
+    (tmp_path / "x.xml").write_text("mine")
+    flags = ["export", "--format", "label-studio", "--data", str(toy_set)]
+    assert main([*flags, "--output", str(tmp_path / "x.json")]) == 2
+    assert f"{tmp_path / 'x.xml'} is there already" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["x.xml"]
+    folder = shutil.copytree(saved, tmp_path / "tagger")
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "model.onnx").write_text("mine")
+    assert main(["export", "--format", "onnx", "--model", str(folder)]) == 2
+    assert "no export of ours made it; move it away first" in capsys.readouterr().err
+    assert (folder / "onnx" / "model.onnx").read_text() == "mine"
+
+
+def test_a_file_appears_whole_or_not_at_all(labelled, tmp_path):
+    def broken():
+        yield labelled[0]
+        raise RuntimeError
+
+    for writer in formats.WRITERS.values():
+        with pytest.raises(RuntimeError):
+            writer(broken(), tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def exported(fitted, tmp_path_factory):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    folder = tmp_path_factory.mktemp("onnx") / "tagger"
+    fitted.save(folder)
+    assert main(["export", "--format", "int8", "--model", str(folder)]) == 0
+    return folder
+
+
+def test_onnx_says_what_torch_says(exported, capsys):
+    texts = [" ".join(row.tokens) for row in rows(30)] + ["", "x", "Ulm " * 300]
+    by = {
+        backend: tagger.Tagger.load(exported, backend=backend, device="cpu").predictions(
+            texts, probabilities=True
+        )
+        for backend in ("torch", "onnx", "int8", "auto")
+    }
+    for one, other, auto in zip(by["torch"], by["onnx"], by["auto"], strict=True):
+        assert one.tags == other.tags == auto.tags
+        assert np.abs(one.probabilities - other.probabilities).max(initial=0) < 1e-4
+    pairs = [
+        tags
+        for one, other in zip(by["torch"], by["int8"], strict=True)
+        for tags in zip(one.tags, other.tags, strict=True)
+    ]
+    assert sum(one == other for one, other in pairs) > 0.9 * len(pairs)
+
+
+def test_onnx_of_other_weights_is_not_used(exported, tmp_path, fitted, capsys):
+    folder = tmp_path / "tagger"
+    shutil.copytree(exported, folder)
+    assert onnx.beside(str(folder), "onnx") == folder / "onnx" / "model.onnx"
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\1")
+    assert onnx.beside(str(folder), "onnx") is None
+    code = main(["predict", "--model", str(folder), "--backend", "onnx", "Ulm"])
+    assert code == 2
+    assert "no model.onnx of these weights; run nerbert export --format onnx" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("content", [None, b"torn"])
+def test_a_torn_file_is_not_used(exported, tmp_path, capsys, content):
+    shutil.copytree(exported, tmp_path / "tagger")
+    path = tmp_path / "tagger" / "onnx" / "model.onnx"
+    path.unlink() if content is None else path.write_bytes(content)
+    arguments = ["predict", "--model", str(tmp_path / "tagger"), "Ulm"]
+    assert main([*arguments, "--backend", "onnx"]) == 2
+    assert "no model.onnx of these weights; run nerbert export" in capsys.readouterr().err
+    assert main(arguments) == 0  # by torch
+
+
+def test_predict_uses_the_file(exported, capsys, monkeypatch):
+    used = []
+    before = onnx.OnnxModel.__call__
+    monkeypatch.setattr(
+        "finetune.tagger.onnx.OnnxModel.__call__",
+        lambda self, *a, **k: used.append(1) or before(self, *a, **k),
+    )
+    assert main(["predict", "--model", str(exported), "--device", "cpu", TEXT]) == 0
+    assert used
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["entities"]) == 4
+
+
+def test_mentions_of_sentences_have_offsets():
+    row = formats.Labelled.of_sentence(SENTENCE)
+    assert row.text == "Ada Byron in Ulm"
+    assert row.entities == [
+        Entity(0, 9, "person", 1.0, "Ada Byron"),
+        Entity(13, 16, "city", 1.0, "Ulm"),
+    ]

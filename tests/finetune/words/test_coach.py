@@ -1,0 +1,85 @@
+"""Coach, against its equations written out on small numbers."""
+
+import pytest
+from lazy import lazy
+
+from finetune.words.words import description
+
+coach = lazy("finetune.words.coach")
+sequence = lazy("finetune.heads.sequence")
+torch = lazy("torch")
+
+NAMES = ("O", "B-city", "I-city", "B-politicalparty", "I-politicalparty")
+SIZE = 4
+
+
+def head_of(**more):
+    torch.manual_seed(0)
+    head = coach.Coach(SIZE, NAMES, [1, 2], layers=1, hidden=6, dropout=0.0, **more)
+    head.descriptions.copy_(torch.randn(3, SIZE))
+    return head
+
+
+def batch(tags, lengths):
+    states, tags = torch.randn(len(tags), len(tags[0]), SIZE), torch.tensor(tags)
+    mask = torch.arange(tags.shape[1]) < torch.tensor(lengths).unsqueeze(1)
+    return sequence.Words(states, mask, tags, torch.zeros(len(tags), dtype=torch.long))
+
+
+def test_descriptions():
+    assert description("politicalparty") == ["political", "party"]
+    assert description("SportsTeam") == ["sports", "team"]
+    assert description("Gene_or_gene_product") == ["gene", "or", "gene", "product"]
+    assert description("misc") == ["miscellaneous"]
+    assert description("LOC") == ["location"]
+    assert description("person") == ["person"]
+
+
+def test_loss_by_hand():
+    head = head_of()
+    words = batch([[1, 2, 0, 3], [0, 3, 4, 0]], [4, 3])
+    total = head(words)
+    expected = torch.zeros(())
+    types = torch.stack([head.descriptions[0], head.descriptions[1] + head.descriptions[2]])
+    golds = (([1, 2, 0, 1], [(0, 2, 0), (3, 4, 1)]), ([0, 1, 2], [(1, 3, 1)]))
+    for text, (bio, spans) in enumerate(golds):
+        hidden = head.lstm(words.states[text : text + 1, : len(bio)])[0]
+        expected = expected - head.crf(head.linear(hidden), torch.tensor([bio])).sum()
+        for first, end, kind in spans:
+            mention = head.mention_lstm(hidden[:, first:end])[0].sum(1)[0]
+            expected = expected - (types @ mention).log_softmax(0)[kind]
+    assert total.item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_templates_by_hand():
+    """Near to the right template, far from that with the other type, in both directions."""
+    head = head_of(template_weight=0.5, template_steps=0)
+    words = batch([[0, 1, 2, 3]], [4])
+    with_templates, head._weight = head(words), 0.0
+    without = head(words)
+    states, told = words.states[0], head.descriptions
+    city, party = told[:1], told[1:]
+
+    def pooled(look, found):
+        return (look(found).softmax(0) * found).sum(0)
+
+    own = pooled(head.look_at_text, head.lstm(states[None])[0][0])
+    expected = 0.0
+    for weight, parts in ((1.0, (states[:1], city, party)), (-0.5, (states[:1], party, city))):
+        template = pooled(head.look_at_template, head.template_lstm(torch.cat(parts)[None])[0][0])
+        expected += 2 * weight * ((own - template) ** 2).mean().item()
+    assert (with_templates - without).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_tags_and_probabilities():
+    head = head_of().eval()
+    words = batch([[0] * 5, [0] * 5], [5, 2])
+    with torch.no_grad():
+        head.linear.bias.copy_(torch.tensor([0.0, 1.0, 1.0]))
+        tags, chances = head.tag(words.states, words.mask)
+    assert [len(row) for row in tags] == [5, 2]
+    assert chances.shape == (2, 5, 5)
+    assert torch.allclose(chances[words.mask].sum(-1), torch.ones(7), atol=1e-5)
+    bio = torch.tensor([[1, 2, 0, 2, 1], [2, 1, 1, 1, 1]])
+    mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    assert coach.spans_of(bio, mask) == [(0, 0, 2), (0, 4, 5), (1, 1, 2)]

@@ -1,0 +1,60 @@
+import threading
+
+import pytest
+
+from nerbert.storage import files, unfinished
+
+
+def test_a_file_lands_from_the_room_of_its_run(tmp_path):
+    with unfinished.room(str(tmp_path)) as room, unfinished.kept_in(room):
+        with files.atomic_write(str(tmp_path / "part")) as file:
+            file.write(b"x")
+            assert len([p for p in (tmp_path / room).iterdir() if p.name.startswith(".part")]) == 1
+        assert (tmp_path / "part").read_bytes() == b"x"
+    assert [path.name for path in tmp_path.iterdir()] == ["part"]
+
+
+def test_a_late_writer_cannot_land(tmp_path):
+    """Neither one that is in the middle of a file, nor one that begins."""
+    path = str(tmp_path / "part")
+    with unfinished.room(str(tmp_path)) as room:
+        pass
+    with unfinished.kept_in(room), pytest.raises(FileNotFoundError):
+        files.write_bytes(path, b"late")
+    with unfinished.room(str(tmp_path)) as room, unfinished.kept_in(room):
+        writing = files.atomic_write(path)
+        writing.__enter__().write(b"late")
+        unfinished.remove(str(tmp_path))
+        with pytest.raises(FileNotFoundError):
+            writing.__exit__(None, None, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_room_is_of_one_thread(tmp_path):
+    """Workers have several threads, and the room of one stage is not that of another."""
+    with unfinished.room(str(tmp_path)) as room, unfinished.kept_in(room):
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(files.ROOM.get()))
+        thread.start()
+        thread.join()
+        assert (seen, files.ROOM.get()) == ([None], room)
+
+
+def test_rooms_and_files_of_the_dead_are_removed(tmp_path):
+    dead = tmp_path / ".run-0a1b.tmp"
+    dead.mkdir()
+    (dead / ".part-00001.parquet.77aa.tmp").touch()
+    (tmp_path / ".part-00002.parquet.4711.tmp").touch()
+    (tmp_path / "part-00003.parquet").touch()
+    (tmp_path / ".hidden").touch()
+    unfinished.remove(str(tmp_path))
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".hidden", "part-00003.parquet"]
+
+
+def test_in_a_store_a_late_writer_looks_before_it_writes():
+    memory = f"memory:///{id(object())}"
+    with unfinished.room(memory) as room, unfinished.kept_in(room):
+        files.write_bytes(f"{memory}/part", b"x")
+    with unfinished.kept_in(room), pytest.raises(FileNotFoundError):
+        files.write_bytes(f"{memory}/late", b"x")
+    assert list(files.listing(memory)) == ["part"]

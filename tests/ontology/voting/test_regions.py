@@ -1,0 +1,89 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ontology.classes import ClassTree
+from ontology.titles import title_keys
+from ontology.voting.endings import endings
+from ontology.voting.regions import without_settlements
+from ontology.voting.statements import Hierarchy, Statements
+
+TREE = ClassTree(
+    {
+        "Place": [],
+        "PopulatedPlace": ["Place"],
+        "Settlement": ["PopulatedPlace"],
+        "City": ["Settlement"],
+        "AdministrativeRegion": ["PopulatedPlace"],
+        "Province": ["AdministrativeRegion"],
+    }
+)
+INSIDE = [f"Town {n}, Alberta" for n in range(5)]
+HIERARCHY = Hierarchy(TREE.names, TREE)
+
+
+def meant(stated, others=(), hierarchy=HIERARCHY):
+    """The classes of each title, after statements {title: classes}; `others` have none."""
+    titles = [*stated, *others]
+    keys = np.unique(title_keys(titles))
+    entity_of = np.arange(len(keys), dtype=np.int32)
+    entities = dict(zip(titles, np.searchsorted(keys, title_keys(titles)).tolist(), strict=True))
+    names = sorted(set(endings(pa.array(titles)).to_pylist()))
+    of_entity = np.empty(len(keys), np.int32)
+    for title, name in zip(titles, endings(pa.array(titles)).to_pylist(), strict=True):
+        of_entity[entities[title]] = names.index(name)
+    pairs = [(entities[t], hierarchy.index[c]) for t, some in stated.items() for c in some]
+    columns = np.array(pairs, np.int64).reshape(-1, 2).T
+    statements = Statements(columns[0], columns[1], np.zeros(len(pairs), np.int64))
+    found = without_settlements(statements, hierarchy, keys, entity_of, names, of_entity)
+    assert found.entities is statements.entities
+    assert found.voters is statements.voters
+    by_title = {entity: title for title, entity in entities.items()}
+    classes = {title: [] for title in stated}
+    for entity, number in zip(found.entities.tolist(), found.classes.tolist(), strict=True):
+        classes[by_title[entity]].append(hierarchy.names[number])
+    return classes
+
+
+@pytest.mark.parametrize(("inside", "expected"), [(5, "PopulatedPlace"), (4, "Settlement")])
+def test_a_title_behind_the_comma_of_five_others_is_a_region(inside, expected):
+    found = meant({"Alberta": ["Settlement"], "Banff": ["Settlement"]}, INSIDE[:inside])
+    assert found == {"Alberta": [expected], "Banff": ["Settlement"]}
+
+
+def test_other_statements_stay():
+    found = meant({"Alberta": ["Place", "Settlement", "Province"]}, INSIDE)
+    assert found == {"Alberta": ["Place", "PopulatedPlace", "Province"]}
+
+
+def test_a_city_stays_a_settlement():
+    found = meant({"Alberta": ["Settlement", "City"]}, INSIDE)
+    assert found == {"Alberta": ["Settlement", "City"]}
+
+
+def test_a_title_behind_commas_need_not_be_an_entity():
+    assert meant({"Banff": ["Settlement"]}, INSIDE) == {"Banff": ["Settlement"]}
+
+
+@pytest.mark.parametrize(
+    ("regions", "settlements", "expected"),
+    [(11, 9, "PopulatedPlace"), (10, 10, "Settlement"), (11, 8, "Settlement")],
+)
+def test_titles_that_end_as_those_of_most_regions(regions, settlements, expected):
+    stated = {f"{n} County": ["Province", "Settlement"] for n in range(regions)}
+    stated |= {f"Old {n} County": ["Settlement"] for n in range(settlements)}
+    found = meant(stated)
+    assert found["Old 0 County"] == [expected]
+    assert found["0 County"] == ["Province", expected]
+
+
+def test_what_follows_a_comma_does_not_say_what_a_place_is():
+    stated = {f"Town {n}, Alberta": ["Province", "Settlement"] for n in range(30)}
+    stated["Banff, Alberta"] = ["Settlement"]
+    assert meant(stated)["Banff, Alberta"] == ["Settlement"]
+
+
+def test_classes_without_regions():
+    tree = ClassTree({"Place": [], "Settlement": ["Place"]})
+    found = meant({"Alberta": ["Settlement"]}, INSIDE, Hierarchy(tree.names, tree))
+    assert found == {"Alberta": ["Settlement"]}

@@ -1,0 +1,77 @@
+"""Balancing, on a simulated corpus."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipeline.examples import balance
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """Label ids of 40,000 sentences over 60 categories with Zipf frequencies and topics."""
+    draw = np.random.default_rng(1)
+    n_categories = 60
+    share = 1 / np.arange(1, n_categories + 1) ** 1.3
+    share /= share.sum()
+    sentences = []
+    for _ in range(40_000):
+        topic = draw.choice(n_categories, p=share)
+        others = draw.choice(n_categories, draw.poisson(1.2), p=share)
+        sentences.append([1 + 2 * int(c) for c in (topic, *others)])
+    return pa.array(sentences, pa.list_(pa.int32())), n_categories
+
+
+def counts(held, n_categories, copies=None):
+    weight = 1 if copies is None else copies[held.rows]
+    mentions = np.bincount(held.categories, held.mentions * weight, n_categories).astype(int)
+    return dict(enumerate(mentions.tolist()))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7, 1.0])
+def test_calibrated_reaches_the_exponent(simulated, alpha):
+    tags, n = simulated
+    held, times = balance.signatures([tags.slice(0, 15_000), tags.slice(15_000)], n)
+    logs, scale, rounds = balance.calibrate(held, times, n, alpha)
+    assert rounds < balance.MAX_ROUNDS
+    weights = balance.Weights("calibrated", tuple(logs.tolist()), scale)
+    held = balance.CategoryCounts.of_tags(tags, n)
+    copies = balance.whole_copies(weights.expected(held), [str(i) for i in range(len(tags))], 0)
+    achieved = balance.exponent(counts(held, n), counts(held, n, copies))
+    assert abs(achieved - alpha) < 0.02
+    assert abs(copies.sum() / len(tags) - 1) < 0.02
+
+
+def test_category_first_gives_the_expected_copies(simulated):
+    tags, n = simulated
+    held = balance.CategoryCounts.of_tags(tags, n)
+    mentions = counts(held, n)
+    holding = dict(enumerate(np.bincount(held.categories, minlength=n).tolist()))
+    per_category = balance.category_first(range(n), mentions, holding, len(tags), 0.7)
+    expected = balance.Weights("category-first", tuple(per_category)).expected(held)
+    power = {c: m**0.7 for c, m in mentions.items() if m}
+    total = sum(power.values())
+    for index, labels in enumerate(tags.to_pylist()[:300]):
+        categories = {(label - 1) // 2 for label in labels}
+        by_hand = len(tags) * sum(power[c] / total / holding[c] for c in categories)
+        assert expected[index] == pytest.approx(by_hand)
+    assert expected.sum() == pytest.approx(len(tags))
+    keys = [f"{i}:0:0" for i in range(len(tags))]
+    copies = balance.whole_copies(expected, keys, seed=3)
+    assert ((copies == np.floor(expected)) | (copies == np.floor(expected) + 1)).all()
+    rest = expected - np.floor(expected)
+    deviation = copies.sum() - expected.sum()
+    assert abs(deviation) < 4 * np.sqrt((rest * (1 - rest)).sum())
+    np.testing.assert_array_equal(copies, balance.whole_copies(expected, keys, seed=3))
+    assert (copies != balance.whole_copies(expected, keys, seed=4)).any()
+
+
+def test_sampling_weights():
+    weights = balance.sampling_weights({"a": 1, "b": 128}, 0.5)
+    assert weights["b"] / weights["a"] == pytest.approx(128**0.5)
+    assert sum(weights.values()) == pytest.approx(1)
+    for bad in ({}, {"a": 0}):
+        with pytest.raises(ValueError, match="at least 1"):
+            balance.sampling_weights(bad, 0.5)
+    with pytest.raises(ValueError, match="alpha"):
+        balance.sampling_weights({"a": 1}, 1.5)

@@ -1,0 +1,81 @@
+"""The dictionary of a dump, against counts in plain Python."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipeline.examples.dictionary import (
+    SURFACES,
+    Dictionary,
+    agreed,
+    counted,
+    dictionary_writer,
+    merged,
+)
+
+
+def some_links(seed, count=3000):
+    """Links (text, entity) of a few texts, most of which lead to one entity."""
+    draw = random.Random(seed)
+    links = []
+    for _ in range(count):
+        text = draw.randrange(120)
+        entity = text % 37 if draw.random() < 0.5 + 0.5 * (text % 2) else draw.randrange(-1, 40)
+        links.append((f"Name {text}", entity))
+    return links
+
+
+def table_of(links):
+    texts = [text for text, _ in links]
+    entities = np.array([entity for _, entity in links], np.int32)
+    return counted(texts, entities, pa.array([f"Page {entity}" for _, entity in links]))
+
+
+def by_hand(links, least, typed):
+    """Text -> entity, for the texts that are in the dictionary."""
+    found = {}
+    for text in {text for text, _ in links}:
+        counts = Counter(entity for other, entity in links if other == text)
+        entity, times = counts.most_common(1)[0]
+        total = sum(counts.values())
+        if total >= least and times >= 0.8 * total and entity >= 0 and typed[entity]:
+            found[text] = entity
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("pieces", [1, 4])
+def test_against_counts_by_hand(tmp_path, seed, pieces):
+    links = some_links(seed)
+    typed = np.array([entity % 5 > 0 for entity in range(40)] + [False])
+    tables = [table_of(links[start::pieces]) for start in range(pieces)]
+    table = agreed(merged(tables), 20, typed)
+    path = str(tmp_path / "dictionary.arrow")
+    with dictionary_writer(path) as writer:
+        writer.write_table(table)
+    dictionary = Dictionary.open(path)
+    texts = [f"Name {number}" for number in range(130)]
+    found = {texts[row]: (entity, title) for row, entity, title in dictionary.lookup(texts)}
+    expected = by_hand(links, 20, typed)
+    assert 5 < len(expected) < 100
+    assert found == {text: (entity, f"Page {entity}") for text, entity in expected.items()}
+    assert len(dictionary) == len(expected)
+
+
+def test_the_order_of_the_parts_does_not_matter():
+    links = some_links(1)
+    tables = [table_of(links[start::3]) for start in range(3)]
+    assert merged(tables).equals(merged(tables[::-1]))
+    assert merged(tables).equals(table_of(links))
+
+
+def test_an_empty_dictionary():
+    table = agreed(merged([]), 1, np.array([False]))
+    assert table.schema == SURFACES
+    assert list(Dictionary(table).lookup(["Ulm"])) == []
+    assert list(Dictionary(table).lookup([])) == []

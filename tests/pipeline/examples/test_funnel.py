@@ -1,0 +1,31 @@
+import pytest
+
+from nerbert.text.overlap import distinct_names
+from pipeline.examples.balance import exponent
+from pipeline.examples.card import categories
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/a/b/x.txt", "/c/y.txt"], ["x.txt", "y.txt"]),
+        (["/a/ai/t.txt", "/a/music/t.txt", "z"], ["ai/t.txt", "music/t.txt", "z"]),
+        (["t.txt", "/a/t.txt"], ["t.txt", "a/t.txt"]),
+        ([], []),
+    ],
+)
+def test_distinct_names(paths, names):
+    assert distinct_names(paths) == names
+
+
+def test_exponent():
+    before = {"a": 10, "b": 1000, "c": 5, "d": 0}
+    after = {"a": 10**0.7 * 3, "b": 1000**0.7 * 3, "d": 4}
+    assert exponent(before, after) == pytest.approx(0.7)
+    assert exponent({"a": 5}, {"a": 5}) is None
+
+
+def test_plot_is_the_same_png_every_time():
+    counts = {f"category{i}": 1000 // (i + 1) for i in range(70)}
+    assert categories(counts, counts) == categories(counts, counts)
+    assert categories({}, {}).startswith(b"\x89PNG")

@@ -1,0 +1,302 @@
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ontology.categories import CategorySet
+from ontology.classes import ClassTree
+from ontology.titles import title_keys
+from ontology.voting.building import PageFacts, TypeFacts, build
+from pipeline.documents.rows import empty_row, to_batch
+from pipeline.examples.dictionary import Dictionary, counted
+from pipeline.examples.mentions import SOURCES, Labelling, sentences_of
+from pipeline.examples.name_search import occurrences, shares_word, whole_names
+from pipeline.examples.propagation import Propagation
+
+TREE = ClassTree.shipped()
+CLASSES = {
+    "Ulm": "City",
+    "Ulm, Montana": "City",
+    "Ada Lovelace": "Scientist",
+    "Grace Hopper": "Scientist",
+    "Tennis": "Company",
+    "Mercury (planet)": "Planet",
+}
+
+
+def table():
+    names = sorted(set(CLASSES.values()))
+    keys = title_keys(CLASSES)
+    nothing = PageFacts(keys, np.zeros(len(keys), np.uint64), [], np.full(len(keys), -1, np.int32))
+    indices = np.array([names.index(c) for c in CLASSES.values()], np.int32)
+    return build(nothing, [TypeFacts(keys, names, indices)], TREE).table
+
+
+def document(title, text):
+    """A document of a text with links [text|target] and a sentence per line."""
+    anchors, plain = [], ""
+    for index, piece in enumerate(re.split(r"[\[\]]", text)):
+        shown, _, target = piece.partition("|")
+        if index % 2:
+            anchors.append((len(plain), len(plain) + len(shown), target or shown, True, False))
+        plain += shown
+    ends = [match.end() for match in re.finditer(r"[^\n]+", plain)]
+    starts = [match.start() for match in re.finditer(r"[^\n]+", plain)]
+    return empty_row(
+        title=title,
+        text=plain,
+        sentence_starts=starts,
+        sentence_ends=ends,
+        sentence_holes=[False] * len(starts),
+        sentence_markup=[False] * len(starts),
+        anchors=anchors,
+    )
+
+
+def found(*pages, dictionary=None):
+    """(text, target, source) of all mentions, by page."""
+    entities = table()
+    if dictionary is not None:
+        titles = list(dictionary.values())
+        rows = counted(list(dictionary), entities.lookup(titles), pa.array(titles))
+        dictionary = Dictionary(rows)
+    batch = to_batch([document(*page) for page in pages])
+    sentences = sentences_of(batch, entities)
+    labels = Labelling.of(entities, CategorySet.load("specific"), TREE).label(sentences.entities)
+    more = Propagation(entities, dictionary, {"the", "here", "new"}).extended(
+        batch, sentences, labels
+    )
+    by_page = [[] for _ in pages]
+    for place, start, end, target, source in zip(
+        more.anchor_sentences.tolist(),
+        more.anchor_starts.tolist(),
+        more.anchor_ends.tolist(),
+        more.targets.to_pylist(),
+        more.sources.tolist(),
+        strict=True,
+    ):
+        page = int(more.documents[place])
+        text = batch.column("text")[page].as_py()
+        assert more.starts[place] <= start < end <= more.ends[place]
+        by_page[page].append((text[start:end], target, SOURCES[source]))
+    return by_page
+
+
+LINK = ("Ulm", "Ulm", "link")
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        ("X", "From [Ulm] he went.\nHe saw Ulm again.", [LINK, ("Ulm", "Ulm", "repeat")]),
+        ("X", "He saw Ulm first.\nThen [Ulm] again.", [("Ulm", "Ulm", "repeat"), LINK]),
+        ("Ulm", "Ulm is old.\nSo is old Ulm.", [("Ulm", "Ulm", "title")] * 2),
+        (
+            "Mercury (planet)",
+            "The planet Mercury is small.",
+            [("Mercury", "Mercury (planet)", "title")],
+        ),
+        (
+            "X",
+            "[Ada Lovelace] wrote.\nLovelace counted.",
+            [("Ada Lovelace", "Ada Lovelace", "link"), ("Lovelace", "Ada Lovelace", "surname")],
+        ),
+        (
+            "X",
+            "[Ada Lovelace] left [Lovelace, D.C.|Nowhere].\nShe was born in Lovelace, D.C.",
+            [("Ada Lovelace", "Ada Lovelace", "link"), ("Lovelace, D.C.", "Nowhere", "link")],
+        ),
+        # A part of a longer name is none.
+        ("X", "[Ulm] is far.\nThe Ulm Museum, New Ulm, Ulm-Neu, Ulmer, Ulm 2.", [LINK]),
+        ("X", "[Ulm] is far.\nCarl M. Ulm came.", [LINK]),
+        ("Ulm", "Old Ulm is old.", []),
+        ("Ulm", "In Ulm it rained, in spring.", [("Ulm", "Ulm", "title")]),
+        # A text with two meanings has none.
+        (
+            "X",
+            "[Ulm] is not [Ulm|Ulm, Montana].\nUlm is both.",
+            [LINK, ("Ulm", "Ulm, Montana", "link")],
+        ),
+        # A page on a thing writes it in lower case.
+        ("Tennis", "Tennis is a sport.\nMany play tennis.", []),
+        ("X", "[Nowhere] is far.\nNowhere is near.", [("Nowhere", "Nowhere", "link")]),
+        ("Nowhere", "Nowhere is far.", []),
+    ],
+)
+def test_mentions(title, text, expected):
+    assert found((title, text)) == [expected]
+
+
+def test_a_page_without_names_between_pages_with_names():
+    pages = [
+        ("Ulm", "He saw Ulm."),
+        ("X", "Nothing at all."),
+        ("Y", ""),
+        ("X", "[Ulm] and then Ulm."),
+        ("Z", "Nothing here.\nNor here.\nBut to Lovelace he went."),
+    ]
+    assert found(*pages, dictionary=DICTIONARY) == [
+        [("Ulm", "Ulm", "title")],
+        [],
+        [],
+        [LINK, ("Ulm", "Ulm", "repeat")],
+        [("Lovelace", "Ada Lovelace", "dictionary")],
+    ]
+
+
+def by_hand(text, names, taken):
+    """Every place where a name stands as a whole, the longest first; the rest of the rule is above."""
+    places, free = [], 0
+    for start in range(len(text)):
+        for name in sorted(names, key=len, reverse=True):
+            stop = start + len(name)
+            whole = re.match(rf"\b{re.escape(name)}(?![\w])", text[start:]) and (
+                start == 0 or not (text[start - 1].isalnum() or text[start - 1] == "_")
+            )
+            clear = not any(a < stop and start < b for a, b in taken)
+            longer = re.match(r"[ -][A-Z0-9]", text[stop:]) or re.search(
+                r"[A-Za-z]\w*[ -]$", text[:start]
+            )
+            if start >= free and whole and clear and not longer:
+                places.append((start, stop, name))
+                free = stop
+                break
+    return places
+
+
+@given(
+    st.lists(st.sampled_from(["Ulm", "New", "New Ulm", ",", ";", "Bern"]), max_size=12),
+    st.randoms(),
+)
+def test_occurrences_against_brute_force(words, draw):
+    text = "".join(word + draw.choice([" ", ", ", "; ", "-"]) for word in words)
+    names = ["Ulm", "New Ulm", "Bern"]
+    got = [(s, e, n) for _, s, e, n in occurrences(text, names, [], [0], [len(text)])]
+    assert got == by_hand(text, names, [])
+
+
+def test_occurrences_end_with_their_sentence():
+    text = "He saw New Ulm. And so New Ulm"
+    at = text.rindex("Ulm")
+    found = occurrences(text, ["New Ulm"], [], [0, 16], [15, len(text)])
+    assert [text[start:end] for _, start, end, _ in found] == ["New Ulm"] * 2
+    assert list(occurrences(text, ["New Ulm"], [], [16, at], [at - 1, len(text)])) == []
+
+
+DICTIONARY = {"Ulm": "Ulm", "Bank of Ulm": "Ulm, Montana", "Lovelace": "Ada Lovelace"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("They came to Ulm in May.", [("Ulm", "Ulm", "dictionary")]),
+        ("The Bank of Ulm failed.", [("Bank of Ulm", "Ulm, Montana", "dictionary")]),
+        ("The Duke of Ulm died.", []),
+        ("At Ulm Minster it rang.", []),
+        ("He saw New Ulm there.", []),
+        ("A St. Ulm is unknown.", []),
+        ("It was Ulm-based.", [("Ulm", "Ulm", "dictionary")]),
+        ("It is Ulm 2 now.", []),
+        ("In [Ulm, Montana] and [Ulm] one knows Ulm.", None),
+        ("The [Ulm|Ulm, Montana] is not Ulm.", None),
+        ("Visit ulm now.", []),
+        ("New Ulm is far.\nHe saw New Ulm.", []),
+        ("Ms Lovelace came.", []),
+        ("Here Lovelace came.", [("Lovelace", "Ada Lovelace", "dictionary")]),
+    ],
+)
+def test_names_of_the_dictionary(text, expected):
+    (mentions,) = found(("X", text), dictionary=DICTIONARY)
+    if expected is None:  # what the page links wins
+        assert all(source != "dictionary" for _, _, source in mentions)
+    else:
+        assert mentions == expected
+
+
+def test_whole_names_touch_no_mention_and_leave_sentences_alone():
+    text = "Then New York State won. Later York lost to Bath."
+    starts, ends = [0, 25], [24, len(text)]
+    taken = [(text.index("York"), text.index("York") + 4)]
+    spans = [(row, text[a:b]) for row, a, b in whole_names(text, taken, starts, ends)]
+    assert spans == [(1, "Later York"), (1, "Bath")]
+
+
+def test_whole_names_beside_a_mention_and_of_one_letter():
+    text = "Old York Ulm fell, but Bath stood."
+    taken = [(text.index("Ulm"), text.index("Ulm") + 3)]
+    assert [text[a:b] for _, a, b in whole_names(text, taken, [0], [len(text)])] == ["Bath"]
+    text = "The B fell, and the C and Bath."
+    assert [text[a:b] for _, a, b in whole_names(text, [], [0], [len(text)])] == ["Bath"]
+
+
+@given(st.lists(st.sampled_from(["New", "new", "Newer", "a", "A", "a,", "A,", ",", "7"])))
+def test_a_common_word_inside_a_sentence_against_an_expression(words):
+    """ "New Ulm" is one name if "New" stands after a word in lower case; else "Ulm" may be one."""
+    text = "New Ulm fell. " + " ".join(words)
+    found = [text[a:b] for _, a, b in whole_names(text, [], [0], [13], {"new"})]
+    if "new" in words:
+        assert found == ["Ulm"]
+    else:
+        inside = re.search(r"[a-z],? New(?!\w)", text)
+        assert found == (["New Ulm"] if inside else ["New Ulm", "Ulm"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[Albanian|Ulm] is old.\nThe Albanian court.", [("Albanian", "Ulm", "link")]),
+        (
+            "[Ada of Ulm|Ada Lovelace] came.\nShe left Ulm.",
+            [("Ada of Ulm", "Ada Lovelace", "link")],
+        ),
+    ],
+)
+def test_words_that_depend_on_the_sentence_are_not_repeated(text, expected):
+    assert found(("X", text)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("surface", "title", "expected"),
+    [
+        ("Mobile", "Mobile, Alabama", True),
+        ("Democrats", "Democratic Party (United States)", True),
+        ("U.S.", "United States", True),
+        ("the South", "Southern United States", True),
+        ("North America", "American Jews", True),
+        ("Ireland", "Irish Canadian", False),
+        ("England", "United Kingdom", False),
+    ],
+)
+def test_shares_word(surface, title, expected):
+    assert shares_word(surface, title) is expected
+
+
+def test_links_of_the_dump_make_a_name_ambiguous():
+    text = "The [Ulm|Ulm, Montana] is wide.\nSo then Ulm fell."
+    assert ("Ulm", "Ulm, Montana", "repeat") in found(("X", text))[0]
+    assert found(("X", text), dictionary={"Ulm": "Ulm"})[0] == [("Ulm", "Ulm, Montana", "link")]
+
+
+def test_overlaps_of_names_one_by_one(monkeypatch):
+    """Brute force over names in any places: of two that overlap in a sentence, the first stays."""
+
+    class Everything:
+        def lookup(self, names):
+            return [(place, 0, "Ulm") for place in range(len(names))]
+
+    entities = table()
+    propagation = Propagation(entities, Everything(), set(), "en")
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        free = sorted(
+            (int(row), int(start), int(start + size), "Ulm")
+            for row, start, size in random.integers((0, 0, 1), (3, 12, 6), (6, 3))
+        )
+        kept = []
+        for row, start, end, _ in free:
+            if not any(row == r and start < e and s < end for r, s, e in kept):
+                kept.append((row, start, end))
+        assert [mention[:3] for mention in propagation._in_dictionary(free)] == kept
