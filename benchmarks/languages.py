@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from ontology.classes import NAMESPACE
 from ontology.entity_table import EntityTable
-from pipeline.dump.names import find_dumps
+from pipeline.dump.streams import find_dumps
 from pipeline.runs.corpus import build_corpus
 
 DATA = Path(__file__).parent / "data"

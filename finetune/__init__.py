@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from finetune.settings import FitSettings
-    from finetune.tagger.entities import Entity, Prediction
     from finetune.tagger.tagger import Tagger
+    from finetune.tagger.texts import Entity, Prediction
 
 __all__ = ["Entity", "FitSettings", "Prediction", "Tagger"]
 
 _MODULES = {
-    "Entity": "finetune.tagger.entities",
+    "Entity": "finetune.tagger.texts",
     "FitSettings": "finetune.settings",
-    "Prediction": "finetune.tagger.entities",
+    "Prediction": "finetune.tagger.texts",
     "Tagger": "finetune.tagger.tagger",
 }
 

@@ -12,7 +12,7 @@ import numpy as np
 from nerbert.errors import UserError
 from nerbert.text.punkt import Parameters
 from nerbert.text.sentences import SentenceModel
-from ontology.typer.features import words_of
+from ontology.voting.page_features import words_of
 from pipeline.dump.site import language
 
 

@@ -25,7 +25,7 @@ from ontology.sources.infobox import InfoboxMapping
 from ontology.sources.sql import check_table
 from ontology.sources.types import UNREADABLE, check_whole, is_turtle, read_instance_types
 from ontology.titles import EXTRAS, converter
-from pipeline.dump.names import find_dumps
+from pipeline.dump.streams import find_dumps
 from pipeline.dump.units import InputFile, Unit, cut, inspect
 from pipeline.language import pretrained
 from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings

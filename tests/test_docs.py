@@ -48,7 +48,7 @@ PARSERS = {name: entry.command().parser() for name, entry in COMMANDS.items()}
 def test_flags_and_files_that_are_named_exist(document):
     transformers = pytest.importorskip("transformers")
     from nerbert.errors import UserError
-    from pipeline.clusters.flags import unknown_flags
+    from pipeline.clusters.engine import unknown_flags
 
     def unknown(given):
         try:

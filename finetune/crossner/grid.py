@@ -8,8 +8,7 @@ from pathlib import Path
 
 from finetune.crossner.cells import Cell, Encoder
 from finetune.crossner.report import GridReport
-from finetune.crossner.settings import DAPT_RECIPES, CrossnerOptions, GridRegime
-from finetune.crossner.systems import SYSTEMS, row_of
+from finetune.crossner.settings import DAPT_RECIPES, SYSTEMS, CrossnerOptions, GridRegime, row_of
 from finetune.data.sets import DataSets
 from finetune.experiments.evaluate import check_missing, execute_run
 from finetune.experiments.runs import ResultStore, Run

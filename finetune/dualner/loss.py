@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from finetune.heads.span_head import parts
-from finetune.heads.spans import paired, starts_and_ends
+from finetune.heads.spans import paired, parts, starts_and_ends
 
 
 def gold_loss(scores: Tensor, tags: Tensor, mask: Tensor, heads: Collection[str]) -> Tensor:

@@ -24,7 +24,7 @@ from finetune.dualner.settings import METHODS, DualOptions, DualSettings
 from finetune.dualner.stages import run_stage
 from finetune.dualner.training import Best, scores_by_language
 from finetune.experiments.runs import model_fingerprint
-from finetune.heads.span_head import add_heads
+from finetune.heads.spans import add_heads
 from finetune.settings import seeds
 from finetune.tagger.models import load_with_head
 from nerbert.errors import UserError
@@ -32,7 +32,7 @@ from nerbert.reports import TRAINING, versions
 from nerbert.storage import files
 from nerbert.storage.folders import seal, sealed
 from pretrain.training import tiny
-from pretrain.training.checking import check_vocabulary
+from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.logs import quiet_libraries
 from pretrain.training.models import load_model
 from pretrain.training.tokenizer import load_tokenizer

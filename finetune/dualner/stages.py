@@ -13,10 +13,10 @@ from finetune.dualner.data import DualData
 from finetune.dualner.settings import DualSettings, Method
 from finetune.dualner.training import Best, DualTrainer
 from finetune.tagger.fitting import COMMON_ARGUMENTS, features
-from finetune.tagger.progress import FitProgress
 from nerbert.text.columns import Sentence
 from pretrain.training.checkpoints import last_whole, train
 from pretrain.training.features import Collator, PieceFeatures
+from pretrain.training.logs import FitProgress
 
 _LOGGER = logging.getLogger("nerbert")
 _LEAST_TIMES = 3  # a training has at least so many times the steps of its warm-up

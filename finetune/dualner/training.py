@@ -21,7 +21,7 @@ from finetune.dualner.data import DualData
 from finetune.dualner.loss import entities, gold_loss, pseudo_loss, regularisation, self_loss
 from finetune.dualner.settings import DualSettings, Method
 from finetune.heads.sequence import has_words, packed
-from finetune.heads.span_head import labels_of, scores_of, with_hidden
+from finetune.heads.spans import labels_of, scores_of, with_hidden
 from finetune.heads.windows import WordTagger
 from finetune.scoring import metrics
 from finetune.tagger.models import head_of

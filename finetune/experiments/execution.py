@@ -17,12 +17,11 @@ from finetune.options import Device
 from finetune.scoring import metrics
 from finetune.settings import NAMES, FitSettings, Regime, shots_of
 from finetune.tagger.fitting import Work
-from finetune.tagger.progress import FitProgress
 from finetune.tagger.tagger import Tagger
 from finetune.words import heads
 from nerbert.reports import TRAINING, versions
 from nerbert.text.columns import Sentence
-from pretrain.training.logs import quiet_libraries
+from pretrain.training.logs import FitProgress, quiet_libraries
 from pretrain.training.models import check_tagger_base
 
 _ANYWHERE = Device()

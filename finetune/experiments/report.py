@@ -11,10 +11,11 @@ from typing import Any
 from finetune.data.registry import known_set
 from finetune.data.views import NONE
 from finetune.experiments.runs import SCORING, ResultStore, main_f1
-from finetune.scoring import contamination, metrics, plots
+from finetune.scoring import metrics, plots
 from finetune.scoring.tables import cent, markdown, published_rows, spread
 from finetune.settings import ALL
 from nerbert.storage import files
+from nerbert.text import overlap
 
 Result = dict[str, Any]
 
@@ -50,7 +51,7 @@ class Report:
         self._hits: dict[str, dict[int, str]] | None = None
         if corpus is not None:
             tokens = [self._test(name) for name in self._sets]
-            self._hits = dict(zip(self._sets, contamination.find(corpus, tokens), strict=True))
+            self._hits = dict(zip(self._sets, overlap.find(corpus, tokens), strict=True))
             for row in self._results:
                 row["without_contaminated"] = self._without(row)
 

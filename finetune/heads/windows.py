@@ -13,7 +13,7 @@ from tokenizers import Encoding
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from finetune.heads.sequence import MODULE
-from finetune.heads.span_head import scores_of
+from finetune.heads.spans import scores_of
 from nerbert.errors import RunError
 from pretrain.training.pieces import first_subwords
 

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
+from peft import LoraConfig, LoraModel
+from torch import nn
 from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
 
-from finetune.heads.lora import lora
 from finetune.heads.sequence import MODULE, StateHead
 from finetune.settings import FitSettings
+from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 from pretrain.training.checkpoints import last_whole
@@ -246,3 +248,42 @@ def _events(work: Work) -> dict[str, Any]:
         return {}
     os.environ["TENSORBOARD_LOGGING_DIR"] = work.events  # transformers 5 has no argument for it
     return {"report_to": "tensorboard"}
+
+
+_NAME = "default"
+_HEADS = ("classifier", "crf")
+
+
+@contextmanager
+def lora(model: nn.Module, rank: int, alpha: int) -> Iterator[None]:
+    """Adds LoRA's matrices to all linear layers but the head; adds them to the weights afterwards.
+
+    In between only these matrices and the head are trained. The layers are changed in place, so
+    that checkpoints of the Trainer hold the head and the matrices as well as all other weights.
+
+    Args:
+        model: tagger.
+        rank: rank of the matrices; 0 changes nothing.
+        alpha: scale of the matrices: their product is multiplied by alpha / rank.
+
+    Raises:
+        UserError: the model has no linear layers.
+    """
+    if rank == 0:
+        yield
+        return
+    linear = [
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear) and name.partition(".")[0] not in _HEADS
+    ]
+    if not linear:
+        raise UserError("--lora-rank: this model has no linear layers but its head; leave it out")
+    config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=linear)
+    layers = LoraModel(model, config, _NAME)
+    for head in _HEADS:
+        if hasattr(model, head):
+            model.get_submodule(head).requires_grad_(True)
+    yield
+    layers.merge_and_unload()
+    model.requires_grad_(True)

@@ -13,13 +13,13 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
-from finetune.heads import span_head
+from finetune.heads import spans
 from finetune.heads.crf import CRF
 from finetune.heads.sequence import MODULE, StateHead, packed, tag_crf
 from finetune.settings import FitSettings
 from finetune.words import heads
 from nerbert.errors import UserError
-from pretrain.training.checking import check_finite
+from pretrain.training.checkpoints import check_finite
 from pretrain.training.features import IGNORED
 from pretrain.training.models import load_tagger, tag_names
 from pretrain.training.scores import best_label
@@ -111,15 +111,15 @@ class CrfHead:
         return found
 
 
-Head = LinearHead | CrfHead | span_head.SpanHead | StateHead
+Head = LinearHead | CrfHead | spans.SpanHead | StateHead
 
 
 def head_of(model: PreTrainedModel) -> Head:
     """The decoder for the head of a model."""
     if hasattr(model, MODULE):
         return StateHead(model)
-    if span_head.has_three_heads(model):
-        return span_head.SpanHead(model)
+    if spans.has_three_heads(model):
+        return spans.SpanHead(model)
     return CrfHead(model) if hasattr(model, "crf") else LinearHead()
 
 
@@ -145,7 +145,7 @@ def add_head(
 
 _WEIGHTS = {
     "crf": (_PREFIX,),
-    span_head.NAME: ("classifier.",),
+    spans.NAME: ("classifier.",),
     **dict.fromkeys(heads.KINDS, (f"{MODULE}.", "classifier.")),
 }
 """Value of `tag_head` in a config -> beginnings of the names of weights that `_load_head` loads."""
@@ -170,8 +170,8 @@ def _load_head(model: PreTrainedModel, folder: str) -> None:
         if kind == "crf":
             CrfHead.add(model)
             module = model.get_submodule("crf")
-        elif kind == span_head.NAME:
-            span_head.add_heads(model)
+        elif kind == spans.NAME:
+            spans.add_heads(model)
             module = model.get_submodule("classifier")
         else:
             heads.restore(model)

@@ -13,16 +13,15 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast, set_seed
 
 from finetune.data.sets import Data, DataSets
 from finetune.data.views import UNIFIED, LabelMap, View, nearest
-from finetune.heads.span_head import scores_of
+from finetune.heads.spans import scores_of
 from finetune.heads.windows import BATCH, WordTagger
 from finetune.scoring.metrics import strict_scores
 from finetune.settings import NAMES, FitSettings
-from finetune.tagger.entities import Entity, Prediction, entities_of
 from finetune.tagger.fitting import Work, features, trained
 from finetune.tagger.models import Floats, add_head, head_of, load_with_head
 from finetune.tagger.onnx import NAMES as BACKENDS
 from finetune.tagger.onnx import exported
-from finetune.tagger.texts import Splitter, Text, checked_texts
+from finetune.tagger.texts import Entity, Prediction, Splitter, Text, checked_texts, entities_of
 from finetune.tagger.train_rows import train_rows
 from finetune.words import bilstm
 from nerbert.commands.options import build_from_python
@@ -30,7 +29,7 @@ from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import Span
-from pretrain.training.checking import check_vocabulary
+from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import PieceFeatures
 from pretrain.training.models import (
     HeadInitMap,

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
+import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from finetune.options import DemoOptions
 from finetune.tagger.tagger import Tagger
-from finetune.use.api import PredictResponse, Refusal, schema
-from finetune.use.api import predict as predicted
-from finetune.use.connections import KnownHosts, TimedProtocol
-from finetune.use.page import Page, RefusedError
+from finetune.use.page import Page, PredictResponse, Refusal, RefusedError, schema
+from finetune.use.page import predict as predicted
 from nerbert.errors import UserError
 from pretrain.training.logs import quiet_libraries
 
@@ -182,3 +187,85 @@ def shown_names(models: Sequence[str]) -> dict[str, str]:
     names = [Path(model).name if Path(model).is_dir() else model for model in models]
     unique = len(set(names)) == len(set(models))
     return dict(zip(names if unique else models, models, strict=True))
+
+
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::\d+)?")
+HEAD_S = 10.0
+"""Time in which the head of a request must have come, seconds."""
+
+
+class KnownHosts:
+    """Refuses requests to names that are not known, as a protection against DNS rebinding.
+
+    Such an attack needs a name: the page of a foreign site sends its own. So addresses in numbers
+    are accepted.
+    """
+
+    def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
+        """Takes the application, and the names that it answers to."""
+        self._app, self._names = app, {name.lower() for name in names}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request."""
+        if scope["type"] == "http":
+            host = _without_port(Headers(scope=scope).get("host", "")).lower()
+            if host not in self._names and not _is_address(host):
+                answer = PlainTextResponse("Unknown host; see --allow-host.\n", 400)
+                await answer(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _without_port(host: str) -> str:
+    """The name or address in the header Host; empty if it is neither."""
+    match = _HOST.fullmatch(host)
+    return match[1] or match[2] if match else ""
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """Closes connections that do not send the head of a request in time.
+
+    uvicorn waits for it forever, and the connections that it accepts at a time are limited.
+    """
+
+    _timer: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_busy():
+            self._stop_timer()
+        elif self._timer is None:  # a part of the next head
+            self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def _is_busy(self) -> bool:
+        """Whether a request has come whose answer is not finished."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _await_head(self) -> None:
+        self._timer = self.loop.call_later(HEAD_S, self._close)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _close(self) -> None:
+        self._timer = None
+        if not self._is_busy():
+            self.transport.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from finetune.tagger.entities import Entity, Prediction, entities_of
+from finetune.tagger.texts import Entity, Prediction, entities_of
 from nerbert.errors import UserError
 from nerbert.storage import files
 from nerbert.text.columns import Sentence

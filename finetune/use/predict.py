@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from finetune.options import PredictOptions
-from finetune.tagger.entities import Prediction
+from finetune.tagger.texts import Prediction
 from finetune.use import html
 from nerbert.errors import UserError
 

@@ -5,31 +5,29 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi
+from huggingface_hub import EvalResult, HfApi, ModelCard, ModelCardData
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
 
-from finetune.data.registry import expand
+from finetune.data.registry import expand, known_set
 from finetune.data.sets import SPLITS, DataSets, are_several
 from finetune.experiments.runs import made_from
 from finetune.options import TrainOptions
 from finetune.scoring import metrics
 from finetune.settings import FitSettings
 from finetune.tagger.fitting import Work
-from finetune.tagger.progress import FitProgress
 from finetune.tagger.tagger import Tagger
-from finetune.use.card import model_card
 from nerbert.commands.parser import only_run
 from nerbert.errors import UserError
-from nerbert.reports import TRAINING, versions
+from nerbert.reports import TRAINING, filled, versions
 from nerbert.storage import files
 from nerbert.storage.folders import check_same, seal, sealed
 from nerbert.text.columns import Sentence
-from pretrain.training.logs import quiet_libraries
+from pretrain.training.logs import FitProgress, quiet_libraries
 
 RECORD, METRICS = "training.json", "metrics.json"
 """Files that say what a tagger is made from, and how well it does; the second is written last."""
@@ -179,3 +177,83 @@ def _asked(repository: str, work: Any) -> None:
         ) from None
     except _CLIENT_ERRORS as error:
         raise UserError(f"no hub ({error}); check HF_ENDPOINT", repository) from None
+
+
+_EXAMPLES = ["Dante Alighieri was born in Florence.", "Angela Merkel met Barack Obama in Berlin."]
+
+
+def model_card(options: TrainOptions, record: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Text of the card.
+
+    Args:
+        options: options of the training.
+        record: what the tagger is made from.
+        found: scores and counts.
+    """
+    name = Path(options.output).name
+    base = options.base_model
+    is_local = Path(base).exists()
+    data = ModelCardData(
+        library_name="transformers",
+        pipeline_tag="token-classification",
+        tags=["named-entity-recognition", "nerbert"],
+        base_model=None if is_local else base,
+        model_name=name,
+        widget=[{"text": text} for text in _EXAMPLES],
+        eval_results=_results(record, found),
+    )
+    body = filled(
+        "finetune",
+        "tagger_card.md",
+        name=name,
+        base_model=f"`{Path(base).name if is_local else base}`",
+        data="\n".join(_data_line(name) for name in record["data"]),
+        counts=", ".join(f"{n:,} {split}" for split, n in found["sentences"].items()),
+        steps=f"{found['steps']:,}",
+        settings="\n".join(f"| `{key}` | {value} |" for key, value in record["settings"].items()),
+        scores=_score_table(found),
+        versions=", ".join(f"{key} {value}" for key, value in found["versions"].items()),
+    )
+    return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n{body}"))
+
+
+def _results(record: Mapping[str, Any], found: Mapping[str, Any]) -> list[EvalResult] | None:
+    if "test" not in found:
+        return None
+    name = ", ".join(record["data"])
+    return [
+        EvalResult(
+            task_type="token-classification",
+            dataset_type=name,
+            dataset_name=name,
+            dataset_split="test",
+            metric_type=metric,
+            metric_value=round(found["test"]["strict"][metric], 4),
+        )
+        for metric in ("f1", "precision", "recall")
+    ]
+
+
+def _data_line(name: str) -> str:
+    known = known_set(name)
+    return f"- {name}" + (f" ({known.citation}; licence: {known.licence})" if known else "")
+
+
+def _score_table(found: Mapping[str, Any]) -> str:
+    """A table of the scores of each type, on the test split or else on the dev split."""
+    split = "test" if "test" in found else "dev"
+    if split not in found:
+        return "There were no sentences to score."
+    scores = found[split]
+    low, high = scores["interval_95"]
+    rows = [("all", scores["strict"]), *scores["per_type"].items()]
+    lines = [
+        f"{split} split, strict (seqeval, IOB2); 95 % interval of the F1 {low:.4f} to {high:.4f}:",
+        "",
+        "| type | F1 | precision | recall | mentions |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in rows:
+        cells = (*(f"{row[key]:.4f}" for key in ("f1", "precision", "recall")), f"{row['gold']:,}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)

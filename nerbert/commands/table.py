@@ -121,7 +121,7 @@ COMMANDS = {
     ),
     "search": Entry(
         "search the settings of fine-tuning",
-        "finetune.search.run:search",
+        "finetune.experiments.search:search",
         ("finetune.options:SearchOptions", _FIT),
         recipes=_FIT_RECIPES,
     ),

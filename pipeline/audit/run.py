@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from html import escape
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
+from nerbert.digests import digest64
 from nerbert.errors import UserError
 from nerbert.reports import filled
-from nerbert.storage import files
-from nerbert.text.corpus import load_corpus, report_of
-from pipeline.audit.sample import sample_mentions
-from pipeline.audit.settings import AuditSettings
+from nerbert.storage import files, parts
+from nerbert.text.corpus import SPLITS, Corpus, load_corpus, report_of
+from nerbert.text.tags import TypedSpan, tags_to_spans
+from ontology.categories import ENTITY
+from pipeline.audit.settings import AuditSettings, Which
 
 _MARK = b'<meta name="generator" content="nerbert audit">'
 """A line of the page, by which it is known."""
@@ -163,3 +166,111 @@ def _marked(rows: Sequence[Judgement]) -> str:
     marked = sum(1 + len(row.get("others", ())) for row in sentences.values())
     missed = sum(int(row[MISSED]) for row in sentences.values())
     return f"marked names: {_rate(marked, marked + missed)}, in {len(sentences)} sentences"
+
+
+_COLUMNS = ("id", "tokens", "ner_tags", "targets", "token_starts", "title", "copy")
+_Row = Mapping[str, Any]
+
+LINK = "link"
+"""Source of the mentions of a corpus without a column of sources."""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A mention in its sentence.
+
+    Attributes:
+        id: id of the example.
+        number: number of the mention in the example.
+        category: category of the mention.
+        source: how the mention was found.
+        target: title of the page that it leads to.
+        page: title of the page with the sentence.
+        text: the sentence; white space between tokens is as in the document.
+        start: first character of the mention in the sentence.
+        end: one after its last character.
+        others: characters (start, end) of the other mentions of the sentence.
+    """
+
+    id: str
+    number: int
+    category: str
+    source: str
+    target: str
+    page: str
+    text: str
+    start: int
+    end: int
+    others: tuple[tuple[int, int], ...]
+
+
+def sample_mentions(corpus: Corpus, size: int, seed: int, which: Which) -> list[Mention]:
+    """Draws mentions, each with the same probability; copies of an example count once.
+
+    The mentions with the smallest digests are drawn, so a larger sample with the same seed contains
+    the smaller one. They are in the order of their digests.
+
+    Args:
+        corpus: the corpus.
+        size: number of mentions; all if there are fewer.
+        seed: seed of the draw.
+        which: mentions with a category, those of ENTITY, or all.
+    """
+    # A page that is in two dump files is twice in the corpus, with the same ids.
+    drawn = heapq.nsmallest(2 * size, _keyed(corpus, seed, which), key=lambda pair: pair[0])
+    return [_mention(*place) for place in dict(drawn).values()][:size]
+
+
+def _keyed(
+    corpus: Corpus, seed: int, which: Which
+) -> Iterator[tuple[tuple[int, str], tuple[_Row, list[TypedSpan], int]]]:
+    """Digest and name of each mention; its example, the spans of all mentions, and its number."""
+    for row, spans in _examples(corpus):
+        for number, (_, _, category) in enumerate(spans):
+            if which == "all" or (category == ENTITY) == (which == "entity"):
+                key = f"{row['id']}:{number}"
+                yield (digest64(seed, "audit", key), key), (row, spans, number)
+
+
+def _examples(corpus: Corpus) -> Iterator[tuple[_Row, list[TypedSpan]]]:
+    """Each example once, with the spans of its mentions in tokens."""
+    tags = corpus.labels.tags
+    for part in (part for split in SPLITS for part in corpus.parts(split)):
+        parts.check_columns(part, _COLUMNS)
+        names = [*_COLUMNS, *({"sources"} & set(parts.column_names(part)))]
+        for batch in parts.read_batches(str(part), names):
+            for row in batch.to_pylist():
+                if row["copy"] == 0:
+                    yield row, tags_to_spans([tags[label] for label in row["ner_tags"]])
+
+
+def _mention(row: _Row, spans: Sequence[TypedSpan], number: int) -> Mention:
+    text = _sentence(row["tokens"], row["token_starts"])
+
+    def characters(span: TypedSpan) -> tuple[int, int]:
+        first, last = span[0], span[1] - 1
+        return row["token_starts"][first], row["token_starts"][last] + len(row["tokens"][last])
+
+    start, end = characters(spans[number])
+    return Mention(
+        id=row["id"],
+        number=number,
+        category=spans[number][2],
+        source=row["sources"][number] if "sources" in row else LINK,
+        target=row["targets"][number],
+        page=row["title"],
+        text=text,
+        start=start,
+        end=end,
+        others=tuple(characters(span) for n, span in enumerate(spans) if n != number),
+    )
+
+
+def _sentence(tokens: Sequence[str], starts: Sequence[int]) -> str:
+    """The sentence of some tokens."""
+    pieces: list[str] = []
+    position = 0
+    for token, start in zip(tokens, starts, strict=True):
+        pieces.append(" " * (start - position) + token)
+        position = start + len(token)
+    return "".join(pieces)

@@ -22,10 +22,9 @@ from apache_beam.runners.runner import create_runner
 
 from nerbert.errors import UserError
 from nerbert.storage import files
-from pipeline.clusters import job_server
+from pipeline.clusters import portable
 from pipeline.clusters.dataflow import Dataflow
-from pipeline.clusters.engine import Engine
-from pipeline.clusters.flags import check_flags, is_given
+from pipeline.clusters.engine import Engine, check_flags, is_given
 from pipeline.clusters.flink import Flink, is_flink_cluster
 from pipeline.clusters.portable import Portable
 from pipeline.clusters.session import Session
@@ -121,7 +120,7 @@ class BeamRunner:
         try:
             server.local_jar(server.path_to_jar(), cache)
         except RuntimeError as error:
-            raise job_server.not_fetched(self.engine.name, str(error)) or error from None
+            raise portable.not_fetched(self.engine.name, str(error)) or error from None
 
     @contextmanager
     def _served(self, folder: str) -> Iterator[list[str]]:
@@ -134,8 +133,8 @@ class BeamRunner:
                 yield flags
                 return
             command, endpoint = server.subprocess_cmd_and_endpoint()
-            with job_server.started(command, endpoint, files.join(folder, "job-server.log")):
-                check_flags(self.engine.flags, job_server.JobService(endpoint).options())
+            with portable.started(command, endpoint, files.join(folder, "job-server.log")):
+                check_flags(self.engine.flags, portable.JobService(endpoint).options())
                 yield [*flags, f"--job_endpoint={endpoint}"]
 
 

@@ -13,8 +13,7 @@ from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOpt
 from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES, FlinkJarJobServer
 
 from nerbert.errors import HostLostError, RunError, UserError
-from pipeline.clusters.engine import Engine, Rest
-from pipeline.clusters.flags import is_given
+from pipeline.clusters.engine import Engine, Rest, is_given
 
 _ENDED = {"FINISHED", "CANCELED", "FAILED", "SUSPENDED"}
 _CANCEL_S, _FREE_S = 10.0, 10.0

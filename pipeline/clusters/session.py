@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 
 from nerbert.errors import HostLostError, RunError, UserError
 from nerbert.storage import files, unfinished
-from pipeline.clusters import check, job_server
+from pipeline.clusters import check, portable
 from pipeline.clusters.engine import Engine
 from pipeline.execution.beam import BeamStage
 from pipeline.execution.part_pass import Stage
@@ -171,7 +171,7 @@ class Session:
             return known
         if (found := _OS_ERROR.search(text)) is not None:
             return OSError(int(found[1]), os.strerror(int(found[1])))
-        if (known := job_server.not_fetched(self._engine.name, text)) is not None:
+        if (known := portable.not_fetched(self._engine.name, text)) is not None:
             return known
         if not self._engine.is_cluster:
             return error

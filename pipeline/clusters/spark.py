@@ -14,8 +14,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.portability.spark_runner import SparkJarJobServer
 
 from nerbert.errors import UserError
-from pipeline.clusters.engine import Rest
-from pipeline.clusters.flags import is_given
+from pipeline.clusters.engine import Rest, is_given
 from pipeline.clusters.portable import Portable
 
 _UI_PORTS = range(4040, 4045)

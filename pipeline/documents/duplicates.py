@@ -21,7 +21,7 @@ from nerbert.storage.parts import Report
 from pipeline.documents.report import DocumentsReport, count_content
 from pipeline.dump.site import ARTICLE
 from pipeline.dump.units import Unit
-from pipeline.execution.drop_rows import DropRows
+from pipeline.execution.part_pass import DropRows
 
 Ids = npt.NDArray[np.int64]
 Revision = tuple[int, int]

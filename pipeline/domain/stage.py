@@ -17,8 +17,8 @@ from nerbert.storage.folders import Folder
 from nerbert.storage.parts import Report
 from nerbert.text.overlap import SentenceIndex
 from pipeline.domain.category_graph import EDGES, WALKED, Graph, edges
-from pipeline.domain.counts import DomainCounts, DomainReport
 from pipeline.domain.plan import DomainPlan
+from pipeline.domain.report import DomainCounts, DomainReport
 from pipeline.domain.sentences import COLUMNS, READ, DomainSelector
 from pipeline.entities.resolve import open_table
 from pipeline.examples.dictionary import Dictionary

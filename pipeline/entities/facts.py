@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from nerbert.storage import files, parts
 from ontology.sources.infobox import InfoboxMapping, resolve_redirect
 from ontology.titles import Convert, Keys, title_keys
-from ontology.typer.features import hashed, page_features
 from ontology.voting.building import PageFacts, TypeFacts
 from ontology.voting.endings import endings
+from ontology.voting.page_features import hashed, page_features
 from pipeline.dump.site import ARTICLE, TEMPLATE
 
 Indices = npt.NDArray[np.int32]
@@ -33,7 +33,7 @@ FACTS = pa.schema(
 PAGE_FACTS = pa.schema(
     [
         *FACTS,
-        ("features", pa.list_(pa.int32())),  # see `ontology.typer.features`
+        ("features", pa.list_(pa.int32())),  # see `ontology.voting.page_features`
         ("page_id", pa.int64()),  # 0 for a title in the other script
     ]
 )

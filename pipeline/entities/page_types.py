@@ -14,9 +14,9 @@ from nerbert.digests import digest64
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
 from ontology.entity_table import PAGE_TYPER
-from ontology.typer.features import Pages
-from ontology.typer.page_typer import MOST_PAGES, PageTyper
 from ontology.voting.building import TypeFacts, build
+from ontology.voting.page_features import Pages
+from ontology.voting.page_typer import MOST_PAGES, PageTyper
 from ontology.voting.statements import among
 from pipeline.entities.facts import FACTS, read_facts, to_facts
 from pipeline.execution.part_pass import PartPass

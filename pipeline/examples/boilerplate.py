@@ -19,8 +19,7 @@ from pipeline.examples.corpus_files import digests_part, example_part
 from pipeline.examples.counts import SelectionReport
 from pipeline.examples.mentions import Ints
 from pipeline.examples.selector import DIGESTS
-from pipeline.execution.drop_rows import DropRows, RowKey
-from pipeline.execution.part_pass import PartPass
+from pipeline.execution.part_pass import DropRows, PartPass, RowKey
 from pipeline.plan import Plan
 
 REASON = "boilerplate"

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from nerbert.reports import filled, png
 from nerbert.storage import files, parts
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.tags import LabelSet
 from pipeline.documents.extract import model_path
 from pipeline.examples import balance
-from pipeline.examples.card import dataset_card
 from pipeline.examples.counts import BalanceReport, SelectionReport, Statistics
-from pipeline.examples.report import corpus_report
+from pipeline.examples.report import CategoryRow, CorpusReport, Funnel, corpus_report, table_facts
+from pipeline.examples.selector import COLUMNS
 from pipeline.plan import Plan
 
 
@@ -55,7 +61,7 @@ def balancing_weights(
 
 def write_presentation(plan: Plan, known: Statistics, balanced: BalanceReport) -> None:
     """Writes labels, report, plots and dataset card."""
-    from pipeline.examples import card  # loads matplotlib, which only this step needs
+    from pipeline.examples import corpus_files  # loads matplotlib, which only this step needs
 
     def write(name: str, content: bytes) -> None:
         files.write_bytes(files.join(plan.corpus.path, name), content)
@@ -68,7 +74,155 @@ def write_presentation(plan: Plan, known: Statistics, balanced: BalanceReport) -
     rows = report.categories.table
     before: dict[str, Any] = {name: row.train for name, row in rows.items()}
     after: dict[str, Any] = {name: row.train_balanced for name, row in rows.items()}
-    write("categories.png", card.categories(before, after))
-    write("funnel.png", card.funnel(report.funnel))
+    write("categories.png", corpus_files.categories(before, after))
+    write("funnel.png", corpus_files.funnel(report.funnel))
     types = plan.entities.state["made_from"]["types_files"]
     write("README.md", dataset_card(report, labels, types).encode("utf-8"))
+
+
+_PLAIN = re.compile(r"[A-Za-z][\w-]*")
+
+
+def dataset_card(report: CorpusReport, labels: LabelSet, types: Sequence[str]) -> str:
+    """Text of the card.
+
+    Args:
+        report: report of the corpus.
+        labels: labels of the corpus.
+        types: names of DBpedia's files of instance types; empty if none were used.
+    """
+    funnel, exponent = report.funnel, report.balance.exponent
+    balanced, out = funnel.train_after_balancing, funnel.sentences.out
+    table = sorted(report.categories.table.items(), key=lambda row: (-row[1].train, row[0]))
+    examples = {"train": balanced.examples, "validation": out["validation"]}
+    columns = [(field.name, _type_name(field.type)) for field in COLUMNS]
+    return filled(
+        "pipeline.examples",
+        language=report.language,
+        data_files=_lines(_data_files(examples)),
+        features=_lines(line for name, kind in columns for line in _feature(name, kind, labels)),
+        dumps=", ".join(report.dumps),
+        types=", ".join(types) or "infoboxes of the dump",
+        tables="".join(f" {fact}." for fact in table_facts(report.coverage.tables).values()),
+        sentence_model=report.sentence_model,
+        damage=_damage(funnel.pages),
+        sources=", ".join(f"{n:,} {name}" for name, n in funnel.mentions.sources.items() if n),
+        train_balanced=f"{balanced.examples:,}",
+        mentions_balanced=f"{balanced.mentions:,}",
+        train=f"{out['train']:,}",
+        mentions_train=f"{funnel.mentions.out['train']:,}",
+        validation=f"{out['validation']:,}",
+        mentions_validation=f"{funnel.mentions.out['validation']:,}",
+        mode=report.balance.mode,
+        alpha=f"{report.balance.alpha:g}",
+        exponent="not defined" if exponent is None else exponent,
+        n_tags=len(labels.tags),
+        dropped=_lines(f"| {r} | {n:,} |" for r, n in funnel.sentences.dropped.items()),
+        categories=_lines(_category_row(name, row) for name, row in table),
+    )
+
+
+def _damage(pages: Mapping[str, Any]) -> str:
+    lost, aside = pages["lost"], sum(pages["set_aside"].values())
+    found = [f"{aside:,} pages could not be read"] if aside else []
+    if lost:
+        found.append(f"some {lost:,} pages are lost where it is corrupt")
+    if pages["damage"].get("truncated"):
+        found.append("the end is missing")
+    return f" Of the dump, {' and '.join(found)}." if found else ""
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"\n{line}" for line in lines)
+
+
+def _category_row(name: str, row: CategoryRow) -> str:
+    cells = (row.entities, row.train, row.train_balanced, row.validation)
+    return f"| {_cell(name)} | " + " | ".join(f"{cell:,}" for cell in cells) + " |"
+
+
+def _cell(name: str) -> str:
+    """A name in a table of Markdown: files of instance types may hold any characters."""
+    shown = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in name)
+    return shown.replace("|", "\\|")
+
+
+def _data_files(examples: Mapping[str, int]) -> list[str]:
+    """Lines about the splits with examples; `datasets` fails on a split without files."""
+    found = [split for split, count in examples.items() if count]
+    return [
+        line
+        for split in found
+        for line in (f"  - split: {split}", f"    path: {split}/part-*.parquet")
+    ]
+
+
+def _feature(name: str, kind: str, labels: LabelSet) -> list[str]:
+    """Lines about a column. Without them `datasets` would not know the names of the labels."""
+    if name == "ner_tags":
+        tags = [f"          '{index}': {_scalar(tag)}" for index, tag in enumerate(labels.tags)]
+        return [f"  - name: {name}", "    sequence:", "      class_label:", "        names:", *tags]
+    inner = kind.removeprefix("list<").removesuffix(">")
+    return [f"  - name: {name}", f"    {'dtype' if inner == kind else 'sequence'}: {inner}"]
+
+
+def _scalar(text: str) -> str:
+    """A text in YAML, in quotes unless it is plain."""
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
+
+
+def _type_name(kind: pa.DataType) -> str:
+    return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
+
+
+_BEFORE, _AFTER, _MUTED = "#9aa5b1", "#d1495b", "#52606d"
+
+
+def categories(before: Mapping[str, int], after: Mapping[str, int]) -> bytes:
+    """Plots the train mentions of each category before and after balancing, on a log scale.
+
+    Source: Liu et al. 2021, figures 1 and 8.
+    """
+    names = sorted(before, key=lambda name: (-before[name], name))
+    width = min(4 + 0.16 * len(names), 24)
+    figure = Figure(figsize=(width, 4.2), dpi=100)
+    axes = figure.add_axes((0.7 / width, 0.32, 1 - 0.8 / width, 0.66))
+    places = range(len(names))
+    axes.bar(places, [before[name] for name in names], color=_BEFORE, label="before balancing")
+    axes.plot(
+        places,
+        [after.get(name, 0) or float("nan") for name in names],
+        "o",
+        color=_AFTER,
+        markersize=3.5,
+        label="after balancing",
+    )
+    if any(before.values()):
+        axes.set_yscale("log")
+    shown = names if len(names) <= 60 else [name[:3] for name in names]
+    axes.set_xticks(list(places), shown, rotation=90, fontsize=6 if len(names) > 30 else 8)
+    axes.set_xlim(-0.8, max(len(names), 1) - 0.2)
+    axes.set_ylabel("mentions in train")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    return png(figure)
+
+
+def funnel(numbers: Funnel) -> bytes:
+    """Plots the numbers of sentences: in the documents, dropped by reason, and kept."""
+    sentences = numbers.sentences
+    rows = [("sentences in documents", sentences.in_, _BEFORE)]
+    rows += [(f"dropped: {reason}", count, _AFTER) for reason, count in sentences.dropped.items()]
+    rows += [(f"{split} examples", count, _MUTED) for split, count in sentences.out.items()]
+    rows.append(("train after balancing", numbers.train_after_balancing.examples, _MUTED))
+    figure = Figure(figsize=(8, 0.6 + 0.34 * len(rows)), dpi=100, layout="constrained")
+    axes = figure.add_subplot()
+    places = list(range(len(rows)))[::-1]
+    axes.barh(places, [count for _, count, _ in rows], color=[color for *_, color in rows])
+    axes.set_yticks(places, [label for label, *_ in rows])
+    for place, (_, count, _) in zip(places, rows, strict=True):
+        axes.text(count, place, f" {count:,}", va="center", fontsize=8)
+    axes.margins(x=0.12)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    axes.xaxis.set_visible(False)
+    return png(figure)

@@ -20,7 +20,7 @@ from nerbert.storage import parts
 from nerbert.storage.identity import Identities
 from nerbert.text.corpus import domain_parts
 from nerbert.text.levels import LEVELS, Level
-from pretrain.training.rows import open_parts
+from pretrain.training.features import open_parts
 
 HELD_OUT = 0.01
 """Share of the sentences that perplexity is measured on."""

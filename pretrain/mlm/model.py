@@ -11,7 +11,7 @@ import torch
 from transformers import AutoModelForMaskedLM, PreTrainedModel, TrainerCallback
 
 from nerbert.errors import BadLossError, UserError
-from pretrain.training.checking import check_weights, is_head
+from pretrain.training.checkpoints import check_weights, is_head
 from pretrain.training.features import IGNORED
 from pretrain.training.models import check_length
 from pretrain.training.tokenizer import NO_CODE, UNLOADABLE, load_config, load_tokenizer

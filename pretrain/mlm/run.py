@@ -26,8 +26,7 @@ from pretrain.mlm import blocks
 from pretrain.mlm.masking import Masker
 from pretrain.mlm.model import FiniteLoss, MlmTrainer, load_masked_lm
 from pretrain.settings import TINY, DaptSettings
-from pretrain.training.checking import check_vocabulary
-from pretrain.training.checkpoints import train
+from pretrain.training.checkpoints import check_vocabulary, train
 from pretrain.training.logs import LogLines, quiet_libraries
 from pretrain.training.session import Session, processes
 from pretrain.training.tokenizer import load_tokenizer

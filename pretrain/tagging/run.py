@@ -20,8 +20,7 @@ from nerbert.storage import files
 from nerbert.text.corpus import SENTENCES, Corpus, report_of
 from nerbert.text.tags import LabelSet
 from pretrain.settings import TINY, PretrainSettings
-from pretrain.training.checking import check_vocabulary
-from pretrain.training.checkpoints import train
+from pretrain.training.checkpoints import check_vocabulary, train
 from pretrain.training.features import Collator, Feature, PieceFeatures, category_view, load_split
 from pretrain.training.logs import LogLines, quiet_libraries
 from pretrain.training.models import load_model

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from datasets import Dataset, Features, Value
+from datasets import Dataset, Features, Value, load_dataset
 from datasets import Sequence as ListOf
+from datasets.exceptions import DatasetsError
 from torch.utils.data import Dataset as TorchDataset
 from transformers import PreTrainedTokenizerFast
 
@@ -21,7 +24,6 @@ from ontology.categories import ENTITY, CategorySet
 from ontology.classes import ClassTree
 from pretrain.settings import AS_IN_CORPUS
 from pretrain.training.pieces import first_subwords
-from pretrain.training.rows import open_parts
 
 
 def category_view(labels: LabelSet, name: str) -> tuple[LabelSet, npt.NDArray[np.int64]]:
@@ -219,3 +221,31 @@ class Collator:
             PIECES: np.array([f.piece for f in features]),
         }
         return {name: torch.from_numpy(values) for name, values in batch.items()}
+
+
+def open_parts(parts: Sequence[Path], cache_dir: str | None = None, **options: Any) -> Dataset:
+    """Opens parts, memory-mapped.
+
+    Args:
+        parts: paths of the parts, in order.
+        cache_dir: folder of the memory-mapped files of `datasets`.
+        options: options of `load_dataset`, such as columns and features.
+
+    Raises:
+        UserError: a part is damaged, or `datasets` cannot take such a path.
+    """
+    folder = parts[0].parent
+    if "::" in str(folder.absolute()):
+        raise UserError(f"{folder}: `datasets` reads no path with '::'; rename the folder")
+    names = [glob.escape(str(path)) for path in parts]
+    try:
+        return load_dataset(
+            "parquet", data_files={"rows": names}, split="rows", cache_dir=cache_dir, **options
+        )
+    except (DatasetsError, OSError) as error:
+        if getattr(error, "errno", None):  # of the disk, not of the part
+            raise
+        reason = " ".join(str(error.__cause__ or error).split())
+        raise UserError(
+            f"{folder}: a part cannot be read ({reason}); make the corpus again"
+        ) from error

@@ -18,7 +18,7 @@ from transformers import (
 
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
-from pretrain.training.checking import KeyFilter, check_weights, is_head, is_pooler
+from pretrain.training.checkpoints import KeyFilter, check_weights, is_head, is_pooler
 from pretrain.training.tokenizer import NO_CODE, UNLOADABLE, load_config, load_tokenizer, no_model
 
 _LONGEST = 512

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.documents.extract import sampled_texts
 from pipeline.dump import units
-from pipeline.dump.names import find_dumps
+from pipeline.dump.streams import find_dumps
 from pipeline.language import CommonWords
 
 ENGLISH = "the king of the land was in the house and it was a day of the week for all of them "

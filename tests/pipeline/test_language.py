@@ -8,9 +8,9 @@ from nerbert.text.punkt import Parameters
 from nerbert.text.sentences import SentenceModel, _split_full_stops
 from pipeline.documents.extract import sampled_texts
 from pipeline.dump import units
-from pipeline.dump.names import find_dumps
 from pipeline.dump.pages import Page
 from pipeline.dump.site import ENGLISH
+from pipeline.dump.streams import find_dumps
 from pipeline.language import pretrained, trained
 from pipeline.wikitext.render import Anchor, render
 

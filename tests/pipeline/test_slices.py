@@ -12,8 +12,8 @@ from nerbert.text.tokens import _aligned, word_spans
 from pipeline.documents.extract import sampled_texts
 from pipeline.documents.rows import kept_as
 from pipeline.dump import units
-from pipeline.dump.names import find_dumps
 from pipeline.dump.pages import Page
+from pipeline.dump.streams import find_dumps
 from pipeline.language import trained
 from pipeline.wikitext.render import render
 

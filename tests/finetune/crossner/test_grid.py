@@ -19,7 +19,7 @@ from finetune.crossner.report import (
     published_f1,
     published_type,
 )
-from finetune.crossner.systems import SYSTEMS, row_of
+from finetune.crossner.settings import SYSTEMS, row_of
 from finetune.experiments.runs import Run
 from nerbert.commands.options import Given
 from nerbert.errors import UserError

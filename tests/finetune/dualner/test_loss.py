@@ -6,7 +6,7 @@ import pytest
 from lazy import lazy
 
 loss_module = lazy("finetune.dualner.loss")
-span_head = lazy("finetune.heads.span_head")
+span_head = lazy("finetune.heads.spans")
 torch = lazy("torch")
 
 TAGS = 3  # one type: O, B, I; then none and the type, for starts and for ends

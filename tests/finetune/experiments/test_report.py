@@ -9,9 +9,10 @@ from toy import FLAGS, rows, write_set
 
 from finetune.data import conll
 from finetune.experiments.runs import Predictions
-from finetune.scoring import contamination, metrics, plots
+from finetune.scoring import metrics, plots
 from finetune.scoring.tables import markdown, spread
 from nerbert.errors import UserError
+from nerbert.text import overlap
 
 PNG = b"\x89PNG"
 
@@ -176,14 +177,14 @@ def test_contamination_by_ngrams_and_in_a_corpus(tmp_path):
     words = "one two three four five six seven eight nine ten eleven twelve thirteen".split()
     sets = [[["short", "one"], [*words, "fourteen"], words[:12]], [words[1:]]]
     (tmp_path / "x.txt").write_text(f"before {' '.join(words).upper()} after\nSHORT one\n")
-    assert contamination.find(str(tmp_path / "x.txt"), sets) == [{0: "equal", 1: "13-gram"}, {}]
+    assert overlap.find(str(tmp_path / "x.txt"), sets) == [{0: "equal", 1: "13-gram"}, {}]
     corpus = simple_corpus(tmp_path / "corpus")
     from nerbert.text.corpus import Corpus
 
     tokens = next(Corpus.open(str(corpus)).sentences("validation")).tokens
-    assert contamination.find(str(corpus), [[["x"], tokens]]) == [{1: "equal"}]
+    assert overlap.find(str(corpus), [[["x"], tokens]]) == [{1: "equal"}]
     with pytest.raises(UserError, match=r"labels\.json is missing"):
-        contamination.find(str(tmp_path), sets)
+        overlap.find(str(tmp_path), sets)
 
 
 def test_plots_are_pictures_of_the_numbers():

@@ -19,7 +19,7 @@ from browser import dom, screenshot, session
 from lazy import lazy
 from runs import ROOT, run
 
-from finetune.tagger.entities import Entity
+from finetune.tagger.texts import Entity
 from finetune.use import html
 
 app = lazy("finetune.use.app")
@@ -204,7 +204,7 @@ HALVES = (b"", b"GET / HTTP/1.1\r\nHost: x", b"GET / HTTP/1.1\r\nHost: localhost
 def test_many_connections_that_wait(saved):
     """They are closed in time, so that they do not take the places of readers for ever."""
     code = (
-        "import sys; from finetune.use import connections; connections.HEAD_S = 1.0; "
+        "import sys; from finetune.use import app; app.HEAD_S = 1.0; "
         "from nerbert.commands.table import run_command; sys.exit(run_command('demo'))"
     )
     command = [sys.executable, "-c", code, "--model", saved, "--port", "0", "--host", "127.0.0.2"]

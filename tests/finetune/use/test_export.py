@@ -12,7 +12,7 @@ from lazy import lazy
 from toy import rows, write_set
 
 from finetune.data import conll
-from finetune.tagger.entities import Entity
+from finetune.tagger.texts import Entity
 from finetune.use import formats
 from nerbert.commands.table import main
 from nerbert.errors import UserError

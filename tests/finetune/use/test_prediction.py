@@ -12,7 +12,7 @@ from finetune.tagger.texts import Splitter
 from nerbert.commands.table import main
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.sentences import SentenceModel
-from nerbert.text.words import word_spans
+from nerbert.text.tokens import spans_in_text
 
 tagger = lazy("finetune.tagger.tagger")
 
@@ -32,7 +32,7 @@ def test_each_sentence_is_tagged_by_itself(fitted, between):
     assert found(both) == found(alone[0]) + found(alone[1], len(ONE + between))
     assert all(text[e.start : e.end] == e.text for e in both)
     (whole,) = fitted.predictions([text], split=False)
-    assert whole.spans == word_spans(text)
+    assert whole.spans == spans_in_text(text)
 
 
 def test_words_of_a_text_do_not_depend_on_other_texts(fitted):

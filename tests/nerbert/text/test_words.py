@@ -1,6 +1,6 @@
 import pytest
 
-from nerbert.text.words import word_spans
+from nerbert.text.tokens import spans_in_text
 
 
 @pytest.mark.parametrize(
@@ -19,5 +19,5 @@ from nerbert.text.words import word_spans
     ],
 )
 def test_a_full_stop_that_ends_a_sentence_is_a_word(text, words):
-    found = [text[start:end] for start, end in word_spans(text)]
+    found = [text[start:end] for start, end in spans_in_text(text)]
     assert found == (words.split("|") if words else [])

@@ -4,8 +4,7 @@ import pytest
 
 from ontology.classes import ClassTree
 from ontology.titles import title_keys
-from ontology.voting.endings import endings
-from ontology.voting.regions import without_settlements
+from ontology.voting.endings import endings, without_settlements
 from ontology.voting.statements import Hierarchy, Statements
 
 TREE = ClassTree(

@@ -13,8 +13,7 @@ from runs import call
 from nerbert.errors import UserError
 from nerbert.text.corpus import load_corpus
 from ontology.categories import ENTITY
-from pipeline.audit.run import QUESTIONS, read_judgements, table, wilson
-from pipeline.audit.sample import sample_mentions
+from pipeline.audit.run import QUESTIONS, read_judgements, sample_mentions, table, wilson
 
 stats = lazy("scipy.stats")
 

@@ -5,7 +5,7 @@ import pytest
 from apache_beam.runners.portability.job_server import JavaJarJobServer
 
 from nerbert.errors import HostLostError, RunError, UserError
-from pipeline.clusters import job_server
+from pipeline.clusters import portable
 from pipeline.clusters.beam_runner import BeamRunner, engine_of
 from pipeline.clusters.flink import Flink
 
@@ -71,8 +71,8 @@ def test_temporary_files_of_the_job_server_end_with_it(cluster, monkeypatch, tmp
         tempfile.mkdtemp()
         yield
 
-    monkeypatch.setattr(job_server, "started", started)
-    monkeypatch.setattr(job_server.JobService, "options", lambda self: set())
+    monkeypatch.setattr(portable, "started", started)
+    monkeypatch.setattr(portable.JobService, "options", lambda self: set())
     with BeamRunner(engine)._served(str(tmp_path)) as flags:
         (folder,) = tmp_path.glob("nerbert-*")
         assert flags[-1].startswith("--job_endpoint=localhost:")

@@ -9,7 +9,7 @@ from nerbert.errors import UserError
 from ontology.classes import ClassTree
 from pipeline.domain import definition as domains
 from pipeline.domain.category_graph import EDGES, Graph
-from pipeline.domain.counts import LevelSize, level_sizes
+from pipeline.domain.report import LevelSize, level_sizes
 
 NAMES = "abcdefgh"
 

@@ -4,7 +4,7 @@ import pytest
 
 from nerbert.errors import UserError
 from nerbert.storage import files
-from pipeline.dump.names import find_dumps
+from pipeline.dump.streams import find_dumps
 
 PARTS = [
     "enwiki-20250201-pages-articles-multistream1.xml-p1p41242.bz2",

@@ -2,7 +2,7 @@ import pytest
 
 from nerbert.text.overlap import distinct_names
 from pipeline.examples.balance import exponent
-from pipeline.examples.card import categories
+from pipeline.examples.corpus_files import categories
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import re
 from walker import anchors
 
 from pipeline.dump import units
-from pipeline.dump.names import find_dumps
 from pipeline.dump.pages import Page
+from pipeline.dump.streams import find_dumps
 from pipeline.wikitext.render import render
 
 RESIDUE = re.compile(r"\[\[|\]\]|\{\{|\}\}")

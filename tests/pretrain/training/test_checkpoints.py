@@ -11,8 +11,8 @@ from nerbert.errors import UserError
 from nerbert.storage import files
 from nerbert.text.corpus import load_corpus
 from pretrain.training.checkpoints import damage, last_whole
+from pretrain.training.features import open_parts
 from pretrain.training.models import load_model
-from pretrain.training.rows import open_parts
 from pretrain.training.tokenizer import load_tokenizer
 
 FLAGS = ("--recipe", "paper-debug", "--batch-size", 2, "--num-train-epochs", 9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ontology.typer.features import N_FEATURES, hashed, page_features
+from ontology.voting.page_features import N_FEATURES, hashed, page_features
 
 
 def test_title_categories_templates_and_opening():

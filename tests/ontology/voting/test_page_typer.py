@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 
 from ontology.classes import ClassTree
 from ontology.titles import title_keys
-from ontology.typer import page_typer
-from ontology.typer.features import Pages, hashed
-from ontology.typer.page_typer import PageTyper
+from ontology.voting import page_typer
+from ontology.voting.page_features import Pages, hashed
+from ontology.voting.page_typer import PageTyper
 
 TREE = ClassTree.shipped()
 KINDS = {

@@ -10,9 +10,9 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial
 
+from finetune.experiments.trials import Space
 from finetune.scoring import plots
 from finetune.scoring.tables import cent, markdown
-from finetune.search.space import Space
 from finetune.settings import FitSettings
 from nerbert.storage import files
 

@@ -6,7 +6,7 @@ import pytest
 from lazy import lazy
 from toy import QUICK, rows
 
-lora_module = lazy("finetune.heads.lora")
+lora_module = lazy("finetune.tagger.fitting")
 models = lazy("pretrain.training.models")
 tagger = lazy("finetune.tagger.tagger")
 torch = lazy("torch")

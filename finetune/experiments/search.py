@@ -16,10 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from finetune.data.registry import expand
 from finetune.data.sets import DataSets, are_several
 from finetune.experiments.runs import made_from
+from finetune.experiments.search_report import write_report
+from finetune.experiments.trials import Fits, Space, Values, parse, points
 from finetune.options import SearchOptions
-from finetune.search.fits import Fits
-from finetune.search.report import write_report
-from finetune.search.space import Space, Values, parse, points
 from finetune.settings import FitSettings
 from nerbert.commands.parser import only_run
 from nerbert.errors import UserError

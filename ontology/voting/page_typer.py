@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from ontology.classes import ClassTree
-from ontology.typer.features import N_FEATURES, N_FOLDS, Pages
+from ontology.voting.page_features import N_FEATURES, N_FOLDS, Pages
 from ontology.voting.statements import Bools, Floats, Ints
 
 MOST_PAGES = 10_000

@@ -21,8 +21,8 @@ from nerbert.commands.table import main
 from nerbert.errors import UserError
 
 optuna = lazy("optuna")
-fits = lazy("finetune.search.fits")
-space = lazy("finetune.search.space")
+fits = lazy("finetune.experiments.trials")
+space = lazy("finetune.experiments.trials")
 tagger = lazy("finetune.tagger.tagger")
 
 FLAGS = ("--epochs", "4", "--least-steps", "1", "--eval-steps", "1", "--partial-epochs", "2")
@@ -117,7 +117,7 @@ def test_stopped_and_continued_to_the_same_report(
         return result
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"finetune.search.fits.Fits.{moment}", stopped)
+        patch.setattr(f"finetune.experiments.trials.Fits.{moment}", stopped)
         first = main(command(base, toy_set, output, *GRID))
     assert first == (130 if len(calls) == place else 0)
     assert main(command(base, toy_set, output, *GRID)) == 0

@@ -1,7 +1,7 @@
 import pytest
 
 from nerbert.errors import UserError
-from pipeline.clusters.flags import check_flags, is_given
+from pipeline.clusters.engine import check_flags, is_given
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""nerbert search: settings by grid, at random, or by TPE."""
