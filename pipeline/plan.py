@@ -28,7 +28,7 @@ from ontology.titles import EXTRAS, converter
 from pipeline.dump.streams import find_dumps
 from pipeline.dump.units import InputFile, Unit, cut, inspect
 from pipeline.language import pretrained
-from pipeline.settings import DECIDE_BALANCE, DECIDE_DOCUMENTS, DECIDE_EXAMPLES, CorpusSettings
+from pipeline.settings import CorpusSettings
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
 VERSIONS = {"extract": 8, "resolve": 10, "examples": 11, "corpus": 5}
@@ -196,9 +196,10 @@ def _folders(
             "dump": [list(source.identity) for source in inputs],
             "dump_files": [files.name(source.path) for source in inputs],
             "site": fingerprint(*(source.site for source in inputs)),
-            **settings.facts(DECIDE_DOCUMENTS),
+            **settings.decide("extract"),
         },
     )
+    decided = settings.decide("resolve")
     entities = folder(
         "entities",
         "resolve",
@@ -211,7 +212,9 @@ def _folders(
             "converts_titles": converts_titles,
             "ontology": identities.of(settings.ontology) if settings.ontology else "shipped",
             "infobox_mapping": _mapping_identity(settings, identities),
-            **settings.facts(("classes", "page_typer", "typer_precision", "seed")),
+            **{
+                name: decided[name] for name in ("classes", "page_typer", "typer_precision", "seed")
+            },
         },
     )
     table = settings.categories
@@ -220,13 +223,13 @@ def _folders(
         "examples",
         {
             "from": entities.fingerprint,
-            **settings.facts(DECIDE_EXAMPLES),
+            **settings.decide("select"),
             "categories": table if table in SHIPPED else identities.of(table),
             "exclude": [identities.of(path) for path in settings.exclude],
         },
     )
     corpus = folder(
-        "corpus", "corpus", {"from": examples.fingerprint, **settings.facts(DECIDE_BALANCE)}
+        "corpus", "corpus", {"from": examples.fingerprint, **settings.decide("balance")}
     )
     return documents, entities, examples, corpus
 

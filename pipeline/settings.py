@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
+from nerbert.commands.options import CHECKED, Option, Seed, Text, Texts, option, options_of
 
 Stage = Literal["extract", "resolve", "corpus"]
 
@@ -66,6 +65,7 @@ class CorpusSettings:
         "dump files, globs or directories, local or gs:// (default: the demo dump)",
         metavar="PATH",
         group=_INPUT,
+        path="workers",
     )
     output: Text | None = option(
         None,
@@ -73,6 +73,7 @@ class CorpusSettings:
         metavar="DIR",
         group=_INPUT,
         recipe=False,
+        path="workers",
     )
     language: str | None = option(
         None, "code of the wiki's language, if the dump names none or a wrong one", group=_INPUT
@@ -91,46 +92,66 @@ class CorpusSettings:
         "dump",
         "Punkt trained on the dump itself, or NLTK's pre-trained model, from NLTK_DATA",
         group=_EXTRACT,
+        decides="extract",
     )
-    list_items: bool = option(False, "keep list items as paragraphs", group=_EXTRACT)
+    list_items: bool = option(
+        False, "keep list items as paragraphs", group=_EXTRACT, decides="extract"
+    )
     types: Texts = option(
         (),
         "types of pages (.ttl, .nt; also .bz2, .gz, .xz): DBpedia's instance types of this "
         "language; with --page-props those of Wikidata's ids; with --langlinks those of English",
         metavar="FILE",
         group=_RESOLVE,
+        decides="resolve",
+        path="workers",
     )
     page_props: Texts = option(
         (),
         "MediaWiki's SQL dump of page_props: the Wikidata id of each page",
         metavar="FILE",
         group=_RESOLVE,
+        decides="resolve",
+        path="workers",
     )
     langlinks: Texts = option(
         (),
         "MediaWiki's SQL dump of langlinks: the English title of each page",
         metavar="FILE",
         group=_RESOLVE,
+        decides="resolve",
+        path="workers",
     )
     ontology: Text | None = option(
-        None, "DBpedia's ontology (default: shipped)", metavar="FILE", group=_RESOLVE
+        None,
+        "DBpedia's ontology (default: shipped)",
+        metavar="FILE",
+        group=_RESOLVE,
+        decides="resolve",
+        path="here",
     )
     infobox_mapping: Text | None = option(
         None,
         "DBpedia's Mapping_xx.xml (default: shipped for de, en, fr, ja, uk)",
         metavar="FILE",
         group=_RESOLVE,
+        decides="resolve",
+        path="here",
     )
-    infobox: bool = option(True, "take classes from infoboxes, too", group=_RESOLVE)
+    infobox: bool = option(
+        True, "take classes from infoboxes, too", group=_RESOLVE, decides="resolve"
+    )
     classes: Rule = option(
         "votes",
         "class by a vote of all sources, or the deepest class of --types, else of the infobox",
         group=_RESOLVE,
+        decides="resolve",
     )
     page_typer: bool = option(
         True,
         "train a page typer on the pages with a class, and type others (with --classes votes)",
         group=_RESOLVE,
+        decides="resolve",
     )
     typer_precision: float = option(
         0.95,
@@ -139,23 +160,28 @@ class CorpusSettings:
         group=_RESOLVE,
         gt=0,
         le=1,
+        decides="resolve",
     )
     categories: Text = option(
         "specific",
         "specific, nerbert315, nerbert212, coarse4, or a table 'class TAB category'",
         metavar="SET",
         group=_CORPUS,
+        decides="select",
+        path="here",
     )
     names_only: bool = option(
         True,
         "only anchors that are names are mentions, not 'tennis' or 'American citizen'",
         group=_CORPUS,
+        decides="select",
     )
     mentions: Literal["links", "all"] = option(
         "all",
         "mentions of links, or also of titles, repeated names, surnames and names in the "
         "dictionary of the dump's links",
         group=_CORPUS,
+        decides="select",
     )
     dictionary_links: int = option(
         5,
@@ -163,18 +189,24 @@ class CorpusSettings:
         metavar="N",
         group=_CORPUS,
         ge=0,
+        decides="select",
     )
     min_entities: int | None = option(
         None,
         "distinct linked pages that a category needs (default: 10; demo: 2)",
         group=_CORPUS,
         ge=0,
+        decides="select",
     )
     frequent: int = option(
-        20, "number of most frequent categories that the drop rule looks at", group=_CORPUS, ge=0
+        20,
+        "number of most frequent categories that the drop rule looks at",
+        group=_CORPUS,
+        ge=0,
+        decides="select",
     )
     keep_untyped: bool = option(
-        False, "keep sentences whose mentions are all ENTITY", group=_CORPUS
+        False, "keep sentences whose mentions are all ENTITY", group=_CORPUS, decides="select"
     )
     drop_entity: Annotated[DropSteps, BeforeValidator(parse_drop_steps)] = option(
         ((3, 0.3), (4, 0.5), (5, 0.7)),
@@ -182,27 +214,43 @@ class CorpusSettings:
         "(default: 3:0.3,4:0.5,5:0.7)",
         metavar="N:P,...",
         group=_CORPUS,
+        decides="select",
     )
     drop_other_languages: bool = option(
         False,
         "drop pages in another language than the wiki's; they are counted anyway",
         group=_CORPUS,
+        decides="select",
     )
-    min_tokens: int = option(5, "shorter sentences are dropped", group=_CORPUS, ge=1)
-    max_tokens: int = option(256, "longer sentences are dropped", group=_CORPUS, ge=1)
+    min_tokens: int = option(
+        5, "shorter sentences are dropped", group=_CORPUS, ge=1, decides="select"
+    )
+    max_tokens: int = option(
+        256, "longer sentences are dropped", group=_CORPUS, ge=1, decides="select"
+    )
     validation_share: float = option(
-        0.1, "share of the pages that are for validation", metavar="S", group=_CORPUS, ge=0, le=1
+        0.1,
+        "share of the pages that are for validation",
+        metavar="S",
+        group=_CORPUS,
+        ge=0,
+        le=1,
+        decides="select",
     )
     exclude: Texts = option(
         (),
         "evaluation sets (CoNLL columns) whose sentences must not be in the corpus",
         metavar="FILE",
         group=_CORPUS,
+        decides="select",
+        path="workers",
     )
     balance: Literal["category-first", "calibrated", "none"] = option(
-        "category-first", "how train examples are repeated", group=_CORPUS
+        "category-first", "how train examples are repeated", group=_CORPUS, decides="balance"
     )
-    alpha: float = option(0.7, "exponent of balancing", metavar="A", group=_CORPUS, ge=0, le=1)
+    alpha: float = option(
+        0.7, "exponent of balancing", metavar="A", group=_CORPUS, ge=0, le=1, decides="balance"
+    )
 
     def __post_init__(self) -> None:
         if self.max_tokens < self.min_tokens:
@@ -215,42 +263,21 @@ class CorpusSettings:
         """Whether a page typer is one of the voters."""
         return self.page_typer and self.classes == "votes"
 
-    def facts(self, names: Sequence[str]) -> dict[str, Any]:
-        """Some options and their values, in this order."""
-        return {name: getattr(self, name) for name in names}
+    def decide(self, what: str) -> dict[str, Any]:
+        """The options that decide an output, and their values, in the order of fingerprints."""
+        return {
+            **{entry.name: getattr(self, entry.name) for entry in deciding(what)},
+            "seed": self.seed,
+        }
 
 
-# The options that decide the output of each stage. Their order is part of the fingerprints.
-DECIDE_DOCUMENTS = ("sentence_model", "list_items", "seed")
-DECIDE_ENTITIES = (
-    "types",
-    "page_props",
-    "langlinks",
-    "ontology",
-    "infobox_mapping",
-    "infobox",
-    "classes",
-    "page_typer",
-    "typer_precision",
-    "seed",
-)
-DECIDE_EXAMPLES = (
-    "categories",
-    "names_only",
-    "mentions",
-    "dictionary_links",
-    "min_entities",
-    "frequent",
-    "keep_untyped",
-    "drop_entity",
-    "drop_other_languages",
-    "min_tokens",
-    "max_tokens",
-    "validation_share",
-    "exclude",
-    "seed",
-)
-DECIDE_BALANCE = ("balance", "alpha", "seed")
+DECIDED = ("extract", "resolve", "select", "balance")
+"""What options decide: two stages, and the two halves of the stage `corpus`."""
+
+
+def deciding(what: str) -> list[Option]:
+    """The options that decide an output, beside the seed, which decides all."""
+    return [entry for entry in options_of(CorpusSettings) if entry.facts["decides"] == what]
 
 
 @dataclass(frozen=True, config=CHECKED)

@@ -58,6 +58,8 @@ def option(
     flag: bool = True,
     recipe: bool = True,
     positional: bool = False,
+    decides: str = "",
+    path: str = "",
     **bounds: float,
 ) -> Any:
     """Defines a field of an options class.
@@ -72,6 +74,9 @@ def option(
         flag: whether the option is a flag.
         recipe: whether a recipe may set the option.
         positional: whether the values are given without a flag.
+        decides: name of the output that the option decides.
+        path: "workers" for a path that worker processes read or write, on any machine; "here" for
+            one that only the command itself reads.
         bounds: `ge`, `gt`, `le`, `lt`, as in pydantic.
     """
     facts: dict[str, Any] = {
@@ -81,6 +86,8 @@ def option(
         "flag": flag,
         "recipe": recipe,
         "positional": positional,
+        "decides": decides,
+        "path": path,
     }
     extra: dict[str, Any] = {"description": help, "json_schema_extra": facts, **bounds}
     if isinstance(default, dict):
@@ -95,6 +102,8 @@ _NO_FACTS = {
     "flag": True,
     "recipe": True,
     "positional": False,
+    "decides": "",
+    "path": "",
 }
 
 

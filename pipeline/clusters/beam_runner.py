@@ -7,9 +7,8 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from apache_beam.options.pipeline_options import (
     JobServerOptions,
@@ -20,8 +19,10 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import create_runner
 
+from nerbert import progress
 from nerbert.errors import UserError
 from nerbert.storage import files
+from nerbert.storage.parts import report_path
 from pipeline.clusters import portable
 from pipeline.clusters.dataflow import Dataflow
 from pipeline.clusters.engine import Engine, check_flags, is_given
@@ -29,6 +30,10 @@ from pipeline.clusters.flink import Flink, is_flink_cluster
 from pipeline.clusters.portable import Portable
 from pipeline.clusters.session import Session
 from pipeline.clusters.spark import Spark
+from pipeline.execution.executor import Executor, T, with_absolute_paths
+from pipeline.execution.part_pass import Stage, part_passes
+
+_PAUSE_S, _REMOTE_PAUSE_S = 0.5, 10.0
 
 REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
 """Runner -> how it loses data (seen on Beam 2.77)."""
@@ -61,18 +66,22 @@ def engine_of(flags: Sequence[str]) -> Engine:
     return Spark(flags) if engine.is_spark else engine
 
 
-@dataclass(frozen=True)
-class BeamRunner:
+class Beam(Executor):
     """Runs stages with the runner that Beam's flags name.
 
     Attributes:
         engine: what the runner needs.
     """
 
-    engine: Engine
+    def __init__(self, engine: Engine) -> None:
+        """Takes the engine; `of` makes the one that flags name, and checks it."""
+        self.engine = engine
+        self.template = engine.template
+        self._session: Session | None = None
+        self._begin: Callable[[], Session]
 
     @classmethod
-    def of(cls, flags: Sequence[str]) -> BeamRunner:
+    def of(cls, flags: Sequence[str]) -> Beam:
         """The runner that flags name.
 
         Raises:
@@ -84,10 +93,27 @@ class BeamRunner:
         runner._fetch_job_server()
         return runner
 
-    @property
-    def is_dataflow(self) -> bool:
-        """Whether the graph runs on Google's machines."""
-        return isinstance(self.engine, Dataflow)
+    def adapted(self, settings: T) -> T:
+        """The settings with absolute paths, for workers in another folder or on another machine."""
+        return with_absolute_paths(settings, isinstance(self.engine, Dataflow))
+
+    @contextmanager
+    def opened(self, output: str, inputs: Sequence[str]) -> Iterator[None]:
+        """Logs, job server and the check of the workers begin with the first stage that runs."""
+        with ExitStack() as stack:
+            self._begin = lambda: stack.enter_context(self.session(output, inputs))
+            yield
+
+    def run(self, name: str, stage: Stage, folder: str) -> bool:
+        """Runs a stage as a job; see `Session.run`."""
+        self._session = self._session or self._begin()
+        passes = part_passes(stage)
+        sizes = [len(step.elements()) for step in passes]
+        paths = [step.part(element) for step in passes for element in step.elements()[:1]]
+        # Each look lists folders, which takes time and money on a remote store.
+        pause_s = _REMOTE_PAUSE_S if any(map(files.is_remote, paths)) else _PAUSE_S
+        with progress.polled(name, sum(sizes), lambda: _count_finished(paths), pause_s):
+            return self._session.run(stage, name, folder)
 
     @contextmanager
     def session(self, output: str, inputs: Sequence[str]) -> Iterator[Session]:
@@ -136,6 +162,12 @@ class BeamRunner:
             with portable.started(command, endpoint, files.join(folder, "job-server.log")):
                 check_flags(self.engine.flags, portable.JobService(endpoint).options())
                 yield [*flags, f"--job_endpoint={endpoint}"]
+
+
+def _count_finished(paths: Sequence[str]) -> int:
+    """Number of finished parts, by the reports in the folders of some parts."""
+    folders = {report_path(path).rpartition("/")[0] for path in paths}
+    return sum(len(files.find(files.join(folder, "part-*.json"))) for folder in folders)
 
 
 @contextmanager

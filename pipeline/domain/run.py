@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from nerbert.errors import UserError
 from nerbert.storage import files
-from nerbert.storage.folders import prepared
 from pipeline.domain.plan import RECORD, DomainPlan, make_domain_plan
 from pipeline.domain.report import present
 from pipeline.domain.settings import DomainSettings
 from pipeline.domain.stage import category_stage, sentence_stage, total, walk
-from pipeline.runs.launcher import Launcher, check_remote, chosen_runner
-
-if TYPE_CHECKING:
-    from pipeline.clusters.beam_runner import BeamRunner
+from pipeline.execution.executor import Executor
+from pipeline.runs.executors import executor
 
 _LOGGER = logging.getLogger("nerbert")
 
@@ -35,13 +30,16 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
     Raises:
         UserError: an input is missing or unsuitable, or no page is in the domain.
     """
-    runner = chosen_runner(beam_flags)
-    if runner is not None:
-        settings = _for_other_machines(settings, runner)
-    plan = make_domain_plan(settings)
-    team = Launcher(settings.workers, runner, settings.output, plan.parts)
-    with files.locked(settings.output), team:
-        _run_stages(plan, team)
+    runs = executor(settings.workers, beam_flags)
+    if runs.template is not None:
+        raise UserError(
+            "--template_location: a domain corpus takes two jobs, and the second one needs "
+            "the output of the first; run it without a template"
+        )
+    plan = make_domain_plan(runs.adapted(settings))
+    settings = plan.settings
+    with files.locked(settings.output), runs.opened(settings.output, plan.parts):
+        _run_stages(plan, runs)
         counts = total(plan)
         if not counts.sentences.get("taken"):
             raise UserError(
@@ -52,42 +50,17 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
         return present(plan, counts)
 
 
-def _for_other_machines(settings: DomainSettings, runner: BeamRunner) -> DomainSettings:
-    """Settings with absolute paths, for workers in another folder or on another machine.
-
-    Raises:
-        UserError: Dataflow's workers would not see a file, or a template is requested.
-    """
-    if runner.engine.template is not None:
-        raise UserError(
-            "--template_location: a domain corpus takes two jobs, and the second one needs "
-            "the output of the first; run it without a template"
-        )
-    if runner.is_dataflow:
-        named = {"--documents": (settings.documents,), "--output": (settings.output,)}
-        check_remote({**named, "--exclude": settings.exclude})
-    return replace(
-        settings,
-        documents=files.absolute(settings.documents),
-        output=files.absolute(settings.output),
-        exclude=tuple(map(files.absolute, settings.exclude)),
-    )
-
-
-def _run_stages(plan: DomainPlan, launcher: Launcher) -> None:
+def _run_stages(plan: DomainPlan, runs: Executor) -> None:
     """Makes the graph of wiki categories, then the sentences, unless they are up to date."""
-    output = plan.settings.output
-    files.write_json(files.join(output, RECORD), plan.record)
+    files.write_json(files.join(plan.settings.output, RECORD), plan.record)
     if not plan.categories.is_complete():
-        with prepared(plan.categories):
-            launcher.run("categories", category_stage(plan), plan.categories)
+        runs.make("categories", category_stage(plan), plan.categories)
     if plan.sentences.is_complete():
         _LOGGER.info("sentences: up to date")
         return
-    with prepared(plan.sentences):
-        if not plan.annotation.is_current():
-            plan.annotation.prepare()  # a corrected file, of another size, is not removed
-        walked = walk(plan)
-        roots = ", ".join(plan.domain.roots)
-        _LOGGER.info("walk: %s wiki categories below %s", f"{len(walked):,}", roots)
-        launcher.run("sentences", sentence_stage(plan), plan.sentences)
+    walked = walk(plan)
+    roots = ", ".join(plan.domain.roots)
+    _LOGGER.info("walk: %s wiki categories below %s", f"{len(walked):,}", roots)
+    if not plan.annotation.is_current():
+        plan.annotation.prepare()  # a corrected file, of another size, is not removed
+    runs.make("sentences", sentence_stage(plan), plan.sentences)

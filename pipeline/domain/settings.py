@@ -29,9 +29,14 @@ class DomainSettings:
         metavar="DIR",
         group=_INPUT,
         recipe=False,
+        path="workers",
     )
     output: Text = option(
-        help="folder of the domain corpus", metavar="DIR", group=_INPUT, recipe=False
+        help="folder of the domain corpus",
+        metavar="DIR",
+        group=_INPUT,
+        recipe=False,
+        path="workers",
     )
     workers: int | None = option(
         None, "local worker processes (default: one per core)", group=_INPUT, ge=1
@@ -76,6 +81,7 @@ class DomainSettings:
         "evaluation sets (CoNLL columns) whose sentences must not be in the corpus",
         metavar="FILE",
         group=_LEVELS,
+        path="workers",
     )
 
     def definition(self) -> Domain:

@@ -12,7 +12,6 @@ from ontology.entity_table import SOURCES
 from pipeline.examples.balance import exponent, sampling_weights
 from pipeline.examples.counts import BalanceReport, Counts, SelectionReport, Statistics
 from pipeline.plan import Plan
-from pipeline.settings import DECIDE_BALANCE, DECIDE_EXAMPLES
 
 
 @dataclass(frozen=True)
@@ -229,7 +228,7 @@ def _plain(value: Any) -> Any:
 def corpus_report(plan: Plan, statistics: Statistics, balanced: BalanceReport) -> CorpusReport:
     """The report of a corpus, from the statistics of its passes."""
     settings = plan.settings
-    select = settings.facts(DECIDE_EXAMPLES)
+    select = settings.decide("select")
     # Names instead of paths: the report must not depend on the folders of the files.
     select["exclude"] = distinct_names(settings.exclude)
     select["categories"] = distinct_names([settings.categories])[0]
@@ -239,7 +238,7 @@ def corpus_report(plan: Plan, statistics: Statistics, balanced: BalanceReport) -
         language=plan.language,
         dumps=list(plan.documents.state["made_from"]["dump_files"]),
         sentence_model=plan.sentence_model,
-        settings={"select": select, "balance": settings.facts(DECIDE_BALANCE)},
+        settings={"select": select, "balance": settings.decide("balance")},
         funnel=_funnel(plan, statistics.selected, balanced),
         coverage=_coverage(plan, statistics.anchors),
         categories=_categories(statistics, balanced, settings.alpha),

@@ -15,9 +15,12 @@ from contextlib import contextmanager
 from multiprocessing.connection import Pipe, wait
 from typing import Any
 
+from nerbert import progress
+from nerbert.commands.process import cores
 from nerbert.errors import WorkerDiedError
 from nerbert.storage.parts import Report
-from pipeline.execution.part_pass import Gather, PartPass, Pass, Stage
+from pipeline.execution.executor import Executor
+from pipeline.execution.part_pass import Gather, PartPass, Pass, Stage, part_passes
 
 Done = Callable[[Report, bool], None]
 """Called for each part with its report, and with whether it was made in this run."""
@@ -29,6 +32,26 @@ _START = (
     "from pipeline.execution.watch import end_with_parent; end_with_parent(int(sys.argv[2])); "
     "from pipeline.execution.worker import main; main(int(sys.argv[2]))"
 )
+
+
+class Local(Executor):
+    """Runs stages in processes of this machine."""
+
+    def __init__(self, workers: int | None) -> None:
+        """Takes the number of worker processes; None for one a core."""
+        self._workers = workers or cores()
+
+    def run(self, name: str, stage: Stage, folder: str) -> bool:
+        """Runs a stage to its end."""
+        sizes = [len(step.elements()) for step in part_passes(stage)]
+        with progress.shown(name, sum(sizes)) as add:
+
+            def done(report: Report, made: bool) -> None:
+                pages = getattr(report, "pages", {}).get("read", 0)
+                add(pages if made else 0)
+
+            run(stage, max(1, min(self._workers, max(sizes))), done)
+        return True
 
 
 def run(stage: Stage, workers: int, done: Done) -> None:
@@ -44,15 +67,15 @@ def run(stage: Stage, workers: int, done: Done) -> None:
     """
     known: Any = None
     reports: list[Report] = []
-    with _team(workers) as team:
+    with _processes(workers) as processes:
         for step in stage:
             if isinstance(step, Gather):
                 known = step.combine(reports, known)
             else:
-                reports = _reports(step, known, team, done)
+                reports = _reports(step, known, processes, done)
 
 
-def _reports(step: Pass, known: Any, team: _Here | _Several, done: Done) -> list[Report]:
+def _reports(step: Pass, known: Any, processes: _Here | _Several, done: Done) -> list[Report]:
     """Runs a pass on the elements without a report; returns all reports in the elements' order."""
     elements = list(step.elements())
     reports = {n: found for n, element in enumerate(elements) if (found := step.finished(element))}
@@ -60,7 +83,7 @@ def _reports(step: Pass, known: Any, team: _Here | _Several, done: Done) -> list
     for report in reports.values():
         tell(report, False)
     missing = [(n, element) for n, element in enumerate(elements) if n not in reports]
-    for number, report in team.run(step, known, missing) if missing else ():
+    for number, report in processes.run(step, known, missing) if missing else ():
         reports[number] = report
         tell(report, True)
     return [reports[number] for number in range(len(elements))]
@@ -160,7 +183,7 @@ class _Several:
 
 
 @contextmanager
-def _team(workers: int) -> Iterator[_Here | _Several]:
+def _processes(workers: int) -> Iterator[_Here | _Several]:
     """Starts the worker processes of a stage; they are ended after the block in any case."""
     if workers == 1:
         yield _Here()

@@ -1,6 +1,6 @@
 """A stage is a list of steps: passes over many elements, and steps that gather their reports.
 
-`stages.local` runs the steps in processes of this machine, `stages.beam` as a graph of Apache Beam.
+`execution.local` runs the steps in processes of this machine, `execution.beam` as a graph of Beam.
 Only elements, reports and gathered statistics cross from one step to the next, never pages or
 sentences: runners keep in memory what crosses a step.
 """

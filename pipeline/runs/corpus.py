@@ -12,24 +12,17 @@ from nerbert.commands.options import build_from_python
 from nerbert.errors import RunError, UserError
 from nerbert.reports import versions
 from nerbert.storage import files
-from nerbert.storage.folders import Folder, changed, prepared
+from nerbert.storage.folders import Folder, changed
 from pipeline.documents.extract import extract_stage
 from pipeline.entities.resolve import resolve_stage
 from pipeline.examples.corpus import corpus_stage
 from pipeline.examples.report import CorpusReport
+from pipeline.execution.executor import Executor
 from pipeline.execution.part_pass import Stage
 from pipeline.plan import MANIFEST, VERSIONS, Plan, make_plan
-from pipeline.runs.launcher import Launcher, check_remote, chosen_runner
+from pipeline.runs.executors import executor
 from pipeline.runs.outlook import outlook
-from pipeline.settings import (
-    DECIDE_BALANCE,
-    DECIDE_DOCUMENTS,
-    DECIDE_ENTITIES,
-    DECIDE_EXAMPLES,
-    DEMO_OUTPUT,
-    STAGES,
-    CorpusSettings,
-)
+from pipeline.settings import DECIDED, DEMO_OUTPUT, STAGES, CorpusSettings, deciding
 
 DEMO_MIN_ENTITIES, MIN_ENTITIES = 2, 10
 
@@ -88,14 +81,11 @@ def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusRepor
     Raises:
         UserError: an input is missing or unreadable, or the output folder holds something else.
     """
-    runner = chosen_runner(beam_flags)
-    settings = _with_demo(settings)
-    if runner is not None:
-        settings = for_other_machines(settings, runner.is_dataflow)
-    plan = make_plan(settings)
+    runs = executor(settings.workers, beam_flags)
+    plan = make_plan(runs.adapted(_with_demo(settings)))
     inputs = [source.path for source in plan.inputs]
-    with files.locked(plan.output), Launcher(settings.workers, runner, plan.output, inputs) as team:
-        is_done = _run_stages(plan, team)
+    with files.locked(plan.output), runs.opened(plan.output, inputs):
+        is_done = _run_stages(plan, runs)
     if not is_done or settings.stage != "corpus":
         return None
     return CorpusReport.from_json(files.read_json(files.join(plan.corpus.path, "report.json")))
@@ -126,7 +116,7 @@ def _with_demo(settings: CorpusSettings) -> CorpusSettings:
     return settings
 
 
-def _run_stages(plan: Plan, launcher: Launcher) -> bool:
+def _run_stages(plan: Plan, runs: Executor) -> bool:
     """Runs the stages that are not up to date, in order.
 
     Returns:
@@ -148,9 +138,8 @@ def _run_stages(plan: Plan, launcher: Launcher) -> bool:
         else:
             if name == "extract":
                 _LOGGER.info(outlook(plan))
-            with prepared(*folders):
-                if not launcher.run(name, stage(plan), folders[0]):
-                    return False
+            if not runs.make(name, stage(plan), *folders):
+                return False
             _check_unchanged(plan, name, folders)
         if name == "extract":
             check_set_aside(plan)
@@ -229,52 +218,20 @@ def write_manifest(plan: Plan) -> None:
         ],
         "units": len(plan.units),
         "sentence_model": plan.sentence_model,
-        "settings": {
-            "extract": settings.facts(DECIDE_DOCUMENTS),
-            "resolve": {
-                **settings.facts(DECIDE_ENTITIES),
-                "types": [files.name(path) for path in settings.types],
-                "page_props": [files.name(path) for path in settings.page_props],
-                "langlinks": [files.name(path) for path in settings.langlinks],
-                "ontology": files.name(settings.ontology or "shipped"),
-                "infobox_mapping": files.name(settings.infobox_mapping or "shipped"),
-            },
-            "select": {
-                **settings.facts(DECIDE_EXAMPLES),
-                "categories": files.name(settings.categories),
-                "exclude": [files.name(path) for path in settings.exclude],
-            },
-            "balance": settings.facts(DECIDE_BALANCE),
-        },
+        "settings": {stage: _shown(settings, stage) for stage in DECIDED},
         "versions": {**versions(*_LIBRARIES), **VERSIONS},
         "stages": {files.name(folder.path): folder.found() or None for folder in folders},
     }
     files.write_json(files.join(plan.output, MANIFEST), value)
 
 
-def for_other_machines(settings: CorpusSettings, is_dataflow: bool) -> CorpusSettings:
-    """Settings with absolute paths, for workers in another folder or on another machine.
-
-    Raises:
-        UserError: Dataflow's workers would not see a file.
-    """
-    if is_dataflow:
-        check_remote(
-            {
-                "--dump": settings.dump,
-                "--output": (settings.output,),
-                "--types": settings.types,
-                "--page-props": settings.page_props,
-                "--langlinks": settings.langlinks,
-                "--exclude": settings.exclude,
-            }
-        )
-    return replace(
-        settings,
-        dump=tuple(map(files.absolute, settings.dump)),
-        output=files.absolute(settings.output or ""),
-        types=tuple(map(files.absolute, settings.types)),
-        page_props=tuple(map(files.absolute, settings.page_props)),
-        langlinks=tuple(map(files.absolute, settings.langlinks)),
-        exclude=tuple(map(files.absolute, settings.exclude)),
-    )
+def _shown(settings: CorpusSettings, what: str) -> dict[str, Any]:
+    """The options that decide an output, for the manifest; of files only the names."""
+    shown = settings.decide(what)
+    for entry in deciding(what):
+        path = shown[entry.name]
+        if entry.facts["path"] and entry.several:
+            shown[entry.name] = [files.name(one) for one in path]
+        elif entry.facts["path"]:
+            shown[entry.name] = files.name(path or "shipped")
+    return shown

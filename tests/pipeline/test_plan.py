@@ -7,6 +7,7 @@ from runs import DEMO
 from nerbert.errors import UserError
 from nerbert.storage import files
 from pipeline import plan as planning
+from pipeline.execution.executor import with_absolute_paths
 from pipeline.plan import MANIFEST, make_plan
 from pipeline.runs import corpus as running
 from pipeline.settings import CorpusSettings
@@ -139,8 +140,8 @@ def test_stages_run_once_and_only_when_something_changed(tmp_path, caplog):
 def test_dataflow_does_not_see_this_disk(tmp_path):
     settings = CorpusSettings(dump=str(DEMO), output="gs://bucket/out")
     with pytest.raises(UserError, match=f"--dump {DEMO}: Dataflow's workers do not see this disk"):
-        running.for_other_machines(settings, True)
+        with_absolute_paths(settings, True)
     relative = CorpusSettings(dump="a.xml", output="out", types=("t.nt",))
-    absolute = running.for_other_machines(relative, False)
+    absolute = with_absolute_paths(relative, False)
     assert absolute.dump == (files.absolute("a.xml"),)
     assert absolute.types == (files.absolute("t.nt"),)

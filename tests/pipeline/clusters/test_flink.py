@@ -6,7 +6,7 @@ from apache_beam.runners.portability.job_server import JavaJarJobServer
 
 from nerbert.errors import HostLostError, RunError, UserError
 from pipeline.clusters import portable
-from pipeline.clusters.beam_runner import BeamRunner, engine_of
+from pipeline.clusters.beam_runner import Beam, engine_of
 from pipeline.clusters.flink import Flink
 
 
@@ -56,7 +56,7 @@ def test_a_job_server_that_beam_cannot_download_is_told_before_a_run(cluster, mo
         r"cannot download beam-runners-flink-1\.19-job-server-[\d.]+\.jar; name it with --flink"
     )
     with pytest.raises(UserError, match=message):
-        BeamRunner.of(["--runner=FlinkRunner", "--flink_master", cluster.address])
+        Beam.of(["--runner=FlinkRunner", "--flink_master", cluster.address])
 
 
 def test_temporary_files_of_the_job_server_end_with_it(cluster, monkeypatch, tmp_path):
@@ -73,7 +73,7 @@ def test_temporary_files_of_the_job_server_end_with_it(cluster, monkeypatch, tmp
 
     monkeypatch.setattr(portable, "started", started)
     monkeypatch.setattr(portable.JobService, "options", lambda self: set())
-    with BeamRunner(engine)._served(str(tmp_path)) as flags:
+    with Beam(engine)._served(str(tmp_path)) as flags:
         (folder,) = tmp_path.glob("nerbert-*")
         assert flags[-1].startswith("--job_endpoint=localhost:")
     assert f"-Djava.io.tmpdir={folder}" in commands[0]

@@ -7,7 +7,7 @@ import pytest
 from nerbert.errors import HostLostError, RunError, UserError
 from nerbert.storage import files
 from pipeline.clusters import session as sessions
-from pipeline.clusters.beam_runner import BeamRunner
+from pipeline.clusters.beam_runner import Beam
 from pipeline.clusters.engine import Engine
 from pipeline.clusters.session import Session, _Submission
 from pipeline.execution.part_pass import Gather
@@ -170,7 +170,7 @@ def test_a_full_disk_of_a_worker_stays_an_os_error(tmp_path):
 
 def test_logs_of_others_go_into_a_file_and_ours_stay(tmp_path, capsys):
     logging.basicConfig(level=logging.INFO, format="%(message)s", force=True)
-    with BeamRunner(Engine(FLAGS)).session(str(tmp_path), []) as runs:
+    with Beam(Engine(FLAGS)).session(str(tmp_path), []) as runs:
         logging.getLogger("apache_beam.x").info("noise")
         logging.getLogger().warning("more noise")
         logging.getLogger("nerbert").info("ours")
