@@ -8,16 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from matplotlib.figure import Figure
 
-from nerbert.reports import filled, png
+from nerbert.reports import filled
 from nerbert.storage import files, parts
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.tags import LabelSet
 from pipeline.documents.extract import model_path
 from pipeline.examples import balance
 from pipeline.examples.counts import BalanceReport, SelectionReport, Statistics
-from pipeline.examples.report import CategoryRow, CorpusReport, Funnel, corpus_report, table_facts
+from pipeline.examples.report import CategoryRow, CorpusReport, corpus_report, table_facts
 from pipeline.examples.selector import COLUMNS
 from pipeline.plan import Plan
 
@@ -61,7 +60,7 @@ def balancing_weights(
 
 def write_presentation(plan: Plan, known: Statistics, balanced: BalanceReport) -> None:
     """Writes labels, report, plots and dataset card."""
-    from pipeline.examples import corpus_files  # loads matplotlib, which only this step needs
+    from pipeline.examples import plots  # loads matplotlib, which only this step needs
 
     def write(name: str, content: bytes) -> None:
         files.write_bytes(files.join(plan.corpus.path, name), content)
@@ -74,8 +73,8 @@ def write_presentation(plan: Plan, known: Statistics, balanced: BalanceReport) -
     rows = report.categories.table
     before: dict[str, Any] = {name: row.train for name, row in rows.items()}
     after: dict[str, Any] = {name: row.train_balanced for name, row in rows.items()}
-    write("categories.png", corpus_files.categories(before, after))
-    write("funnel.png", corpus_files.funnel(report.funnel))
+    write("categories.png", plots.categories(before, after))
+    write("funnel.png", plots.funnel(report.funnel))
     types = plan.entities.state["made_from"]["types_files"]
     write("README.md", dataset_card(report, labels, types).encode("utf-8"))
 
@@ -173,56 +172,3 @@ def _scalar(text: str) -> str:
 
 def _type_name(kind: pa.DataType) -> str:
     return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
-
-
-_BEFORE, _AFTER, _MUTED = "#9aa5b1", "#d1495b", "#52606d"
-
-
-def categories(before: Mapping[str, int], after: Mapping[str, int]) -> bytes:
-    """Plots the train mentions of each category before and after balancing, on a log scale.
-
-    Source: Liu et al. 2021, figures 1 and 8.
-    """
-    names = sorted(before, key=lambda name: (-before[name], name))
-    width = min(4 + 0.16 * len(names), 24)
-    figure = Figure(figsize=(width, 4.2), dpi=100)
-    axes = figure.add_axes((0.7 / width, 0.32, 1 - 0.8 / width, 0.66))
-    places = range(len(names))
-    axes.bar(places, [before[name] for name in names], color=_BEFORE, label="before balancing")
-    axes.plot(
-        places,
-        [after.get(name, 0) or float("nan") for name in names],
-        "o",
-        color=_AFTER,
-        markersize=3.5,
-        label="after balancing",
-    )
-    if any(before.values()):
-        axes.set_yscale("log")
-    shown = names if len(names) <= 60 else [name[:3] for name in names]
-    axes.set_xticks(list(places), shown, rotation=90, fontsize=6 if len(names) > 30 else 8)
-    axes.set_xlim(-0.8, max(len(names), 1) - 0.2)
-    axes.set_ylabel("mentions in train")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
-    return png(figure)
-
-
-def funnel(numbers: Funnel) -> bytes:
-    """Plots the numbers of sentences: in the documents, dropped by reason, and kept."""
-    sentences = numbers.sentences
-    rows = [("sentences in documents", sentences.in_, _BEFORE)]
-    rows += [(f"dropped: {reason}", count, _AFTER) for reason, count in sentences.dropped.items()]
-    rows += [(f"{split} examples", count, _MUTED) for split, count in sentences.out.items()]
-    rows.append(("train after balancing", numbers.train_after_balancing.examples, _MUTED))
-    figure = Figure(figsize=(8, 0.6 + 0.34 * len(rows)), dpi=100, layout="constrained")
-    axes = figure.add_subplot()
-    places = list(range(len(rows)))[::-1]
-    axes.barh(places, [count for _, count, _ in rows], color=[color for *_, color in rows])
-    axes.set_yticks(places, [label for label, *_ in rows])
-    for place, (_, count, _) in zip(places, rows, strict=True):
-        axes.text(count, place, f" {count:,}", va="center", fontsize=8)
-    axes.margins(x=0.12)
-    axes.spines[["top", "right", "bottom"]].set_visible(False)
-    axes.xaxis.set_visible(False)
-    return png(figure)

@@ -2,7 +2,7 @@ import pytest
 
 from nerbert.text.overlap import distinct_names
 from pipeline.examples.balance import exponent
-from pipeline.examples.corpus_files import categories
+from pipeline.examples.plots import categories
 
 
 @pytest.mark.parametrize(
