@@ -19,7 +19,7 @@ import pyarrow as pa
 from ontology.classes import ClassTree
 from ontology.entity_table import EntityTable
 from ontology.titles import title_keys
-from ontology.voting.building import PageFacts, TypeFacts, build
+from ontology.voting.building import Facts, build
 
 _CHUNK = 500_000
 _PAGES = 7 / 18
@@ -33,7 +33,7 @@ def generated_titles(start: int, stop: int) -> pa.StringArray:
     return pa.array([f"Title {n * 2654435761 % 2**32:x} of {n}" for n in range(start, stop)])
 
 
-def generated_facts(titles: int, seed: int = 0) -> tuple[PageFacts, TypeFacts]:
+def generated_facts(titles: int, seed: int = 0) -> tuple[Facts, Facts]:
     """Pages, redirects to pages, to redirects and in circles; types of most pages."""
     draw = np.random.default_rng(seed)
     keys = np.concatenate(
@@ -52,7 +52,7 @@ def generated_facts(titles: int, seed: int = 0) -> tuple[PageFacts, TypeFacts]:
     boxed[:pages] = np.where(draw.random(pages) < 0.3, draw.integers(0, len(_CLASSES), pages), -1)
     typed = np.flatnonzero(draw.random(pages) < _TYPED)
     classes = draw.integers(0, len(_CLASSES), len(typed)).astype(np.int32)
-    return (PageFacts(keys, targets, _CLASSES, boxed), TypeFacts(keys[typed], _CLASSES, classes))
+    return (Facts(keys, _CLASSES, boxed, targets=targets), Facts(keys[typed], _CLASSES, classes))
 
 
 def peak_mib() -> float:

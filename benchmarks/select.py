@@ -23,7 +23,7 @@ from ontology.classes import ClassTree
 from ontology.voting.building import build
 from pipeline.documents.rows import SCHEMA, to_batch
 from pipeline.examples import filters
-from pipeline.examples.counts import Selection
+from pipeline.examples.counts import SelectionReport
 from pipeline.examples.mentions import COLUMNS, Labelling, sentences_of
 from pipeline.examples.selector import DOCUMENT_COLUMNS, Selector
 from pipeline.settings import CorpusSettings
@@ -86,7 +86,7 @@ def _spent(paths: Sequence[str]) -> tuple[dict[str, float], int]:
     table = build(pages, [types], tree).table
     labelling = Labelling.of(table, CategorySet.load("specific"), tree)
     selector = Selector(table, labelling, labelling.names[:2], CorpusSettings(), SentenceIndex([]))
-    selection, again = Selection(), Selection()
+    selection, again = SelectionReport(), SelectionReport()
     linked = np.zeros(len(table.classes), np.int64)
     examples = 0
 

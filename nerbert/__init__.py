@@ -48,11 +48,11 @@ def check_packages(module: str) -> None:
     home = Path(__file__).resolve().parent.parent
     for name in _NEEDED.get(module.partition(".")[0], ()):
         spec = find_spec(name)
-        found = [
+        places = [
             Path(place).resolve() for place in (spec and spec.submodule_search_locations) or []
         ]
-        if home / name not in found:
-            place = found[0] if found else "nowhere"
+        if home / name not in places:
+            place = places[0] if places else "nowhere"
             raise ImportError(
                 f"the package {name!r} is imported from {place} instead of {home / name}; rename "
                 "that folder, or start Python in another one"

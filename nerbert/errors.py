@@ -42,8 +42,8 @@ class HostLostError(RunError):
 
 def is_disk_full(error: Exception) -> bool:
     """Whether a library could not write because the disk is full, whatever it raises then."""
-    told = str(error)
-    return "No space left on device" in told or "PytorchStreamWriter failed writing" in told
+    text = str(error)
+    return "No space left on device" in text or "PytorchStreamWriter failed writing" in text
 
 
 _EXTRAS = {

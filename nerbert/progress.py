@@ -107,10 +107,10 @@ def polled(
         seen = 0
         while True:
             finished = stop.wait(pause_s)
-            found = count()
-            for _ in range(found - seen):
+            parts_done = count()
+            for _ in range(parts_done - seen):
                 add(0)
-            seen = max(seen, found)
+            seen = max(seen, parts_done)
             if finished:
                 return
 

@@ -85,13 +85,13 @@ class CategorySet:
             return self.category(name, tree)
         for finer in SHIPPED[1:]:
             classes = [row for row, category in _shipped(finer).items() if category == name]
-            if found := {self.category(row, tree) for row in classes}:
-                if len(found) > 1:
+            if coarser := {self.category(row, tree) for row in classes}:
+                if len(coarser) > 1:
                     raise ValueError(
                         f"category {name!r} of the corpus would become several "
-                        f"({', '.join(sorted(found)[:3])}); make the corpus with finer categories"
+                        f"({', '.join(sorted(coarser)[:3])}); make the corpus with finer categories"
                     )
-                return found.pop()
+                return coarser.pop()
         raise ValueError(
             f"category {name!r} of the corpus is neither a class nor a category of a shipped set; "
             "give a table 'category TAB category'"
@@ -99,8 +99,8 @@ class CategorySet:
 
     def names(self, tree: ClassTree) -> list[str]:
         """All categories of the classes of a tree: ENTITY, then the others, sorted."""
-        found = {self.category(name, tree) for name in tree.names} - {ENTITY}
-        return [ENTITY, *sorted(found)]
+        used = {self.category(name, tree) for name in tree.names} - {ENTITY}
+        return [ENTITY, *sorted(used)]
 
 
 def _read_table(text: str, where: str) -> dict[str, str]:

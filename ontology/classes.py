@@ -116,13 +116,13 @@ class ClassTree:
 
     def ancestors(self, name: str) -> list[str]:
         """Superclasses, nearest first, ties by name; without the class itself and the root."""
-        found: dict[str, None] = {}
+        chain: dict[str, None] = {}
         level = self.parents(name)
         while level:
-            found.update(dict.fromkeys(level))
-            above = {p for cls in level for p in self.parents(cls) if p not in found}
+            chain.update(dict.fromkeys(level))
+            above = {p for cls in level for p in self.parents(cls) if p not in chain}
             level = tuple(sorted(above))
-        return list(found)
+        return list(chain)
 
     def known_name(self, name: str) -> str | None:
         """The class with this name, an older name, or another spelling of its case; else None."""

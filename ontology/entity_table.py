@@ -89,8 +89,8 @@ class EntityTable:
         classes = np.full(len(entities), NO_CLASS)
         known = entities >= 0
         classes[known] = self.classes[entities[known]]
-        found: npt.NDArray[np.bool_] = is_kind[classes]
-        return found
+        is_of_kind: npt.NDArray[np.bool_] = is_kind[classes]
+        return is_of_kind
 
     def __len__(self) -> int:
         return len(self.keys)

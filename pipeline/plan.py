@@ -242,8 +242,8 @@ def _mapping_identity(settings: CorpusSettings, identities: Identities) -> Any:
 
 def _check_output(output: str, documents: Folder) -> None:
     """Raises a UserError if the output folder holds other files, or documents of another dump."""
-    if found := documents.found():
-        made_from = found["made_from"]
+    if earlier := documents.on_disk():
+        made_from = earlier["made_from"]
         if made_from["dump"] != documents.state["made_from"]["dump"]:
             names = ", ".join(made_from["dump_files"])
             raise UserError(

@@ -63,17 +63,17 @@ def encoders(options: CrossnerOptions, settings: FitSettings) -> list[Encoder]:
         UserError: a checkpoint or corpus is unsuitable, or of a domain that --domain lacks.
     """
     base = Encoder(options.base_model, system=row_of(options.base_model, settings))
-    found = [base, *map(Encoder.of, options.dapt)]
+    known = [base, *map(Encoder.of, options.dapt)]
     for corpus in options.corpus:
         for masking in options.masking:
             for level in options.level:
                 for fraction in options.fraction:
                     dapt = _dapt_settings(options, corpus, masking, level, fraction)
-                    found.append(_adapted(dapt, settings.bf16))
-    for encoder in found[1:]:
+                    known.append(_adapted(dapt, settings.bf16))
+    for encoder in known[1:]:
         if encoder.domain not in options.domain:
             raise UserError(f"is of the domain {encoder.domain}; add it to --domain", encoder.model)
-    return found
+    return known
 
 
 def _dapt_settings(
@@ -112,7 +112,7 @@ def _adapted(settings: DaptSettings, bf16: bool) -> Encoder:
 def planned(
     options: CrossnerOptions,
     settings: FitSettings,
-    found: Sequence[Encoder],
+    bases: Sequence[Encoder],
     sets: DataSets,
     systems: Mapping[str, FitSettings],
 ) -> list[Cell]:
@@ -121,7 +121,7 @@ def planned(
     Args:
         options: options of the command.
         settings: settings of the fine-tuning of encoders.
-        found: the encoders.
+        bases: the encoders.
         sets: data sets.
         systems: baseline systems, with their settings.
 
@@ -135,7 +135,7 @@ def planned(
             sets.raw_sentences(f"crossner/{domain}", split)
     if set(options.regime) != {"target"}:
         sets.raw_sentences(options.source, "train")
-    rows = _rows(options, settings, found, systems)
+    rows = _rows(options, settings, bases, systems)
     return [
         _cell(options, encoder, domain, regime, shots, replace(own, seed=seed))
         for regime in options.regime
@@ -150,14 +150,14 @@ def planned(
 def _rows(
     options: CrossnerOptions,
     settings: FitSettings,
-    found: Sequence[Encoder],
+    bases_: Sequence[Encoder],
     systems: Mapping[str, FitSettings],
 ) -> list[tuple[Encoder, FitSettings]]:
     """The rows of the table, with their settings: encoders, then systems on their models."""
-    rows = [(encoder, settings) for encoder in found]
+    rows = [(encoder, settings) for encoder in bases_]
     for name, own in systems.items():
         system = SYSTEMS[name]
-        bases = [one for one in found if one.domain] if system.adapted else [Encoder(system.base)]
+        bases = [one for one in bases_ if one.domain] if system.adapted else [Encoder(system.base)]
         rows += [
             (replace(base, model=base.model or options.base_model, system=system.row), own)
             for base in bases

@@ -113,10 +113,10 @@ class GridReport:
     def _row_2(self, regime: str, name: str) -> list[str]:
         cells, ours, theirs = [], [], []
         for domain in self._domains:
-            found = [main_f1(row) for row in self._of(regime, name, domain)]
+            scores = [main_f1(row) for row in self._of(regime, name, domain)]
             stated = published_f1(regime, name, domain)
-            cells.append(_beside(spread(found), stated))
-            ours += [mean(found)] if found else []
+            cells.append(_beside(spread(scores), stated))
+            ours += [mean(scores)] if scores else []
             theirs += [stated] if stated is not None else []
         if len(self._domains) == 1:
             return [name, *cells]
@@ -139,10 +139,10 @@ class GridReport:
             )
             rows = [[regime, *kinds]]
             for name in names:
-                found = self._of(regime, name, domain)
+                results = self._of(regime, name, domain)
                 cells = [
                     _beside(
-                        spread([row["per_type"].get(kind, {}).get("f1", 0.0) for row in found]),
+                        spread([row["per_type"].get(kind, {}).get("f1", 0.0) for row in results]),
                         published_type(regime, name, domain, kind),
                     )
                     for kind in kinds
@@ -158,8 +158,8 @@ class GridReport:
         rows = [["regime", "pre-training", *self._shots]]
         for regime in self._regimes:
             for name in self._names:
-                found = [self._of(regime, name, domain, shots) for shots in self._shots]
-                rows.append([regime, name, *(spread(list(map(main_f1, row))) for row in found)])
+                results = [self._of(regime, name, domain, shots) for shots in self._shots]
+                rows.append([regime, name, *(spread(list(map(main_f1, row))) for row in results)])
         heading = f"## {domain}: by number of train sentences (figure 3)"
         return [heading, "", *markdown(rows), ""]
 
@@ -249,9 +249,9 @@ class GridReport:
     ) -> bytes | None:
         points: dict[str, dict[float, list[float]]] = {}
         for cell, row in self._pairs:
-            if cell.domain == domain and (found := place(cell)) is not None:
-                line = points.setdefault(f"{cell.run.regime}, {found[0]}", {})
-                line.setdefault(found[1], []).append(100 * main_f1(row))
+            if cell.domain == domain and (point := place(cell)) is not None:
+                line = points.setdefault(f"{cell.run.regime}, {point[0]}", {})
+                line.setdefault(point[1], []).append(100 * main_f1(row))
         if len({x for line in points.values() for x in line}) < 2:
             return None
         lines = {
@@ -270,14 +270,14 @@ def _beside(ours: str, stated: float | None) -> str:
 
 def _row_names(plan: Sequence[Cell]) -> dict[Encoder, str]:
     """Encoder -> its row: its name, with that of its folder if a domain has two of that name."""
-    found = dict.fromkeys(cell.encoder for cell in plan)
-    counts = Counter((encoder.name, encoder.domain) for encoder in found)
+    encoders = dict.fromkeys(cell.encoder for cell in plan)
+    counts = Counter((encoder.name, encoder.domain) for encoder in encoders)
     shared = {name for (name, _), count in counts.items() if count > 1}
     return {
         encoder: f"{encoder.name} ({Path(encoder.model).name})"
         if encoder.name in shared
         else encoder.name
-        for encoder in found
+        for encoder in encoders
     }
 
 

@@ -51,16 +51,16 @@ def read(path: str | os.PathLike[str]) -> Sentences:
     """
     path = os.fspath(path)
     try:
-        found = list(_rows(path))
+        rows = list(_rows(path))
     except (OSError, EOFError, ValueError, BadZipFile) as error:
         message = str(error)
         raise UserError(message if path in message else f"{path}: {message}") from error
-    scheme = scheme_of(tags for _, tags in found)
+    scheme = scheme_of(tags for _, tags in rows)
     if scheme.name != "IOB2":
         _LOGGER.info("%s: %s converted to IOB2", path, scheme.name)
     elif scheme.opened:
         _LOGGER.info("%s: %d mentions begin with I-, changed to B-", path, scheme.opened)
-    return Sentences((Sentence(words, to_iob2(tags)) for words, tags in found), path, scheme)
+    return Sentences((Sentence(words, to_iob2(tags)) for words, tags in rows), path, scheme)
 
 
 def write(sentences: Iterable[Sentence], path: str | os.PathLike[str]) -> None:

@@ -90,7 +90,7 @@ def _url(base: str, path: str, mirrored: bool) -> str:
 
 def _named(names: Sequence[str]) -> list[NamedSet]:
     """The sets with these names; `crossner` means all whose names begin with `crossner/`."""
-    found: dict[str, NamedSet] = {}
+    sets: dict[str, NamedSet] = {}
     for name in names:
         start = name.removesuffix("/*") + "/"
         several = [known for known in sorted(registry()) if known.startswith(start)]
@@ -98,8 +98,8 @@ def _named(names: Sequence[str]) -> list[NamedSet]:
             known = known_set(one)
             if known is None:
                 raise UserError(f"no such set; there are {', '.join(sorted(registry()))}", one)
-            found[one] = known
-    return list(found.values())
+            sets[one] = known
+    return list(sets.values())
 
 
 def remote_path(known: NamedSet, file: str) -> str:

@@ -49,13 +49,13 @@ def read(
     Raises:
         UserError: the set cannot be loaded, has no such split, or no columns of words and tags.
     """
-    found = _load(name, revision)
-    split = next((split for split in splits if split in found), None)
+    dataset = _load(name, revision)
+    split = next((split for split in splits if split in dataset), None)
     if split is None:
         if needed:
-            raise UserError(f"no split {' or '.join(splits)}; it has {', '.join(found)}", name)
+            raise UserError(f"no split {' or '.join(splits)}; it has {', '.join(dataset)}", name)
         return []
-    rows = found[split]
+    rows = dataset[split]
     words = json_rows.column(rows.column_names, json_rows.WORD_COLUMNS)
     tags = json_rows.column(rows.column_names, json_rows.TAG_COLUMNS)
     if words is None or tags is None:

@@ -50,8 +50,8 @@ def plain_sentences(path: str, flag: str) -> Iterator[list[str]]:
         with folder.open(encoding="utf-8") as file:
             lines = (line.strip() for line in file)
             yield from (words_of(line) for line in lines if line)
-    elif found := domain_parts(path):
-        for part in found:
+    elif paths := domain_parts(path):
+        for part in paths:
             for batch in parts.read_batches(str(part), ["text"]):
                 yield from (words_of(text) for text in batch.column("text").to_pylist())
     elif documents:

@@ -76,14 +76,14 @@ GROUPS = {
 def _entries() -> dict[str, NamedSet]:
     """All entries of `sets.toml`, including patterns such as `wikiann/*`."""
     text = (files("finetune.data") / "sets.toml").read_text(encoding="utf-8")
-    found: dict[str, NamedSet] = {}
+    entries: dict[str, NamedSet] = {}
     for name, entry in tomllib.loads(text).items():
         if "like" in entry:
-            own = replace(found[entry["like"]], counts={}, sha256={})
-            found[name] = replace(own, name=name, **entry)
+            own = replace(entries[entry["like"]], counts={}, sha256={})
+            entries[name] = replace(own, name=name, **entry)
         else:
-            found[name] = NamedSet(name=name, **entry)
-    return found
+            entries[name] = NamedSet(name=name, **entry)
+    return entries
 
 
 def registry() -> dict[str, NamedSet]:
@@ -125,12 +125,12 @@ def expand(names: Sequence[str]) -> list[str]:
     Raises:
         UserError: a pattern matches no set.
     """
-    found: list[str] = []
+    expanded: list[str] = []
     for name in names:
         fitting = [*GROUPS.get(name, ())] or [
             known for known in sorted(registry()) if fnmatchcase(known, name)
         ]
         if not fitting and set(name) & set("*?["):
             raise UserError(f"no set has such a name; use {known_names()}", name)
-        found += fitting or [name]
-    return list(dict.fromkeys(found))
+        expanded += fitting or [name]
+    return list(dict.fromkeys(expanded))

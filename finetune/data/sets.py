@@ -115,8 +115,8 @@ class DataSets:
             parts = name.split("+")
             return [row for part in parts for row in self._of_name(part, split, needed)]
         if path.is_dir():
-            if found := split_file(path, self._names[split]):
-                return self._read(str(found))
+            if file := split_file(path, self._names[split]):
+                return self._read(str(file))
             if needed:
                 raise UserError(f"it has no file {' or '.join(self._names[split])}.*", name)
             return []
@@ -135,8 +135,8 @@ class DataSets:
         rows = self._read(self.find(known, "train" if carved else split))
         if carved:
             dev = draw(rows, carved, _CARVING)
-            kept = {id(row) for row in dev}
-            rows = dev if split == "dev" else [row for row in rows if id(row) not in kept]
+            own = {id(row) for row in dev}
+            rows = dev if split == "dev" else [row for row in rows if id(row) not in own]
         if known.types:
             new = {old: name for name, olds in known.types.items() for old in olds}
             rows = [
@@ -155,12 +155,12 @@ class DataSets:
 
     def exists(self, known: NamedSet, split: str) -> bool:
         """Whether the file of a split exists."""
-        return self._found(known, split) is not None
+        return self._path_of(known, split) is not None
 
-    def _found(self, known: NamedSet, split: str) -> str | None:
+    def _path_of(self, known: NamedSet, split: str) -> str | None:
         names = [known.files[split], *known.also.get(split, ())]
-        found = (_existing(self.root / name) for name in names)
-        return next((path for path in found if path), None)
+        paths = (_existing(self.root / name) for name in names)
+        return next((path for path in paths if path), None)
 
     def find(self, known: NamedSet, split: str) -> str:
         """The file of a split, compressed or not, or `FILE.zip:MEMBER`.
@@ -168,8 +168,8 @@ class DataSets:
         Raises:
             UserError: it is missing; the message says where to get it and where to put it.
         """
-        if (found := self._found(known, split)) is not None:
-            return found
+        if (file := self._path_of(known, split)) is not None:
+            return file
         path = self.root / known.files[split]
         ask = source("sets")["ask"].get(known.owner)
         remedy = ask or f"get it with: nerbert fetch sets {known.owner} --output {self.root}"
@@ -202,14 +202,14 @@ class DataSets:
 
     def fingerprint(self, name: str) -> dict[str, str]:
         """Split -> SHA-256 of its sentences, which changes if the set changes."""
-        found = {}
+        digests = {}
         for split in SPLITS:
             if rows := self.raw_sentences(name, split, needed=False):
                 digest = hashlib.sha256()
                 for row in rows:
                     digest.update("\n".join(map("\t".join, (row.tokens, row.tags, [""]))).encode())
-                found[split] = digest.hexdigest()
-        return found
+                digests[split] = digest.hexdigest()
+        return digests
 
     def check_splits(self, name: str) -> None:
         """Checks that a set has a train and a test split with different sentences.
@@ -273,28 +273,28 @@ def split_file(folder: Path, names: Sequence[str]) -> Path | None:
     patterns = ("{}", "{}.*", "*.{}", "{}_*.*", "*{}.bio")
     for place in (folder, folder / "dataset"):
         for name, pattern in ((name, pattern) for name in names for pattern in patterns):
-            found = [path for path in sorted(place.glob(pattern.format(name))) if path.is_file()]
-            stems = {path.stem if path.suffix in _ENDINGS else path.name for path in found}
+            paths = [path for path in sorted(place.glob(pattern.format(name))) if path.is_file()]
+            stems = {path.stem if path.suffix in _ENDINGS else path.name for path in paths}
             if len(stems) > 1:
                 raise UserError(
-                    f"{' and '.join(path.name for path in found)}; name one, such as "
-                    f"--splits {names[0]}={found[0].name}",
+                    f"{' and '.join(path.name for path in paths)}; name one, such as "
+                    f"--splits {names[0]}={paths[0].name}",
                     str(folder),
                 )
-            if found:
-                return found[0]
+            if paths:
+                return paths[0]
     return None
 
 
 def _other_names(splits: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Split -> its name, from texts such as "train=train_2020"."""
-    found: dict[str, tuple[str, ...]] = {}
+    names: dict[str, tuple[str, ...]] = {}
     for text in splits:
         split, equals, name = text.partition("=")
         if split not in SPLITS or not (equals and name):
             raise UserError(f"give one of {', '.join(SPLITS)}, =, and the split's name", text)
-        found[split] = (name,)
-    return found
+        names[split] = (name,)
+    return names
 
 
 def draw(rows: list[Sentence], count: int, seed: int) -> list[Sentence]:

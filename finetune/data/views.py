@@ -158,8 +158,8 @@ def nearest(name: str, types: Sequence[str]) -> list[str]:
     )
     above = tree.ancestors(same) if same else []
     for candidate in (name, *above):
-        if (found := by_key.get(_key(unified.type(candidate)))) is not None:
-            return [found]
+        if (same_key := by_key.get(_key(unified.type(candidate)))) is not None:
+            return [same_key]
     below = [kind for kind in types if same and kind in tree and same in tree.ancestors(kind)]
     return below or [kind for kind in types if kind == ENTITY]
 

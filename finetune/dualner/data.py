@@ -112,10 +112,10 @@ def _target_text(names: Names, size: int, sets: DataSets) -> Iterator[tuple[int,
     paths = names.paths()
     for number, target in enumerate(names.targets, start=1):
         if target in paths:
-            found = drawn_sentences(paths[target], "--target-text", size, 1)
+            sentences = drawn_sentences(paths[target], "--target-text", size, 1)
         else:
-            found = _some(sets.sentences(target, "train"), size, 1)
-        yield from ((number, row.tokens) for row in found)
+            sentences = _some(sets.sentences(target, "train"), size, 1)
+        yield from ((number, row.tokens) for row in sentences)
 
 
 def _check_types(data: DualData) -> None:

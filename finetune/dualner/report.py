@@ -49,9 +49,9 @@ def _by_language(results: Sequence[Result], identity: Callable[[str], str]) -> l
     languages, share = results[0]["languages"], _largest(results)
     rows = [["method", *languages, "mean"]]
     for method in _MAIN:
-        if found := _of(results, method, share):
-            cells = [spread([row["test"][name]["f1"] for row in found]) for name in languages]
-            rows.append([method, *cells, spread([row["mean_f1"] for row in found])])
+        if of_method := _of(results, method, share):
+            cells = [spread([row["test"][name]["f1"] for row in of_method]) for name in languages]
+            rows.append([method, *cells, spread([row["mean_f1"] for row in of_method])])
     rows += _published([identity(name) for name in languages])
     return [
         "F1 (seqeval strict, IOB2) in per cent, by language; the first one is the source.",
@@ -81,9 +81,9 @@ def _ablations(results: Sequence[Result]) -> list[str]:
     stated = published()["dualner"]["ablations"]
     rows = [["method", "mean F1 of all languages", "published, XLM-R base, 40 languages"]]
     for method in _ABLATIONS:
-        if found := _of(results, method, share):
+        if of_method := _of(results, method, share):
             name = METHODS[method].published
-            rows.append([method, spread([row["mean_f1"] for row in found]), stated[name]])
+            rows.append([method, spread([row["mean_f1"] for row in of_method]), stated[name]])
     return [*markdown(rows), ""] if len(rows) > 1 else []
 
 

@@ -103,13 +103,13 @@ class Experiment:
             folder.mkdir(parents=True, exist_ok=True)
             files.write_json(str(begun), {"key": self._key, "settings": self._settings.to_json()})
             start = time.monotonic()
-            found = self._make(method, share, seed, folder)
+            scores = self._make(method, share, seed, folder)
             seconds = round(time.monotonic() - start, 1)
             result = {
                 "variant": method,
                 "share": share,
                 "seed": seed,
-                **found,
+                **scores,
                 "seconds": seconds,
                 "versions": versions(*TRAINING, "numpy"),
             }
@@ -121,7 +121,7 @@ class Experiment:
             _LOGGER.info(
                 "%s",
                 f"{method}, {share:.0%} of the labels, seed {seed}: mean F1 "
-                f"{found['mean_f1']:.4f} in {seconds:.0f} s",
+                f"{scores['mean_f1']:.4f} in {seconds:.0f} s",
             )
         return result
 
@@ -194,8 +194,8 @@ def run_all(options: DualOptions, settings: DualSettings) -> str:
 
 def _targets(options: DualOptions) -> tuple[str, ...]:
     """The targets; a pattern may match the source, which is none of them."""
-    found = expand(options.targets)
-    return tuple(n for n in found if n != options.source or n in options.targets)
+    names = expand(options.targets)
+    return tuple(n for n in names if n != options.source or n in options.targets)
 
 
 def _without_target(data: DualData) -> DualData:

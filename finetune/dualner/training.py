@@ -129,7 +129,7 @@ class DualTrainer(TaggingTrainer):
         teacher.eval()  # type: ignore[no-untyped-call]
         # By length, so that batches need little padding; the results are in the old order.
         order = np.argsort(self.train_dataset.lengths, kind="stable")
-        found: dict[int, Tensor] = {}
+        outputs: dict[int, Tensor] = {}
         tags = len(tag_names(teacher))
         for first in range(0, len(order), _TEACHER_BATCH):
             numbers = order[first : first + _TEACHER_BATCH].tolist()
@@ -143,14 +143,14 @@ class DualTrainer(TaggingTrainer):
             kept_numbers = [number for number, has in zip(numbers, full, strict=True) if has]
             for row, number in enumerate(kept_numbers):
                 words = int(mask[row].sum())
-                kept = (
+                columns = (
                     scores[row, :words]
                     if self._method.pseudo == "self"
                     else (labels[row, :, :words].to(torch.int16))
                 )
-                found[number] = kept.cpu().clone()
+                outputs[number] = columns.cpu().clone()
         nothing = torch.empty(0)  # of pieces without words, which the loss leaves out
-        yield from (found.get(number, nothing) for number in range(len(order)))
+        yield from (outputs.get(number, nothing) for number in range(len(order)))
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
@@ -161,8 +161,8 @@ class DualTrainer(TaggingTrainer):
         given = {k: v for k, v in inputs.items() if k not in (PIECES, UNLINKED, "labels")}
         with with_hidden(model) if self._weight else nullcontext():
             outputs = model(**given)
-        found, tags, mask = packed(outputs.logits.float(), labels)
-        scores, hidden = found[..., : self._width], found[..., self._width :]
+        logits, tags, mask = packed(outputs.logits.float(), labels)
+        scores, hidden = logits[..., : self._width], logits[..., self._width :]
         # Unlabelled pieces have labels too, all O, to mark their first sub-words.
         gold = mask & self._labelled[numbers].to(mask.device).unsqueeze(1)
         total = gold_loss(scores, tags.where(gold, 0), gold, self._method.gold)
@@ -190,10 +190,10 @@ class DualTrainer(TaggingTrainer):
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Strict F1 on the dev set of each language, and their mean; the best weights are kept."""
-        found = scores_by_language(
+        by_language = scores_by_language(
             self.model, self.processing_class, self._data.dev, self._settings.max_subwords
         )
-        scores = {f"eval_f1_{name}": score.f1 for name, score in found.items()}
+        scores = {f"eval_f1_{name}": score.f1 for name, score in by_language.items()}
         scores["eval_f1"] = mean(scores.values())
         self.log(dict(scores))
         self.control = self.callback_handler.on_evaluate(
@@ -228,9 +228,9 @@ def scores_by_language(
     """Strict scores on the sentences of each language."""
     words, head = WordTagger(model, tokenizer, max_subwords), head_of(model)
     names = tag_names(model)
-    found = {}
+    by_language = {}
     for language, rows in sets.items():
         logits = words.logits([row.tokens for row in rows])
         tags = [[names[index] for index in head.decode(scores)[0]] for scores in logits]
-        found[language] = metrics.strict_scores([row.tags for row in rows], tags)
-    return found
+        by_language[language] = metrics.strict_scores([row.tags for row in rows], tags)
+    return by_language

@@ -161,9 +161,9 @@ def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any],
     """Scores and predictions of a tagger on the test split of a run's set."""
     start = time.monotonic()
     predictions, raw, known = predict_run(tagger, run, sets)
-    found = all_scores(predictions.gold, predictions.predicted, raw, known)
+    scores = all_scores(predictions.gold, predictions.predicted, raw, known)
     seconds = round(time.monotonic() - start, 1)
-    return {**found, "seconds": seconds, "versions": versions(*TRAINING, "numpy")}, predictions
+    return {**scores, "seconds": seconds, "versions": versions(*TRAINING, "numpy")}, predictions
 
 
 def predict_run(
@@ -181,32 +181,35 @@ def predict_run(
     names = LabelMap.load(run.view.label_map)
     types = {tag[2:] for tags in gold for tag in tags if tag != "O"}
     new_name = map_to_target_types(types, names)
-    found = [renamed(tags, new_name) for tags in raw]
+    mapped = [renamed(tags, new_name) for tags in raw]
     own = [names.tags(tags) for tags in raw]
-    return Predictions(tokens, gold, found), own, set(names.tags(tagger.tags))
+    return Predictions(tokens, gold, mapped), own, set(names.tags(tagger.tags))
 
 
 def all_scores(
-    gold: metrics.TagLists, found: metrics.TagLists, raw: metrics.TagLists, known: Collection[str]
+    gold: metrics.TagLists,
+    predicted: metrics.TagLists,
+    raw: metrics.TagLists,
+    known: Collection[str],
 ) -> dict[str, Any]:
     """All scores of a test set; the setting `scoring` names the main one.
 
     Args:
         gold: tags.
-        found: predicted tags, with types of the set.
+        predicted: predicted tags, with types of the set.
         raw: predicted tags with the tagger's own types, for scores that ignore types.
         known: all tags that the tagger has, with these types.
     """
     return {
-        "strict": metrics.strict_scores(gold, found).to_json(),
-        "interval_95": metrics.bootstrap_interval(gold, found),
-        "crossner": metrics.crossner_scores(gold, found).to_json(),
-        "conlleval": metrics.conlleval_scores(gold, found).to_json(),
-        "macro_f1": metrics.macro_f1(gold, found),
+        "strict": metrics.strict_scores(gold, predicted).to_json(),
+        "interval_95": metrics.bootstrap_interval(gold, predicted),
+        "crossner": metrics.crossner_scores(gold, predicted).to_json(),
+        "conlleval": metrics.conlleval_scores(gold, predicted).to_json(),
+        "macro_f1": metrics.macro_f1(gold, predicted),
         "span_f1": metrics.span_f1(gold, raw),
         "shared_label_span_f1": metrics.shared_label_span_f1(gold, raw),
         "tner_span_f1": metrics.tner_span_f1(gold, raw, known),
-        "per_type": {k: v.to_json() for k, v in metrics.per_type(gold, found).items()},
-        "errors": asdict(metrics.error_split(gold, found)),
-        "confusion": metrics.type_confusion(gold, found),
+        "per_type": {k: v.to_json() for k, v in metrics.per_type(gold, predicted).items()},
+        "errors": asdict(metrics.error_split(gold, predicted)),
+        "confusion": metrics.type_confusion(gold, predicted),
     }

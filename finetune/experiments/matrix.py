@@ -142,11 +142,11 @@ def written(
     matrices: dict[str, dict[str, Any]] = {}
     for number, model in enumerate(dict.fromkeys(row["model"] for row in results), start=1):
         for name, (what, value) in SCORES.items():
-            found = [
+            cells_of_score = [
                 [_values(results, value, model, source, data) for data in test] for source in train
             ]
-            texts.append(_table(f"{model}: {what}", train, test, found))
-            means = [[100 * mean(cell) for cell in cells] for cells in found]
+            texts.append(_table(f"{model}: {what}", train, test, cells_of_score))
+            means = [[100 * mean(cell) for cell in cells] for cells in cells_of_score]
             matrices.setdefault(model, {})[name] = means
             picture = plots.heat_map(np.array(means), train, test, f"{plots.short(model)}: {what}")
             (output / f"matrix-{file_name(name)}-{number}.png").write_bytes(picture)

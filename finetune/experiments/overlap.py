@@ -79,8 +79,8 @@ def compare_words(options: OverlapOptions) -> str:
     """
     stop_words = _stop_words(options.stop_words)
     names, sets = expand(options.data), DataSets.chosen(options)
-    found = [top_words(token_lists(name, sets), options.words, stop_words) for name in names]
-    values = matrix(found)
+    frequent = [top_words(token_lists(name, sets), options.words, stop_words) for name in names]
+    values = matrix(frequent)
     output = Path(options.output)
     output.mkdir(parents=True, exist_ok=True)
     rows = [
@@ -96,7 +96,7 @@ def compare_words(options: OverlapOptions) -> str:
     files.write_json(
         str(output / "overlap.json"),
         {
-            "words": {name: len(words) for name, words in zip(names, found, strict=True)},
+            "words": {name: len(words) for name, words in zip(names, frequent, strict=True)},
             "per_cent": values.tolist(),
         },
     )

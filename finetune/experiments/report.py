@@ -66,9 +66,11 @@ class Report:
     def _without(self, row: Result) -> dict[str, float]:
         """Strict scores on the test sentences that are not in the corpus."""
         assert self._hits is not None
-        found, hits = self._store.predictions(row["key"]), self._hits[row["data"]]
-        clean = [number for number in range(len(found.gold)) if number not in hits]
-        gold, guess = ([side[n] for n in clean] for side in (found.gold, found.predicted))
+        predictions, hits = self._store.predictions(row["key"]), self._hits[row["data"]]
+        clean = [number for number in range(len(predictions.gold)) if number not in hits]
+        gold, guess = (
+            [side[n] for n in clean] for side in (predictions.gold, predictions.predicted)
+        )
         return metrics.strict_scores(gold, guess).to_json()
 
     def table(self) -> str:
@@ -104,8 +106,8 @@ class Report:
 
     def _average(self, model: str) -> float:
         """Mean over the sets of a model's mean F1."""
-        found = (self._of(model=model, data=name) for name in self._sets)
-        means: list[float] = [mean(map(main_f1, rows)) for rows in found]
+        of_sets = (self._of(model=model, data=name) for name in self._sets)
+        means: list[float] = [mean(map(main_f1, rows)) for rows in of_sets]
         return mean(means)
 
     def _published(self, average: list[str]) -> list[list[str]]:
@@ -113,10 +115,10 @@ class Report:
         if self._shots != [ALL]:
             return []
         names = [self._store.sets.identity(name) for name in self._sets]
-        found = published_rows(self._results[0]["setting"], names)
+        published = published_rows(self._results[0]["setting"], names)
         return [
             [title, *("-" if value is None else f"{value:.2f}" for value in row)]
-            for title, values in found.items()
+            for title, values in published.items()
             if any(row := values[: len(names) + len(average)])
         ]
 
@@ -146,9 +148,9 @@ class Report:
             kinds = Counter(self._hits[name].values())
             facts = [name, *map(str, (len(self._test(name)), kinds["equal"], kinds["13-gram"]))]
             for model in self._models:
-                found = self._of(model=model, data=name)
-                clean = [row["without_contaminated"]["f1"] for row in found]
-                rows.append([*facts, model, _f1(found), spread(clean)])
+                results = self._of(model=model, data=name)
+                clean = [row["without_contaminated"]["f1"] for row in results]
+                rows.append([*facts, model, _f1(results), spread(clean)])
         return markdown(rows)
 
     def details(self) -> str:
@@ -202,17 +204,17 @@ class Report:
         return rows
 
     def _types(self, name: str) -> list[list[str]]:
-        found = self._of(data=name, shots=self._shots[-1])
+        results = self._of(data=name, shots=self._shots[-1])
         gold = Counter[str]()
-        for row in found:
+        for row in results:
             gold |= Counter({kind: int(s["gold"]) for kind, s in row["per_type"].items()})
         rows = [["type", "mentions", *self._models]]
-        for kind in sorted({kind for row in found for kind in row["per_type"]}):
+        for kind in sorted({kind for row in results for kind in row["per_type"]}):
             cells = [
                 spread(
                     [
                         row["per_type"].get(kind, {}).get("f1", 0.0)
-                        for row in found
+                        for row in results
                         if row["model"] == model
                     ]
                 )
@@ -225,8 +227,8 @@ class Report:
         kinds = list(self._results[0]["errors"])
         rows = [["model", *kinds]]
         for model in self._models:
-            found = self._of(model=model, data=name, shots=self._shots[-1])
-            means = (mean(row["errors"][kind] for row in found) for kind in kinds)
+            results = self._of(model=model, data=name, shots=self._shots[-1])
+            means = (mean(row["errors"][kind] for row in results) for kind in kinds)
             rows.append([model, *(f"{value:.0f}" for value in means)])
         return rows
 
@@ -246,8 +248,8 @@ class Report:
         for name in self._sets:
             short = file_name(name)
             for number, model in enumerate(self._models, start=1):
-                found = self._of(model=model, data=name, shots=self._shots[-1])
-                table = _summed([row["confusion"] for row in found])
+                results = self._of(model=model, data=name, shots=self._shots[-1])
+                table = _summed([row["confusion"] for row in results])
                 picture = plots.confusion(table, f"{name}: {plots.short(model)}")
                 (output / f"confusion-{short}-{number}.png").write_bytes(picture)
             if len(self._shots) > 1:
@@ -264,10 +266,10 @@ class Report:
         for model in self._models:
             points = []
             for shots in self._shots:
-                found = self._of(model=model, data=name, shots=shots)
-                scores = [100 * main_f1(row) for row in found]
+                results = self._of(model=model, data=name, shots=shots)
+                scores = [100 * main_f1(row) for row in results]
                 deviation = stdev(scores) if len(scores) > 1 else 0.0
-                points.append((found[0]["train_sentences"], mean(scores), deviation))
+                points.append((results[0]["train_sentences"], mean(scores), deviation))
             lines[model] = sorted(points)
         scoring = SCORING[self._results[0]["settings"]["scoring"]].partition(" (")[0]
         return plots.curves(

@@ -120,8 +120,8 @@ class ResultStore:
         """
         key = self.key(run)
         path = self._folder / f"{key}.json"
-        kept = self._kept(path)
-        if kept is None:
+        done = self._kept(path)
+        if done is None:
             scores, predictions = make(run)
             self._folder.mkdir(parents=True, exist_ok=True)
             predictions.write(path.with_suffix(".conll"))
@@ -137,9 +137,9 @@ class ResultStore:
                 main_f1({**run.to_json(), **scores}),
                 scores["seconds"],
             )
-            kept = self._kept(path)
-            assert kept is not None
-        return kept
+            done = self._kept(path)
+            assert done is not None
+        return done
 
     def missing(self, runs: Iterable[Run]) -> list[Run]:
         """The runs that have no result yet."""
@@ -148,9 +148,11 @@ class ResultStore:
 
     def _kept(self, path: Path, log: bool = True) -> dict[str, Any] | None:
         """The result in a file; None if there is none, or a power cut has left a part of it."""
-        kept = sealed(str(path), log)
-        is_whole = kept and kept.get("key") == path.stem and path.with_suffix(".conll").is_file()
-        return kept if is_whole else None
+        result = sealed(str(path), log)
+        is_whole = (
+            result and result.get("key") == path.stem and path.with_suffix(".conll").is_file()
+        )
+        return result if is_whole else None
 
     def predictions(self, key: str) -> Predictions:
         """The predictions of a result, by its key."""
@@ -176,9 +178,9 @@ def _file_fingerprint(path: str, flag: str) -> list[tuple[int, str]]:
     Raises:
         UserError: there is no such file.
     """
-    found = sorted(Path(path).rglob("part-*.parquet")) if Path(path).is_dir() else [Path(path)]
+    paths = sorted(Path(path).rglob("part-*.parquet")) if Path(path).is_dir() else [Path(path)]
     try:
-        return [Identities().of(str(file)) for file in found]
+        return [Identities().of(str(file)) for file in paths]
     except OSError as error:
         raise UserError(
             f"--{flag.replace('_', '-')} {path}: {error.strerror}; check the path"

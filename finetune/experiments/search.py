@@ -104,8 +104,8 @@ class Study:
 
     def of_stage(self, stage: int) -> list[FrozenTrial]:
         """The finished trials of a stage, the best one first."""
-        found = [trial for trial in self.done() if trial.user_attrs["stage"] == stage]
-        return sorted(found, key=lambda trial: (-(trial.value or 0.0), trial.number))
+        trials = [trial for trial in self.done() if trial.user_attrs["stage"] == stage]
+        return sorted(trials, key=lambda trial: (-(trial.value or 0.0), trial.number))
 
     def best(self) -> FrozenTrial:
         """The best finished trial of the last stage."""
@@ -123,7 +123,7 @@ class Study:
         values = self._drawn(method) if values is None else values
         scores = self._fits.fit(values, **how)
         best = max(scores)
-        ahead = [found.value or 0.0 for found in self.of_stage(stage)]
+        ahead = [trial.value or 0.0 for trial in self.of_stage(stage)]
         if not ahead or best > max(ahead):
             self._fits.keep(values, best)
         shown = ", ".join(f"{name} {value}" for name, value in values.items())
@@ -170,11 +170,11 @@ def _grid(study: Study, fits: Fits, grid: Sequence[Values], options: SearchOptio
 
     for values in missing(grid, 1):
         study.add(values, "grid", 1, pause=options.partial_epochs)
-    kept = [trial.params for trial in study.of_stage(1)[: options.kept]]
+    best_points = [trial.params for trial in study.of_stage(1)[: options.kept]]
     for values in grid:
-        if values not in kept:
+        if values not in best_points:
             fits.forget(values)
-    for values in missing(kept, 2):
+    for values in missing(best_points, 2):
         study.add(values, "grid", 2)
     best = study.of_stage(2)[0]
     # A rate that has fallen to zero teaches nothing more.

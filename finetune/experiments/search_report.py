@@ -85,10 +85,10 @@ def importances(trials: Sequence[FrozenTrial], space: Space) -> dict[str, float]
     if not varied or len({trial.value for trial in trials}) < 2:
         return {}
     judge = optuna.importance.FanovaImportanceEvaluator(seed=0)
-    found: dict[str, float] = optuna.importance.get_param_importances(
+    shares: dict[str, float] = optuna.importance.get_param_importances(
         study, evaluator=judge, params=varied
     )
-    return found
+    return shares
 
 
 def _plot(trials: Sequence[FrozenTrial], space: Space, weights: dict[str, float]) -> bytes:

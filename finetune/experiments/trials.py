@@ -53,8 +53,8 @@ def parse(texts: Sequence[str]) -> Space:
         if _RANGE in values:
             space[name] = _range(known[name], values, text)
         else:
-            found = [_value(known[name], value, text) for value in values.split(",")]
-            space[name] = CategoricalDistribution(found)
+            choices = [_value(known[name], value, text) for value in values.split(",")]
+            space[name] = CategoricalDistribution(choices)
     return space
 
 
@@ -74,11 +74,11 @@ def _value(entry: Option, value: str, text: str) -> Any:
         UserError: it is not one.
     """
     try:
-        found = entry.parsed(value)
+        parsed_value = entry.parsed(value)
     except ValueError:
         raise UserError(f"{value} is no value of {entry.name}", text) from None
-    build(FitSettings, {entry.name: Given(found, f"--space {entry.name}", value)})
-    return found
+    build(FitSettings, {entry.name: Given(parsed_value, f"--space {entry.name}", value)})
+    return parsed_value
 
 
 def points(space: Space) -> list[Values]:
@@ -157,8 +157,8 @@ class Fits:
 
     def has(self, values: Values) -> bool:
         """Whether the tagger that is kept is whole, and of these settings."""
-        kept = sealed(str(self._output / "model" / _MARK))
-        return kept is not None and kept.get("settings") == values
+        record = sealed(str(self._output / "model" / _MARK))
+        return record is not None and record.get("settings") == values
 
     def forget(self, values: Values) -> None:
         """Removes the checkpoint of a fine-tuning that will not go on."""

@@ -48,18 +48,18 @@ def _panel(
 ) -> tuple[Any, list[str]]:
     """Coordinates of the entities in the panel of a model (entities, 2), and their colours."""
     quiet_libraries()
-    found, names = [], []
+    vectors, names = [], []
     for name, sentences in rows.items():
         states, types = representations(model, sentences, options, options.words == "first-last")
         kept = [place for place, kind in enumerate(types) if kind in (options.types or types)]
-        found += [states[place] for place in kept]
+        vectors += [states[place] for place in kept]
         names += [_colour(name, types[place], len(rows), options.types) for place in kept]
-    if len(found) < _LEAST:
-        raise UserError(f"{len(found)} entities; t-SNE needs {_LEAST} or more", options.data[0])
-    picks = np.sort(np.random.default_rng(options.seed).permutation(len(found))[: options.points])
+    if len(vectors) < _LEAST:
+        raise UserError(f"{len(vectors)} entities; t-SNE needs {_LEAST} or more", options.data[0])
+    picks = np.sort(np.random.default_rng(options.seed).permutation(len(vectors))[: options.points])
     perplexity = min(30, (len(picks) - 1) / 3)
     places = TSNE(perplexity=perplexity, init="pca", random_state=options.seed).fit_transform(
-        np.array(found)[picks]
+        np.array(vectors)[picks]
     )
     _LOGGER.info("%s: %d entities", model, len(picks))
     return places, [names[pick] for pick in picks]
@@ -96,9 +96,9 @@ def representations(
     words = WordTagger(encoder, tokenizer, longest_input(encoder), hidden=True)
     states = words.logits([row.tokens for row in rows])
     spans = [tags_to_spans(row.tags) for row in rows]
-    found = [
+    entities = [
         np.concatenate([state[start], state[end - 1]]) if joined else state[start]
         for state, spans_here in zip(states, spans, strict=True)
         for start, end, _ in spans_here
     ]
-    return np.array(found), [name for spans_here in spans for _, _, name in spans_here]
+    return np.array(entities), [name for spans_here in spans for _, _, name in spans_here]

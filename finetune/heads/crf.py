@@ -120,5 +120,5 @@ class CRF(nn.Module):
         mask = self._checked(emissions, mask)
         with torch.enable_grad():
             scores = emissions.detach().double().requires_grad_()
-            (found,) = torch.autograd.grad(self._partition(scores, mask).sum(), scores)
-        return found.clamp(0, 1).to(emissions.dtype)
+            (gradient,) = torch.autograd.grad(self._partition(scores, mask).sum(), scores)
+        return gradient.clamp(0, 1).to(emissions.dtype)

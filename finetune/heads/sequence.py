@@ -53,16 +53,16 @@ class Words:
 
     def where(self, kind: int) -> Words | None:
         """The texts of a kind; None if there are none."""
-        found = self.kinds == kind
-        if not found.any():
+        chosen = self.kinds == kind
+        if not chosen.any():
             return None
-        longest = int(self.mask[found].sum(1).max())
-        rows = None if self.rows is None else self.rows[found, :longest]
+        longest = int(self.mask[chosen].sum(1).max())
+        rows = None if self.rows is None else self.rows[chosen, :longest]
         return Words(
-            self.states[found, :longest],
-            self.mask[found, :longest],
-            self.tags[found, :longest],
-            self.kinds[found],
+            self.states[chosen, :longest],
+            self.mask[chosen, :longest],
+            self.tags[chosen, :longest],
+            self.kinds[chosen],
             rows,
         )
 
@@ -160,10 +160,10 @@ class StateHead:
         """Label ids at first sub-words (batch, length)."""
         gold = labels[0] if isinstance(labels, tuple | list) else labels
         states, _, mask = packed(logits.float(), gold)
-        found = torch.zeros_like(gold)
+        all_tags = torch.zeros_like(gold)
         tags = [tag for row in self._module.tag(states, mask)[0] for tag in row]
-        found[gold.ne(IGNORED)] = torch.tensor(tags, device=gold.device, dtype=gold.dtype)
-        return found
+        all_tags[gold.ne(IGNORED)] = torch.tensor(tags, device=gold.device, dtype=gold.dtype)
+        return all_tags
 
     @torch.no_grad()
     def _tagged(self, logits: Floats) -> tuple[list[int], Tensor, Any]:
@@ -184,20 +184,20 @@ class StateHead:
             logits: states (words, size); NaN for words without sub-words, which are O.
         """
         tags, chances, known = self._tagged(logits)
-        found, scores = np.zeros(len(logits), int), np.ones(len(logits))
+        best_ids, scores = np.zeros(len(logits), int), np.ones(len(logits))
         if tags:
-            found[known] = tags
+            best_ids[known] = tags
             scores[known] = chances[range(len(tags)), tags].numpy()
-        return found.tolist(), scores.tolist()
+        return best_ids.tolist(), scores.tolist()
 
     def probabilities(self, logits: Floats) -> Floats:
         """Probabilities of the tags of each word (words, tags)."""
         _, chances, known = self._tagged(logits)
-        found = np.zeros((len(logits), self._module.tags), np.float32)
-        found[:, 0] = 1
+        rows = np.zeros((len(logits), self._module.tags), np.float32)
+        rows[:, 0] = 1
         if known.any():
-            found[known] = chances.numpy()
-        return found
+            rows[known] = chances.numpy()
+        return rows
 
 
 def has_words(labels: Tensor) -> Tensor:

@@ -48,8 +48,8 @@ def pair_spans(start_logits: Any, end_logits: Any) -> Any:
     if one.shape != other.shape or one.dim() not in (2, 3):
         raise ValueError(f"start scores {tuple(one.shape)}, end scores {tuple(other.shape)}")
     if one.dim() == 2:
-        found: list[Any] = pair_spans(one.unsqueeze(0), other.unsqueeze(0))
-        return found[0]
+        pairs: list[Any] = pair_spans(one.unsqueeze(0), other.unsqueeze(0))
+        return pairs[0]
     starts = one.argmax(-1)
     stops = paired(starts, other.argmax(-1), one.shape[-1] - 1)
     spans: list[list[tuple[int, int, int]]] = [[] for _ in range(len(starts))]
@@ -225,8 +225,8 @@ class SpanHead:
 
     def probabilities(self, logits: Floats) -> Floats:
         """Probabilities of the tags of each word by the head for tags (words, tags)."""
-        found: Floats = parts(torch.from_numpy(logits), self._tags)[0].softmax(-1).numpy()
-        return found
+        chances: Floats = parts(torch.from_numpy(logits), self._tags)[0].softmax(-1).numpy()
+        return chances
 
 
 def labels_of(scores: Tensor, tags: int) -> tuple[Tensor, Tensor, Tensor]:

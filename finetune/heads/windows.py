@@ -106,10 +106,10 @@ class WordTagger:
             if hasattr(self._model, MODULE):
                 rows[:] = np.nan
         # Longest first: batches need less padding, and too little memory shows at once.
-        found = list(self._windows(texts))
-        found.sort(key=lambda pair: pair[0].text if self._attend else -len(pair[1].ids))
-        for start in range(0, len(found), self._batch_size):
-            batch = found[start : start + self._batch_size]
+        windows = list(self._windows(texts))
+        windows.sort(key=lambda pair: pair[0].text if self._attend else -len(pair[1].ids))
+        for start in range(0, len(windows), self._batch_size):
+            batch = windows[start : start + self._batch_size]
             values = self._run([encoding for _, encoding in batch])
             for (window, _), (words, rows) in zip(batch, values, strict=True):
                 length = len(texts[window.text])
@@ -147,13 +147,13 @@ class WordTagger:
         if not texts:
             return []
         longest = {"truncation": True, "max_length": self._limit + self._special}
-        found = self._tokenizer(
+        encoded = self._tokenizer(
             [list(words) for words in texts],
             is_split_into_words=True,
             verbose=False,  # longer texts than the model takes are cut by us
             **(longest if truncated else {}),
         )
-        encodings: list[Encoding] = found.encodings
+        encodings: list[Encoding] = encoded.encodings
         return encodings
 
     @torch.inference_mode()
@@ -181,5 +181,5 @@ class WordTagger:
                 "train it again"
             )
         for row, encoding in zip(scores, batch, strict=True):
-            found, first = first_subwords(encoding.word_ids)
-            yield found, row[: len(first)][first]
+            words, first = first_subwords(encoding.word_ids)
+            yield words, row[: len(first)][first]

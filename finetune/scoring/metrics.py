@@ -34,7 +34,7 @@ def _spans(sentences: TagLists) -> Spans:
 
 
 def _untyped(spans: Spans) -> Spans:
-    return [{(start, end, UNTYPED) for start, end, _ in found} for found in spans]
+    return [{(start, end, UNTYPED) for start, end, _ in of_sentence} for of_sentence in spans]
 
 
 def _count(gold: Iterable[set[TypedSpan]], predicted: Iterable[set[TypedSpan]]) -> Scores:
@@ -74,7 +74,7 @@ def per_type(gold: TagLists, predicted: TagLists) -> dict[str, Scores]:
     names = sorted({name for spans in (*ones, *others) for _, _, name in spans})
 
     def only(spans: Spans, name: str) -> Spans:
-        return [{span for span in found if span[2] == name} for found in spans]
+        return [{span for span in of_sentence if span[2] == name} for of_sentence in spans]
 
     return {name: _count(only(ones, name), only(others, name)) for name in names}
 
@@ -105,10 +105,10 @@ def tner_span_f1(gold: TagLists, predicted: TagLists, known: Collection[str]) ->
         known: the tags that the tagger has, with the names of types of both.
     """
     _checked(gold, predicted)
-    kept = [[tag if tag in known else "O" for tag in tags] for tags in gold]
-    seen = {tag for tags in kept for tag in tags}
-    found = [[tag if tag in seen else "O" for tag in tags] for tags in predicted]
-    return conlleval_scores(_collapsed(kept), _collapsed(found)).f1
+    known_tags = [[tag if tag in known else "O" for tag in tags] for tags in gold]
+    seen = {tag for tags in known_tags for tag in tags}
+    seen_tags = [[tag if tag in seen else "O" for tag in tags] for tags in predicted]
+    return conlleval_scores(_collapsed(known_tags), _collapsed(seen_tags)).f1
 
 
 def _collapsed(sentences: TagLists) -> list[list[str]]:
@@ -123,10 +123,13 @@ def shared_label_span_f1(gold: TagLists, predicted: TagLists) -> float:
     """
     _checked(gold, predicted)
     sides = [_spans(gold), _spans(predicted)]
-    types = [{name for found in spans for _, _, name in found} for spans in sides]
+    types = [{name for of_sentence in spans for _, _, name in of_sentence} for spans in sides]
     shared = types[0] & types[1]
-    kept = [[{span for span in found if span[2] in shared} for found in spans] for spans in sides]
-    return _count(_untyped(kept[0]), _untyped(kept[1])).f1
+    shared_spans = [
+        [{span for span in of_sentence if span[2] in shared} for of_sentence in spans]
+        for spans in sides
+    ]
+    return _count(_untyped(shared_spans[0]), _untyped(shared_spans[1])).f1
 
 
 @dataclass(frozen=True)
@@ -158,8 +161,8 @@ def error_split(gold: TagLists, predicted: TagLists) -> Errors:
     for ones, others in zip(_spans(gold), _spans(predicted), strict=True):
         at = {(start, end): name for start, end, name in others}
         for start, end, name in ones:
-            if (found := at.get((start, end))) is not None:
-                counts["right" if found == name else "type"] += 1
+            if (predicted_type := at.get((start, end))) is not None:
+                counts["right" if predicted_type == name else "type"] += 1
                 continue
             touching = {kind for left, right, kind in others if left < end and start < right}
             overlap = "boundary" if name in touching else "type_and_boundary"

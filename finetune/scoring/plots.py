@@ -103,8 +103,8 @@ def heat_map(
 def by_setting(panels: Mapping[str, Sequence[Any]], scores: Sequence[float], y_label: str) -> bytes:
     """Plots scores by the values of settings, a panel for each; wide ranges are logarithmic."""
     figure = Figure(figsize=(3 * len(panels), 3.2), dpi=110, layout="constrained")
-    found = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, (name, values) in zip(found, panels.items(), strict=True):
+    panel_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (name, values) in zip(panel_axes, panels.items(), strict=True):
         if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
             axes.plot(values, scores, "o", markersize=5, alpha=0.7)
             if min(values) > 0 and max(values) > 5 * min(values):
@@ -120,7 +120,7 @@ def by_setting(panels: Mapping[str, Sequence[Any]], scores: Sequence[float], y_l
             axes.set_xlim(-0.5, len(names) - 0.5)
         axes.set(xlabel=name)
         axes.spines[["top", "right"]].set_visible(False)
-    found[0].set_ylabel(y_label)
+    panel_axes[0].set_ylabel(y_label)
     return png(figure)
 
 
@@ -134,8 +134,8 @@ def confusion(table: Mapping[str, Mapping[str, int]], title: str) -> bytes:
         title: title of the plot.
     """
     table = _frequent(table)
-    found = {*table, *(name for row in table.values() for name in row)}
-    names = [*sorted(found - {"O", _OTHERS}), *sorted(found & {_OTHERS}), "O"]
+    types = {*table, *(name for row in table.values() for name in row)}
+    names = [*sorted(types - {"O", _OTHERS}), *sorted(types & {_OTHERS}), "O"]
     counts = np.array([[table.get(a, {}).get(b, 0) for b in names] for a in names], float)
     total = counts.sum(1, keepdims=True)
     shares = np.divide(100 * counts, total, where=total > 0, out=np.full_like(counts, np.nan))
@@ -150,14 +150,14 @@ def _frequent(table: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int
             counts.update({gold: count, predicted: count})
     del counts["O"]
     ranked = sorted(counts, key=lambda name: (-counts[name], name))
-    kept = {*ranked[: _MOST_TYPES if len(ranked) > _MOST_TYPES else None], "O"}
-    found: dict[str, dict[str, int]] = {}
+    types = {*ranked[: _MOST_TYPES if len(ranked) > _MOST_TYPES else None], "O"}
+    rows: dict[str, dict[str, int]] = {}
     for gold, row in table.items():
-        into = found.setdefault(gold if gold in kept else _OTHERS, {})
+        into = rows.setdefault(gold if gold in types else _OTHERS, {})
         for predicted, count in row.items():
-            name = predicted if predicted in kept else _OTHERS
+            name = predicted if predicted in types else _OTHERS
             into[name] = into.get(name, 0) + count
-    return found
+    return rows
 
 
 def scatter(panels: Mapping[str, tuple[npt.NDArray[np.float64], Sequence[str]]]) -> bytes:

@@ -24,8 +24,8 @@ def tner_models() -> list[str]:
 
 def tner_in_domain(model: str, name: str) -> float | None:
     """T-NER's strict F1 of a model that is trained and tested on a set (table 2), if published."""
-    found: float | None = published()["tner"]["in-domain"][model].get(name)
-    return found
+    f1: float | None = published()["tner"]["in-domain"][model].get(name)
+    return f1
 
 
 def tner_row(
@@ -85,14 +85,14 @@ def published_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | N
         regime: how source and target are combined.
         sets: names of the sets.
     """
-    found: dict[str, list[float | None]] = {
+    rows: dict[str, list[float | None]] = {
         f"{model}, published (NER-BERT, table 2)": values
         for model, values in nerbert_rows(regime, sets).items()
     }
     for model in tner_models() if regime == "target" else ():
         values = [tner_in_domain(model, name) for name in sets]
-        found[f"{model}, published (T-NER, table 2)"] = [*values, None]
-    return found
+        rows[f"{model}, published (T-NER, table 2)"] = [*values, None]
+    return rows
 
 
 def cent(value: float) -> str:

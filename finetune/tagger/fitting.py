@@ -148,8 +148,8 @@ class Stopping(EarlyStoppingCallback):
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
-        found: dict[str, Any] = super().state()
-        return {**found, "args": {**found["args"], "first": self._first}}
+        content: dict[str, Any] = super().state()
+        return {**content, "args": {**content["args"], "first": self._first}}
 
     def on_evaluate(  # type: ignore[override]
         self, args: Any, state: Any, control: Any, metrics: Any, **facts: Any

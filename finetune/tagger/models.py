@@ -84,10 +84,10 @@ class CrfHead:
         """Label ids at first sub-words (batch, length), by the best path."""
         gold = labels[0] if isinstance(labels, tuple | list) else labels
         emissions, _, mask = packed(logits.float(), gold)
-        found = torch.zeros_like(gold)
+        tags = torch.zeros_like(gold)
         paths = [tag for path in self._crf.decode(emissions, mask) for tag in path]
-        found[gold.ne(IGNORED)] = torch.tensor(paths, device=gold.device, dtype=gold.dtype)
-        return found
+        tags[gold.ne(IGNORED)] = torch.tensor(paths, device=gold.device, dtype=gold.dtype)
+        return tags
 
     def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
         """Tags of the best path, and the marginal probability of each.
@@ -107,8 +107,8 @@ class CrfHead:
         if not len(logits):
             return logits
         emissions = torch.from_numpy(logits).unsqueeze(0).to(self._crf.transitions.device)
-        found: Floats = self._crf.marginals(emissions)[0].detach().float().cpu().numpy()
-        return found
+        chances: Floats = self._crf.marginals(emissions)[0].detach().float().cpu().numpy()
+        return chances
 
 
 Head = LinearHead | CrfHead | spans.SpanHead | StateHead

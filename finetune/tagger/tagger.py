@@ -136,8 +136,8 @@ class Tagger:
         model = load_model(self.base, labels, settings.max_subwords, self._head_init_map)
         if settings.head_dropout is not None:
             for name in ("dropout", "classifier_dropout"):  # as the architectures call it
-                if isinstance(found := getattr(model, name, None), nn.Dropout):
-                    found.p = settings.head_dropout
+                if isinstance(dropout := getattr(model, name, None), nn.Dropout):
+                    dropout.p = settings.head_dropout
         tokenizer = load_tokenizer(self.base)
         check_vocabulary(model, tokenizer, self.base)
         return tokenizer, model
@@ -207,8 +207,8 @@ class Tagger:
         Raises:
             UserError: a text is something else.
         """
-        found = [one.entities for one in self.predictions(texts, split)]
-        return found[0] if isinstance(texts, str) else found
+        entities = [one.entities for one in self.predictions(texts, split)]
+        return entities[0] if isinstance(texts, str) else entities
 
     def predictions(
         self, texts: str | Iterable[Text], split: bool = True, probabilities: bool = False
@@ -229,13 +229,13 @@ class Tagger:
         ]
         words = [
             [text[start:end] if isinstance(text, str) else text[start] for start, end in sentence]
-            for text, found in zip(texts, spans, strict=True)
-            for sentence in found
+            for text, sentences in zip(texts, spans, strict=True)
+            for sentence in sentences
         ]
         tagged = zip(words, self._logits(words), strict=True)
         return [
-            self._prediction(text, found, [next(tagged) for _ in found], probabilities)
-            for text, found in zip(texts, spans, strict=True)
+            self._prediction(text, sentences, [next(tagged) for _ in sentences], probabilities)
+            for text, sentences in zip(texts, spans, strict=True)
         ]
 
     def _prediction(
@@ -252,8 +252,8 @@ class Tagger:
         scores = [score for _, chances in decoded for score in chances]
         rows = None
         if probabilities:
-            found = [self._head.probabilities(logits) for _, logits in sentences]
-            rows = np.concatenate([np.empty((0, len(self._tags)), np.float32), *found])
+            per_sentence = [self._head.probabilities(logits) for _, logits in sentences]
+            rows = np.concatenate([np.empty((0, len(self._tags)), np.float32), *per_sentence])
         return Prediction(
             [word for words, _ in sentences for word in words],
             places,
@@ -270,8 +270,8 @@ class Tagger:
         """
         rows = DataSets(view=View(UNIFIED)).sentences(data, "test")
         names = LabelMap.load(UNIFIED)
-        found = [names.tags(tags) for tags in self.tag([row.tokens for row in rows])]
-        return strict_scores([row.tags for row in rows], found).f1
+        predicted = [names.tags(tags) for tags in self.tag([row.tokens for row in rows])]
+        return strict_scores([row.tags for row in rows], predicted).f1
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes an ordinary Hugging Face checkpoint."""

@@ -48,19 +48,19 @@ class Splitter:
         Raises:
             UserError: the model cannot be read.
         """
-        found = cached_file(
+        path = cached_file(
             os.fspath(folder),
             SENTENCES,
             _raise_exceptions_for_missing_entries=False,
             _raise_exceptions_for_connection_errors=False,
             _raise_exceptions_for_gated_repo=False,
         )
-        if found is None:
+        if path is None:
             return cls()
         try:
-            return cls(SentenceModel.from_json(Path(found).read_bytes()))
+            return cls(SentenceModel.from_json(Path(path).read_bytes()))
         except ValueError as error:
-            raise UserError(f"{found}: {error}; remove this file, or restore it") from None
+            raise UserError(f"{path}: {error}; remove this file, or restore it") from None
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the model, if there is one, to the folder of a checkpoint."""
@@ -171,9 +171,9 @@ def entities_of(
         scores: probability of each tag.
         words: the text, or its tokens.
     """
-    found = []
+    entities = []
     for first, end, name in tags_to_spans(tags):
         start, stop = spans[first][0], spans[end - 1][1]
         text = words[start:stop] if isinstance(words, str) else " ".join(words[start:stop])
-        found.append(Entity(start, stop, name, mean(scores[first:end]), text))
-    return found
+        entities.append(Entity(start, stop, name, mean(scores[first:end]), text))
+    return entities

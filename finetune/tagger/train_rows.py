@@ -59,11 +59,11 @@ def train_rows(
         held = sorted(held, key=lambda row: len(row.tokens))  # batches need less padding
     train, own = with_text(train, kinds or [TARGET] * len(train), settings)
     first, others = with_text(first, [SOURCE] * len(first), settings)
-    found: list[set[str]] = [set(), set()]
+    type_sets: list[set[str]] = [set(), set()]
     domains = [*others, *own, *[TARGET] * len(held)]
     for row, kind in zip([*first, *train, *held], domains, strict=True):
-        found[kind % TEXT].update(tag[2:] for tag in row.tags if tag != "O")
-    return TrainRows(first, others, train, own, list(held), [sorted(types) for types in found])
+        type_sets[kind % TEXT].update(tag[2:] for tag in row.tags if tag != "O")
+    return TrainRows(first, others, train, own, list(held), [sorted(types) for types in type_sets])
 
 
 def with_text(
@@ -81,7 +81,7 @@ def with_text(
     Raises:
         UserError: the text of the target cannot be read.
     """
-    found, all_kinds = list(rows), list(kinds)
+    all_rows, all_kinds = list(rows), list(kinds)
     for domain in (TARGET, SOURCE) if settings.head == "cdlm" else ():
         own = [row for row, kind in zip(rows, kinds, strict=True) if kind == domain]
         text = own
@@ -92,6 +92,6 @@ def with_text(
                 for path in settings.lm_text
             )
             text = [row for some in drawn for row in some]
-        found += [Sentence(row.tokens, ["O"] * len(row.tokens)) for row in text]
+        all_rows += [Sentence(row.tokens, ["O"] * len(row.tokens)) for row in text]
         all_kinds += [domain + TEXT] * len(text)
-    return found, all_kinds
+    return all_rows, all_kinds

@@ -74,8 +74,8 @@ def application(page: Page, hosts: Sequence[str]) -> FastAPI:
     async def predict(request: Request) -> Response:
         try:
             body = await _body(request, page.most_bytes)
-            found = await run_in_threadpool(predicted, page, body)
-            text, status = found.model_dump_json(), 200
+            response = await run_in_threadpool(predicted, page, body)
+            text, status = response.model_dump_json(), 200
         except RefusedError as refused:
             text, status = Refusal(error=str(refused)).model_dump_json(), refused.status
         return Response(text, status, _closing(_HEADERS, status), "application/json")
@@ -121,12 +121,15 @@ async def _body(request: Request, most_bytes: int) -> bytes:
 def _fields(body: bytes) -> dict[str, str]:
     """The fields of a form."""
     try:
-        found = parse_qs(
+        values_of = parse_qs(
             body.decode("ascii"), keep_blank_values=True, max_num_fields=8, errors="strict"
         )
     except ValueError as error:
         raise RefusedError(400, "This is not a form in UTF-8.") from error
-    return {"text": "", **{name: values[0].replace("\r\n", "\n") for name, values in found.items()}}
+    return {
+        "text": "",
+        **{name: values[0].replace("\r\n", "\n") for name, values in values_of.items()},
+    }
 
 
 def serve(options: DemoOptions) -> None:

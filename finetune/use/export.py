@@ -70,9 +70,9 @@ def _onnx(options: ExportOptions) -> str:
 
     quiet_libraries()
     kinds = ("onnx",) if options.format == "onnx" else ("onnx", "int8")
-    found = export_onnx(options.model, kinds)
+    differences = export_onnx(options.model, kinds)
     return "\n".join(
         f"{Path(options.model) / FOLDER / NAMES[kind]}: on {one.words} words of test texts "
         f"{one.other_tags} other tags than torch, probabilities differ by at most {one.largest:.1e}"
-        for kind, one in found.items()
+        for kind, one in differences.items()
     )

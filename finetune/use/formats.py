@@ -49,9 +49,9 @@ class Labelled:
         return cls(text, words, sentence.tags, entities, False)
 
     @classmethod
-    def of_prediction(cls, text: str, found: Prediction) -> Labelled:
+    def of_prediction(cls, text: str, prediction: Prediction) -> Labelled:
         """A text that a tagger has labelled."""
-        return cls(text, found.spans, found.tags, found.entities, True)
+        return cls(text, prediction.spans, prediction.tags, prediction.entities, True)
 
     @property
     def tokens(self) -> list[str]:
@@ -164,7 +164,7 @@ def write_spacy(rows: Rows, path: Path) -> int:
     from spacy.tokens import Span as SpacySpan
     from spacy.vocab import Vocab
 
-    vocab, found = Vocab(), DocBin()
+    vocab, documents = Vocab(), DocBin()
     for number, row in enumerate(rows, start=1):
         if "" in row.tokens:
             raise _refused(number, "", "be a token of spaCy")
@@ -174,9 +174,9 @@ def write_spacy(rows: Rows, path: Path) -> int:
             SpacySpan(doc, places[start], places[end - 1] + 1, label=name)
             for start, end, name in tags_to_spans(row.tags)
         ]
-        found.add(doc)
-    files.write_bytes(str(path), found.to_bytes())
-    return len(found)
+        documents.add(doc)
+    files.write_bytes(str(path), documents.to_bytes())
+    return len(documents)
 
 
 def _spacy_words(row: Labelled) -> tuple[list[str], list[bool], list[int]]:

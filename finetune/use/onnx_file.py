@@ -91,14 +91,14 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
             _quantize(half)
         digests = {path.name: Identities().of(str(path)) for path in half.iterdir()}
         seal(str(half / RECORD), {"weights": weights_of(folder), "digests": digests})
-    found = {kind: difference(tagger, folder, kind) for kind in kinds}
-    whole = found.get("onnx")
+    differences = {kind: difference(tagger, folder, kind) for kind in kinds}
+    whole = differences.get("onnx")
     if whole is not None and (whole.other_tags or whole.largest > TOLERANCE):
         raise RunError(
             f"{output}: differs from torch by {whole.largest:.1e} in a probability, and in "
             f"{whole.other_tags} of {whole.words} tags; report this architecture to us"
         )
-    return found
+    return differences
 
 
 def difference(tagger: Tagger, folder: str, kind: str) -> Difference:

@@ -162,8 +162,8 @@ class Page:
             )
         start = time.perf_counter()
         with self._lock:
-            found = self._taggers[model].predict(texts, split)
-        return found, 1000 * (time.perf_counter() - start)
+            entities = self._taggers[model].predict(texts, split)
+        return entities, 1000 * (time.perf_counter() - start)
 
 
 def _read(path: Any) -> str:
@@ -246,7 +246,7 @@ def predict(page: Page, body: bytes) -> PredictResponse:
         place = ".".join(map(str, first["loc"]))
         raise RefusedError(422, f"{place}: {first['msg']}" if place else first["msg"]) from None
     model = wanted.model or page.models[0]
-    found, milliseconds = page.tagged(wanted.texts, model, wanted.split)
+    of_texts, milliseconds = page.tagged(wanted.texts, model, wanted.split)
     texts = [
         FoundText(
             entities=[
@@ -257,6 +257,6 @@ def predict(page: Page, body: bytes) -> PredictResponse:
                 if one.score >= wanted.threshold
             ]
         )
-        for entities in found
+        for entities in of_texts
     ]
     return PredictResponse(model=model, texts=texts, milliseconds=round(milliseconds, 1))

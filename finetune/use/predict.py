@@ -48,8 +48,8 @@ def print_predictions(options: PredictOptions) -> None:
         print(html.page_start(f"Entities, {options.model}"))
     for first in range(0, len(texts), _BATCH):
         batch = texts[first : first + _BATCH]
-        for text, found in zip(batch, tagger.predictions(batch, options.split), strict=True):
-            for line in write(text, found):
+        for text, prediction in zip(batch, tagger.predictions(batch, options.split), strict=True):
+            for line in write(text, prediction):
                 print(line)
     if options.format == "html":
         print(html.PAGE_END)
@@ -70,15 +70,17 @@ def read_texts(path: str) -> list[str]:
     return [line for line in text.split("\n") if line.strip()]
 
 
-def _jsonl(text: str, found: Prediction) -> Iterator[str]:
-    rows = [{**asdict(entity), "score": round(entity.score, 4)} for entity in found.entities]
+def _jsonl(text: str, prediction: Prediction) -> Iterator[str]:
+    rows = [{**asdict(entity), "score": round(entity.score, 4)} for entity in prediction.entities]
     yield json.dumps({"text": text, "entities": rows}, ensure_ascii=False)
 
 
-def _html(palette: html.Palette, text: str, found: Prediction) -> Iterator[str]:
-    yield html.paragraph(text, found.entities, palette)
+def _html(palette: html.Palette, text: str, prediction: Prediction) -> Iterator[str]:
+    yield html.paragraph(text, prediction.entities, palette)
 
 
-def _conll(_: str, found: Prediction) -> Iterator[str]:
-    yield from (f"{word}\t{tag}" for word, tag in zip(found.words, found.tags, strict=True))
+def _conll(_: str, prediction: Prediction) -> Iterator[str]:
+    yield from (
+        f"{word}\t{tag}" for word, tag in zip(prediction.words, prediction.tags, strict=True)
+    )
     yield ""

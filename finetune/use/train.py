@@ -60,12 +60,12 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
     with only_run(options.output):
         _check_work(options.output)
         check_same(options.output, RECORD, record)
-        found = sealed(os.path.join(options.output, METRICS))
-        if found is None:
-            found = _made(options, settings, rows, record)
+        results = sealed(os.path.join(options.output, METRICS))
+        if results is None:
+            results = _made(options, settings, rows, record)
         if options.push_to_hub:
             push(options.output, options.push_to_hub, options.private)
-    return _summary(options, found)
+    return _summary(options, results)
 
 
 def _check_work(output: str) -> None:
@@ -89,39 +89,39 @@ def _made(
     work = Work(folder, [FitProgress()], events, options.device)
     tagger = Tagger(options.base_model, settings).fit(rows["train"], rows["dev"], work=work)
     tagger.save(output)
-    found = {
+    results = {
         "sentences": {split: len(rows[split]) for split in SPLITS},
         **{split: _scores(tagger, rows[split]) for split in SPLITS[1:] if rows[split]},
         "steps": int(tagger.history[-1]["step"]),
         "versions": versions(*TRAINING, "numpy"),
     }
-    card = model_card(options, record, found)
+    card = model_card(options, record, results)
     files.write_bytes(os.path.join(output, "README.md"), card.encode("utf-8"))
     shutil.rmtree(folder)
     made = [path.name for path in Path(output).iterdir() if path.is_file()]
-    seal(os.path.join(output, METRICS), found, {*made} - {METRICS, ".lock"})
-    return found
+    seal(os.path.join(output, METRICS), results, {*made} - {METRICS, ".lock"})
+    return results
 
 
 def _scores(tagger: Tagger, rows: Sequence[Sentence]) -> dict[str, Any]:
-    gold, found = [row.tags for row in rows], tagger.tag([row.tokens for row in rows])
+    gold, predicted = [row.tags for row in rows], tagger.tag([row.tokens for row in rows])
     return {
-        "strict": metrics.strict_scores(gold, found).to_json(),
-        "interval_95": metrics.bootstrap_interval(gold, found),
-        "macro_f1": metrics.macro_f1(gold, found),
-        "per_type": {k: v.to_json() for k, v in metrics.per_type(gold, found).items()},
+        "strict": metrics.strict_scores(gold, predicted).to_json(),
+        "interval_95": metrics.bootstrap_interval(gold, predicted),
+        "macro_f1": metrics.macro_f1(gold, predicted),
+        "per_type": {k: v.to_json() for k, v in metrics.per_type(gold, predicted).items()},
     }
 
 
-def _summary(options: TrainOptions, found: dict[str, Any]) -> str:
-    lines = [f"steps       {found['steps']:,}"]
+def _summary(options: TrainOptions, results: dict[str, Any]) -> str:
+    lines = [f"steps       {results['steps']:,}"]
     for split in SPLITS[1:]:
-        if split in found:
-            strict = found[split]["strict"]
+        if split in results:
+            strict = results[split]["strict"]
             lines.append(
                 f"{split:12}F1 {strict['f1']:.4f} (seqeval strict, IOB2), precision "
                 f"{strict['precision']:.4f}, recall {strict['recall']:.4f}, "
-                f"{found['sentences'][split]:,} sentences"
+                f"{results['sentences'][split]:,} sentences"
             )
     lines.append(f"tagger      {Path(options.output)}")
     if options.push_to_hub:
@@ -182,13 +182,13 @@ def _asked(repository: str, work: Any) -> None:
 _EXAMPLES = ["Dante Alighieri was born in Florence.", "Angela Merkel met Barack Obama in Berlin."]
 
 
-def model_card(options: TrainOptions, record: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+def model_card(options: TrainOptions, record: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     """Text of the card.
 
     Args:
         options: options of the training.
         record: what the tagger is made from.
-        found: scores and counts.
+        results: scores and counts.
     """
     name = Path(options.output).name
     base = options.base_model
@@ -200,7 +200,7 @@ def model_card(options: TrainOptions, record: Mapping[str, Any], found: Mapping[
         base_model=None if is_local else base,
         model_name=name,
         widget=[{"text": text} for text in _EXAMPLES],
-        eval_results=_results(record, found),
+        eval_results=_results(record, results),
     )
     body = filled(
         "finetune",
@@ -208,17 +208,17 @@ def model_card(options: TrainOptions, record: Mapping[str, Any], found: Mapping[
         name=name,
         base_model=f"`{Path(base).name if is_local else base}`",
         data="\n".join(_data_line(name) for name in record["data"]),
-        counts=", ".join(f"{n:,} {split}" for split, n in found["sentences"].items()),
-        steps=f"{found['steps']:,}",
+        counts=", ".join(f"{n:,} {split}" for split, n in results["sentences"].items()),
+        steps=f"{results['steps']:,}",
         settings="\n".join(f"| `{key}` | {value} |" for key, value in record["settings"].items()),
-        scores=_score_table(found),
-        versions=", ".join(f"{key} {value}" for key, value in found["versions"].items()),
+        scores=_score_table(results),
+        versions=", ".join(f"{key} {value}" for key, value in results["versions"].items()),
     )
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n{body}"))
 
 
-def _results(record: Mapping[str, Any], found: Mapping[str, Any]) -> list[EvalResult] | None:
-    if "test" not in found:
+def _results(record: Mapping[str, Any], results: Mapping[str, Any]) -> list[EvalResult] | None:
+    if "test" not in results:
         return None
     name = ", ".join(record["data"])
     return [
@@ -228,7 +228,7 @@ def _results(record: Mapping[str, Any], found: Mapping[str, Any]) -> list[EvalRe
             dataset_name=name,
             dataset_split="test",
             metric_type=metric,
-            metric_value=round(found["test"]["strict"][metric], 4),
+            metric_value=round(results["test"]["strict"][metric], 4),
         )
         for metric in ("f1", "precision", "recall")
     ]
@@ -239,12 +239,12 @@ def _data_line(name: str) -> str:
     return f"- {name}" + (f" ({known.citation}; licence: {known.licence})" if known else "")
 
 
-def _score_table(found: Mapping[str, Any]) -> str:
+def _score_table(results: Mapping[str, Any]) -> str:
     """A table of the scores of each type, on the test split or else on the dev split."""
-    split = "test" if "test" in found else "dev"
-    if split not in found:
+    split = "test" if "test" in results else "dev"
+    if split not in results:
         return "There were no sentences to score."
-    scores = found[split]
+    scores = results[split]
     low, high = scores["interval_95"]
     rows = [("all", scores["strict"]), *scores["per_type"].items()]
     lines = [

@@ -141,8 +141,8 @@ class BiLstm(PreTrainedModel):  # type: ignore[no-untyped-call]
         packed = pack_padded_sequence(rows, lengths[full].cpu(), True, enforce_sorted=False)
         states = pad_packed_sequence(self.word_lstm(packed)[0], batch_first=True)[0]
         inside = torch.arange(states.shape[1], device=states.device) < lengths[full].unsqueeze(1)
-        found: Tensor = self.dropout(states[inside])
-        return found
+        output: Tensor = self.dropout(states[inside])
+        return output
 
 
 def build(

@@ -60,8 +60,8 @@ class GeneratedLstm(nn.Module):
         lengths = mask.sum(1).cpu()
         packed: Any = pack_padded_sequence(states, lengths, True, enforce_sorted=False)
         lstm = self._lstm[0].to(states.device)
-        found, _ = functional_call(lstm, self.weights(task, domain), (packed,))
-        outputs: Tensor = pad_packed_sequence(found, True, total_length=states.shape[1])[0]
+        output, _ = functional_call(lstm, self.weights(task, domain), (packed,))
+        outputs: Tensor = pad_packed_sequence(output, True, total_length=states.shape[1])[0]
         return outputs
 
 
@@ -140,8 +140,8 @@ class Cdlm(nn.Module):
         return total
 
     def _read(self, states: Tensor, mask: Tensor, task: int, domain: int) -> Tensor:
-        found: Tensor = self.dropout(self.lstm(self.dropout(states), mask, task, domain))
-        return found
+        output: Tensor = self.dropout(self.lstm(self.dropout(states), mask, task, domain))
+        return output
 
     def _language(self, part: Words, domain: int) -> Tensor:
         """Losses of the next word by the first direction, and of the last one by the second."""

@@ -98,8 +98,8 @@ class Coach(nn.Module):
         inner = pad_sequence([hidden[row, first:end] for row, first, end in spans], True)
         lengths = torch.tensor([end - first for _, first, end in spans])
         mask = torch.arange(inner.shape[1]) < lengths.unsqueeze(1)
-        found = _run(self.mention_lstm, inner, mask.to(inner.device)).sum(1)
-        return found @ self._by_type(self.descriptions).T
+        vectors = _run(self.mention_lstm, inner, mask.to(inner.device)).sum(1)
+        return vectors @ self._by_type(self.descriptions).T
 
     def _by_type(self, vectors: Tensor) -> Tensor:
         """Sum of the vectors of each description (types, size)."""
@@ -120,8 +120,8 @@ class Coach(nn.Module):
             lengths = torch.tensor([len(row) for row in rows], device=mask.device)
             states = pad_sequence(rows, True)
             inside = torch.arange(states.shape[1], device=mask.device) < lengths.unsqueeze(1)
-            found = _run(self.template_lstm, self.dropout(states), inside)
-            template = _pooled(self.look_at_template, found, inside)
+            vectors = _run(self.template_lstm, self.dropout(states), inside)
+            template = _pooled(self.look_at_template, vectors, inside)
             weight = 1.0 if shift == 0 else -self._weight
             total = total + weight * _distance(template, own.detach())
             if self.steps >= self._first:
@@ -172,15 +172,15 @@ def spans_of(bio: Tensor, mask: Tensor) -> list[Span]:
         bio: tags (texts, words).
         mask: whether there is a word (texts, words).
     """
-    found = []
+    spans = []
     for row, (tags, length) in enumerate(zip(bio.tolist(), mask.sum(1).tolist(), strict=True)):
         begins = [place for place in range(length) if tags[place] == 1]
         for first in begins:
             end = first + 1
             while end < length and tags[end] == 2:
                 end += 1
-            found.append((row, first, end))
-    return found
+            spans.append((row, first, end))
+    return spans
 
 
 def _lstm(size: int, hidden: int, layers: int = 1, dropout: float = 0.0) -> nn.LSTM:
@@ -191,15 +191,15 @@ def _run(lstm: nn.LSTM, states: Tensor, mask: Tensor) -> Tensor:
     """Outputs of an LSTM (texts, words, hidden), zero at padding."""
     lengths = mask.sum(1).cpu()
     packed: Any = pack_padded_sequence(states, lengths, True, enforce_sorted=False)
-    found: Tensor = pad_packed_sequence(lstm(packed)[0], True, total_length=states.shape[1])[0]
-    return found
+    output: Tensor = pad_packed_sequence(lstm(packed)[0], True, total_length=states.shape[1])[0]
+    return output
 
 
 def _pooled(look: nn.Linear, states: Tensor, mask: Tensor) -> Tensor:
     """Mean of the states of each text, weighted by attention (texts, hidden)."""
     scores = look(states).squeeze(2).masked_fill(~mask, float("-inf"))
-    found: Tensor = (scores.softmax(1).unsqueeze(2) * states).sum(1)
-    return found
+    output: Tensor = (scores.softmax(1).unsqueeze(2) * states).sum(1)
+    return output
 
 
 def _distance(one: Tensor, other: Tensor) -> Tensor:

@@ -76,8 +76,8 @@ def restore(model: PreTrainedModel) -> None:
 def _described(model: Any, tokenizer: Any) -> Tensor:
     """Vectors of the words of all descriptions, one after the other (words, size)."""
     words = [word for name in types_of(tag_names(model)) for word in description(name)]
-    found = tokenizer([[word] for word in words], is_split_into_words=True).encodings
-    rows = pad_sequence([torch.tensor(entry.ids) for entry in found], batch_first=True)
+    encodings = tokenizer([[word] for word in words], is_split_into_words=True).encodings
+    rows = pad_sequence([torch.tensor(entry.ids) for entry in encodings], batch_first=True)
     training = model.training
     vectors: Tensor = model.eval().vectors(rows)
     model.train(training)

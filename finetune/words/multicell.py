@@ -55,7 +55,7 @@ class Cells(nn.Module):
         typed = self.typed_input(states).unflatten(2, (self.types, 2 * self.hidden))
         whole = self.whole_input(states)
         cell = hidden = states.new_zeros(len(states), self.hidden)
-        found = []
+        outputs = []
         for place in range(states.shape[1]):
             step = self.typed_hidden(hidden).unflatten(1, (self.types, 2 * self.hidden))
             gate, new = (typed[:, place] + step).chunk(2, -1)
@@ -66,8 +66,8 @@ class Cells(nn.Module):
             composed = (attention.unsqueeze(2) * cells).sum(1)
             cell = (1 - enter.sigmoid()) * cell + enter.sigmoid() * composed
             hidden = leave.sigmoid() * cell.tanh()
-            found.append((hidden, cells, attention))
-        hiddens, cells, attentions = (torch.stack(part, 1) for part in zip(*found, strict=True))
+            outputs.append((hidden, cells, attention))
+        hiddens, cells, attentions = (torch.stack(part, 1) for part in zip(*outputs, strict=True))
         return hiddens, cells, attentions
 
     def _attention(self, centre: Tensor, cells: Tensor, domain: int, known: Tensor) -> Tensor:
@@ -110,7 +110,7 @@ class MultiCell(nn.Module):
         self.type_weights = nn.Parameter(torch.empty(1 + len(types), 2 * (hidden // 2)))
         self.type_biases = nn.Parameter(torch.zeros(1 + len(types)))
         nn.init.xavier_uniform_(self.type_weights)
-        known = [[True, *(name in found for name in types)] for found in domains]
+        known = [[True, *(name in of_domain for name in types)] for of_domain in domains]
         self.register_buffer("known", torch.tensor(known), persistent=False)
 
     def forward(self, words: Words) -> Tensor:

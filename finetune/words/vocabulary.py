@@ -40,20 +40,20 @@ class VectorFiles:
         Raises:
             UserError: a file cannot be read, or has lines of another form.
         """
-        found = cls()
+        vectors = cls()
         for path in paths:
             try:
                 with open_decompressed(path) as file:
                     for name, vector in _vectors(line.decode("utf-8") for line in file):
                         if name[1:].startswith(_GRAM) and name[0].isdigit():
-                            found.grams[name[1 + len(_GRAM) :]] = vector
+                            vectors.grams[name[1 + len(_GRAM) :]] = vector
                         else:
-                            found.words[name.lower()] = vector
+                            vectors.words[name.lower()] = vector
             except (OSError, EOFError, ValueError) as error:
                 raise UserError(
                     f"--vectors {path}: {error}; lines of `word number number ...`"
                 ) from error
-        return found
+        return vectors
 
 
 def _vectors(lines: Iterable[str]) -> Iterator[tuple[str, Vector]]:
@@ -128,8 +128,8 @@ class Vocabulary:
             torch.tensor([ids[BOUNDARY], *(ids.get(c, unknown) for c in word)])
             for word in self.words
         ]
-        found, order = digests(pad_sequence(letters, batch_first=True)).sort()
-        vectors.digests.copy_(found)
+        sorted_digests, order = digests(pad_sequence(letters, batch_first=True)).sort()
+        vectors.digests.copy_(sorted_digests)
         for row, index in enumerate(order.tolist(), start=1):
             word = self.words[index]
             vectors.rare[row] = self.counts[word] == 1 and word not in self.files.words
@@ -141,8 +141,8 @@ class Vocabulary:
     def _fill_grams(self, vectors: WordVectors) -> None:
         marks = {**self.ids, BEGIN_MARK: self.ids[BOUNDARY], END_MARK: len(self.ids)}
         rows = [torch.tensor([marks[mark] for mark in gram]) for gram in self.grams]
-        found, order = digests(pad_sequence(rows, batch_first=True)).sort()
-        vectors.gram_digests.copy_(found)
+        sorted_digests, order = digests(pad_sequence(rows, batch_first=True)).sort()
+        vectors.gram_digests.copy_(sorted_digests)
         for row, index in enumerate(order.tolist(), start=1):
             given = self.files.grams.get("".join(self.grams[index]))
             if given is not None:

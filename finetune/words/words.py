@@ -108,12 +108,12 @@ class WordVectors(nn.Module):
         return total / count.clamp(min=1)
 
 
-def _places(known: Tensor, found: Tensor) -> Tensor:
+def _places(known: Tensor, ordered: Tensor) -> Tensor:
     """1 + the place of each digest among the known ones, which are sorted; 0 for others."""
     if not len(known):
-        return torch.zeros_like(found)
-    places = torch.searchsorted(known, found).clamp(max=len(known) - 1)
-    return torch.where(known[places] == found, places + 1, 0)
+        return torch.zeros_like(ordered)
+    places = torch.searchsorted(known, ordered).clamp(max=len(known) - 1)
+    return torch.where(known[places] == ordered, places + 1, 0)
 
 
 def digests(words: Tensor) -> Tensor:

@@ -144,15 +144,15 @@ class Option:
 
 def options_of(*kinds: type) -> list[Option]:
     """The options of several options classes. If two share a name, the first one is used."""
-    found: dict[str, Option] = {}
+    options: dict[str, Option] = {}
     for kind in kinds:
         for name, field in kind.__pydantic_fields__.items():  # type: ignore[attr-defined]
             item, several = _item(field.annotation)
             default = None if field.default is PydanticUndefined else field.default
             facts = {**_NO_FACTS, **(field.json_schema_extra or {})}
             help = field.description or ""
-            found.setdefault(name, Option(name, item, several, default, help, facts))
-    return list(found.values())
+            options.setdefault(name, Option(name, item, several, default, help, facts))
+    return list(options.values())
 
 
 def _item(annotation: Any) -> tuple[Any, bool]:
@@ -256,8 +256,8 @@ def _reason(details: Mapping[str, Any]) -> str:
 
 def near(name: str, known: Iterable[str]) -> str:
     """The hint "; did you mean X?" with the most similar known name; empty if none is similar."""
-    found = get_close_matches(name, list(known), 1)
-    return f"; did you mean {found[0]}?" if found else ""
+    similar = get_close_matches(name, list(known), 1)
+    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 @dataclass(frozen=True)

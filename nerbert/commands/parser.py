@@ -45,8 +45,8 @@ class Parsed:
     @property
     def output(self) -> str:
         """The folder that the command writes to; empty if it has none."""
-        found = (getattr(entry, "output", None) for entry in self.settings)
-        return next((output for output in found if output), "")
+        outputs = (getattr(entry, "output", None) for entry in self.settings)
+        return next((output for output in outputs if output), "")
 
     def message(self, error: UserError) -> str:
         """The message of an error, with the flag of the wrong value in front."""
@@ -158,12 +158,12 @@ class Command:
 
         def whole() -> None:
             check_system(self._kinds[0].__module__)
-            found = self.parse(argv, prog)
-            parsed.settings, parsed.rest, parsed.given = found.settings, found.rest, found.given
-            extra: list[Any] = [found.rest] if self._rest else []
+            typed = self.parse(argv, prog)
+            parsed.settings, parsed.rest, parsed.given = typed.settings, typed.rest, typed.given
+            extra: list[Any] = [typed.rest] if self._rest else []
             if self._passes_flags:
-                extra.append({k: v for k, v in found.given.items() if v.where.startswith("--")})
-            work(*found.settings, *extra)
+                extra.append({k: v for k, v in typed.given.items() if v.where.startswith("--")})
+            work(*typed.settings, *extra)
 
         with signals_as_ctrl_c():
             return exit_code(whole, parsed)
@@ -171,17 +171,17 @@ class Command:
 
 def _add(group: Any, entry: Option) -> None:
     """Adds an option to a parser. argparse keeps its values as texts."""
-    told: dict[str, Any] = {"help": _help(entry)}
+    arguments: dict[str, Any] = {"help": _help(entry)}
     if entry.kind is bool:
-        told["action"] = argparse.BooleanOptionalAction
+        arguments["action"] = argparse.BooleanOptionalAction
     else:
-        told["metavar"] = entry.facts["metavar"] or _metavar(entry)
+        arguments["metavar"] = entry.facts["metavar"] or _metavar(entry)
         if entry.several:
-            told |= {"nargs": "*" if entry.facts["positional"] else "+", "action": "extend"}
+            arguments |= {"nargs": "*" if entry.facts["positional"] else "+", "action": "extend"}
     if entry.facts["positional"]:
-        group.add_argument(entry.name, **told)
+        group.add_argument(entry.name, **arguments)
     else:
-        group.add_argument(*entry.flags, dest=entry.name, **told)
+        group.add_argument(*entry.flags, dest=entry.name, **arguments)
 
 
 def _metavar(entry: Option) -> str:

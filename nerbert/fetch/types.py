@@ -71,11 +71,11 @@ def types_files(options: TypesOptions, downloader: Downloader) -> tuple[list[Wan
         names.append((facts["wikidata"], facts["wikidata_file"]))
     wanted, missing = [], []
     for artifact, name in names:
-        found = _in_release(options, artifact, name, downloader)
-        if found is None:
+        file = _in_release(options, artifact, name, downloader)
+        if file is None:
             missing.append(f"{name}: DBpedia has no such file, left out")
         else:
-            wanted.append(found)
+            wanted.append(file)
     facts = source("mappings")
     base = (options.mirror or facts["url"]).rstrip("/")
     paths = [facts["mapping_file"].format(language=code) for code in options.language]

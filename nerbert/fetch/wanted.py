@@ -56,11 +56,11 @@ class Wanted:
         if self.digest is None:
             return "size" if self.size is not None else "no published size or checksum"
         name, published = self.digest
-        found = hashlib.new(name, usedforsecurity=False)
+        digest = hashlib.new(name, usedforsecurity=False)
         with open(path, "rb") as stream:
             while block := stream.read(1 << 22):
-                found.update(block)
-        return name if found.hexdigest() == published.lower() else None
+                digest.update(block)
+        return name if digest.hexdigest() == published.lower() else None
 
 
 def is_html(path: str) -> bool:
@@ -105,8 +105,8 @@ def _table() -> dict[str, Any]:
 
 def source(name: str) -> dict[str, Any]:
     """The facts about one publisher: "dumps", "types", "mappings" or "sets"."""
-    found: dict[str, Any] = _table()[name]
-    return found
+    facts: dict[str, Any] = _table()[name]
+    return facts
 
 
 @cache

@@ -59,8 +59,8 @@ def name(path: str) -> str:
 def find(pattern: str) -> list[str]:
     """Sorted paths of the files that a path, a glob or a directory names; possibly none."""
     if is_remote(pattern):
-        found: list[str] = _stores().find(pattern)
-        return found
+        paths: list[str] = _stores().find(pattern)
+        return paths
     path = Path(pattern)
     if path.is_dir():
         return sorted(str(p) for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
@@ -168,28 +168,28 @@ def locked(folder: str) -> Iterator[None]:
         yield
 
 
-ROOM: ContextVar[str | None] = ContextVar("room", default=None)
+WORK_FOLDER: ContextVar[str | None] = ContextVar("work_folder", default=None)
 """Folder of the unfinished files of a run, if it has one: see `nerbert.storage.unfinished`."""
 OPEN = ".open"
-"""A file in a room, by which stores know that the room is there."""
+"""Marker file in a work folder: object stores have no folders, so they look for this file."""
 
 
 @contextmanager
 def atomic_write(path: str) -> Iterator[IO[bytes]]:
     """Opens a file for writing. The complete file appears under `path` when the block ends."""
-    room = ROOM.get()
+    work_folder = WORK_FOLDER.get()
     if is_remote(path):
         with tempfile.NamedTemporaryFile() as file:
             yield file
             file.flush()
-            if room is not None and not exists(join(room, OPEN)):
-                raise FileNotFoundError(errno.ENOENT, "the run has ended", room)
+            if work_folder is not None and not exists(join(work_folder, OPEN)):
+                raise FileNotFoundError(errno.ENOENT, "the run has ended", work_folder)
             _stores().put(file.name, path)
         return
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     # Workers on several hosts may have the same number.
     name = f".{os.path.basename(path)}.{secrets.token_hex(4)}.tmp"
-    temporary = os.path.join(room or os.path.dirname(path), name)
+    temporary = os.path.join(work_folder or os.path.dirname(path), name)
     try:
         with open(temporary, "wb") as file:
             yield file
@@ -252,8 +252,8 @@ def listing(folder: str) -> dict[str, int]:
     A linked folder is an entry like a file: what it holds is not ours.
     """
     if is_remote(folder):
-        found: dict[str, int] = _stores().listing(folder)
-        return found
+        by_path: dict[str, int] = _stores().listing(folder)
+        return by_path
     sizes = {}
     for parent, inner, names in os.walk(folder):
         for entry in (*names, *(name for name in inner if os.path.islink(join(parent, name)))):

@@ -85,7 +85,7 @@ class Folder:
         """Path of the state."""
         return files.join(self.path, STATE)
 
-    def found(self) -> dict[str, Any]:
+    def on_disk(self) -> dict[str, Any]:
         """The state on disk, without the sizes of files; empty if there is none, or it is torn."""
         return {key: value for key, value in self._read().items() if key != "sizes"}
 
@@ -199,9 +199,9 @@ def check_made(output: str, record: str, keys: set[str]) -> None:
     if not files.is_used_folder(output):
         return
     path = files.join(output, record)
-    found = files.read_json_or_none(path)
+    content = files.read_json_or_none(path)
     is_torn = files.exists(path) and not files.size(path)  # by a power cut
-    if not is_torn and not (isinstance(found, dict) and keys <= found.keys()):
+    if not is_torn and not (isinstance(content, dict) and keys <= content.keys()):
         raise UserError(
             f"{output}: not empty, and no run made it; choose another --output, or empty it"
         )
@@ -221,8 +221,8 @@ def check_same(output: str, record: str, content: dict[str, Any]) -> None:
     check_made(output, record, set(content))
     path = files.join(output, record)
     content = json.loads(json.dumps(content))  # a file has lists for tuples
-    found = files.read_json_or_none(path) or content
-    if changed := [key for key in content if found[key] != content[key]]:
+    earlier = files.read_json_or_none(path) or content
+    if changed := [key for key in content if earlier[key] != content[key]]:
         raise UserError(
             f"{output}: made with other {changed[0].replace('_', ' ')}; choose another --output, "
             "or remove it"

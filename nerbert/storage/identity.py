@@ -28,8 +28,8 @@ class Identities:
             output: folder of outputs, which digests are kept in; None keeps none.
         """
         self._path = files.join(output, _RECORD) if output and not files.is_remote(output) else None
-        kept = files.read_json_or_none(self._path) if self._path else None
-        self._kept: dict[str, list[Any]] = kept if isinstance(kept, dict) else {}
+        digests = files.read_json_or_none(self._path) if self._path else None
+        self._kept: dict[str, list[Any]] = digests if isinstance(digests, dict) else {}
         self._changed = False
         self._seen: dict[str, list[int]] = {}  # path -> facts when it was identified
 
@@ -73,8 +73,8 @@ def _facts(path: str) -> list[int]:
 
 
 def _digest(path: str) -> str:
-    found = xxhash.xxh3_128()
+    digest = xxhash.xxh3_128()
     with open(path, "rb") as file:
         while block := file.read(_BLOCK):
-            found.update(block)
-    return found.hexdigest()
+            digest.update(block)
+    return digest.hexdigest()

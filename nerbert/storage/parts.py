@@ -7,11 +7,11 @@ counted; it is written last, so it marks the part as finished.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,13 +21,21 @@ from nerbert.errors import UserError
 from nerbert.storage import files
 
 
-@dataclass(frozen=True)
+@dataclass
 class Report:
     """Counts of one part. Each kind of report is a dataclass of JSON-ready values."""
 
     def to_json(self) -> dict[str, Any]:
         """Content of the report's file."""
         return dict(vars(self))
+
+    @classmethod
+    def sum(cls, reports: Iterable[Self]) -> Self:
+        """Sums of the numbers, of the numbers in tables, and of the lists; texts stay empty."""
+        total = cls()
+        for report in reports:
+            add(vars(total), vars(report))
+        return total
 
 
 @contextmanager
@@ -148,8 +156,12 @@ def finish(part: str, report: Report) -> None:
     files.write_json(report_path(part), report.to_json())
 
 
-def add_counts(total: dict[str, int], counts: dict[str, int]) -> dict[str, int]:
-    """Adds `counts` to `total`, in place, and returns it."""
-    for key, value in counts.items():
-        total[key] = total.get(key, 0) + value
-    return total
+def add(total: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Adds numbers, numbers in tables, and lists to those of the same names, in place."""
+    for name, value in more.items():
+        if isinstance(value, Mapping):
+            add(total.setdefault(name, {}), value)
+        elif isinstance(value, list):
+            total.setdefault(name, []).extend(value)
+        elif not isinstance(value, str):
+            total[name] = total.get(name, 0) + value

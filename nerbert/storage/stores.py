@@ -97,10 +97,10 @@ def listing(folder: str) -> dict[str, int]:
     with _store(folder) as system:
         start = str(system.unstrip_protocol(folder)).rstrip("/") + "/"
         try:
-            found = system.find(folder, detail=True)
+            entries = system.find(folder, detail=True)
         except FileNotFoundError:
             return {}
-        paths = {str(system.unstrip_protocol(p)): int(info["size"]) for p, info in found.items()}
+        paths = {str(system.unstrip_protocol(p)): int(info["size"]) for p, info in entries.items()}
     return dict(sorted((path.removeprefix(start), size) for path, size in paths.items()))
 
 
@@ -117,10 +117,10 @@ def size(path: str) -> int:
         OSError: the store does not say.
     """
     with _store(path) as system:
-        found = system.size(path)
-    if found is None:
+        n_bytes = system.size(path)
+    if n_bytes is None:
         raise OSError(f"{path}: the server does not say how long it is; download it first")
-    return int(found)
+    return int(n_bytes)
 
 
 def checksum(path: str) -> str:

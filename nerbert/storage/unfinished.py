@@ -1,4 +1,4 @@
-"""Unfinished files: their names, the rooms where workers of a cluster keep them, and their end."""
+"""Temporary files: their names, the work folder of a run on a cluster, and clean-up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from nerbert.storage import files
 
 _UNFINISHED = re.compile(r"\.(?P<name>.+)\.[0-9a-f]+\.tmp")
-_IN_ROOM = re.compile(r"\.run-[0-9a-f]+\.tmp/")
+_IN_WORK_FOLDER = re.compile(r"\.run-[0-9a-f]+\.tmp/")
 
 
 def finished_name(name: str) -> str | None:
@@ -26,15 +26,15 @@ def finished_name(name: str) -> str | None:
 
 
 def remove(folder: str) -> None:
-    """Removes the rooms and temporary files that killed processes left below a folder."""
-    _remove_rooms(folder)
+    """Removes the work folders and temporary files that killed processes left below a folder."""
+    _remove_work_folders(folder)
     if not files.is_remote(folder):
         left = [path for path in files.listing(folder) if finished_name(files.name(path))]
         files.remove(folder, left)
 
 
 @contextmanager
-def room(folder: str) -> Iterator[str]:
+def work_folder(folder: str) -> Iterator[str]:
     """A hidden folder in `folder` for the unfinished files of one run; it is removed in the end.
 
     Workers that outlive the run, such as those of a host that was cut off, then cannot finish a
@@ -45,7 +45,7 @@ def room(folder: str) -> Iterator[str]:
     try:
         yield path
     finally:
-        _remove_rooms(folder)
+        _remove_work_folders(folder)
 
 
 def erase(folder: str) -> None:
@@ -58,17 +58,19 @@ def erase(folder: str) -> None:
 
 @contextmanager
 def kept_in(path: str | None) -> Iterator[None]:
-    """In the block, unfinished files lie in this room, and are finished only while it is there."""
-    token = files.ROOM.set(path)
+    """In the block, unfinished files lie in this folder; they are finished only if it is there."""
+    token = files.WORK_FOLDER.set(path)
     try:
         yield
     finally:
-        files.ROOM.reset(token)
+        files.WORK_FOLDER.reset(token)
 
 
-def _remove_rooms(folder: str) -> None:
+def _remove_work_folders(folder: str) -> None:
     if files.is_remote(folder):
-        files.remove(folder, [name for name in files.listing(folder) if _IN_ROOM.match(name)])
+        files.remove(
+            folder, [name for name in files.listing(folder) if _IN_WORK_FOLDER.match(name)]
+        )
         return
     for path in Path(folder).glob(".run-*.tmp"):
         # Its name goes first, in one step: a writer may be about to rename its file.

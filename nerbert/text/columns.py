@@ -103,21 +103,21 @@ def _shared_prefix(sentences: Sequence[Sequence[str]]) -> str:
 
 def _sentences(lines: Iterable[tuple[str, list[str] | None]], where: str) -> Iterator[list[_Line]]:
     """The lines of each sentence."""
-    found: list[_Line] = []
+    block: list[_Line] = []
     for number, (line, columns) in enumerate(lines, start=1):
         if columns is None:
-            if found:
-                yield found
-            found = []
+            if block:
+                yield block
+            block = []
         elif len(columns) > 1 and _is_tag(columns[-1]):
-            found.append((number, columns))
+            block.append((number, columns))
         elif not _COMMENT.fullmatch(line.strip()):
             raise ValueError(
                 f"{where}: line {number}: {line.strip()[:40]!r} is no token with a tag; the last "
                 "column must be O, or B-, I-, M-, E-, S-, L- or U- and a type"
             )
-    if found:
-        yield found
+    if block:
+        yield block
 
 
 def _is_indexed(sentences: Sequence[Sequence[_Line]]) -> bool:

@@ -116,8 +116,8 @@ class Corpus:
         Raises:
             UserError: there is no such split.
         """
-        found = self.parts(split)
-        return parts.read_tables(list(map(str, found)), pq.read_schema(found[0]))
+        paths = self.parts(split)
+        return parts.read_tables(list(map(str, paths)), pq.read_schema(paths[0]))
 
     @cached_property
     def rows(self) -> dict[str, list[int]]:
@@ -127,15 +127,15 @@ class Corpus:
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the labels, and of the names and contents of the parts."""
-        found = [(split, part) for split in SPLITS for part in self.parts(split)]
-        facts = [(split, part.name, *Identities().of(str(part))) for split, part in found]
+        pairs = [(split, part) for split in SPLITS for part in self.parts(split)]
+        facts = [(split, part.name, *Identities().of(str(part))) for split, part in pairs]
         return fingerprint(self.labels.tags, facts)
 
     @cached_property
     def columns(self) -> list[str]:
         """Those of `COLUMNS` that every part has."""
         names = [parts.column_names(part) for split in SPLITS for part in self.parts(split)]
-        return [column for column in COLUMNS if all(column in found for found in names)]
+        return [column for column in COLUMNS if all(column in of_part for of_part in names)]
 
 
 def _labels(path: Path) -> LabelSet:

@@ -121,14 +121,14 @@ def find(corpus: str, sets: Sequence[Sequence[Sequence[str]]]) -> list[dict[int,
         UserError: there is no such corpus.
     """
     index = SentenceIndex(sets)
-    found: list[dict[int, str]] = [{} for _ in sets]
+    hits: list[dict[int, str]] = [{} for _ in sets]
     for text in _texts(corpus):
         for kind, number, row in index.hits(text):
             if kind == EQUAL:
-                found[number][row] = kind
+                hits[number][row] = kind
             else:
-                found[number].setdefault(row, kind)
-    return found
+                hits[number].setdefault(row, kind)
+    return hits
 
 
 def _texts(corpus: str) -> Iterator[str]:

@@ -178,18 +178,18 @@ def _candidates(text: str) -> list[tuple[int, int, int]]:
     blanks = text.replace("\n", " ")
     if not blanks.isprintable():
         blanks = _ASCII_BLANK.sub(" ", blanks)
-    found: list[tuple[int, int, int]] = []
+    candidates: list[tuple[int, int, int]] = []
     word = last = 0
     for match in _CANDIDATE.finditer(text):
         mark, following = match.span()
         blank = blanks.rfind(" ", last, mark)
         if blank > last:
             word = blank + 1
-        elif found and last > word:
-            found.pop()
-        found.append((word, mark, following))
+        elif candidates and last > word:
+            candidates.pop()
+        candidates.append((word, mark, following))
         last = mark
-    return found
+    return candidates
 
 
 def _with_closers(text: str, breaks: list[Span]) -> list[Span]:

@@ -122,7 +122,7 @@ def train(lines: Iterable[str]) -> Parameters:
 
 def _abbreviations(counts: _Counts) -> set[str]:
     """Types that occur much more often with a full stop than without."""
-    found = set()
+    abbreviations = set()
     share = counts.n_period_ends / len(counts)
     for kind in counts.type_counts:
         if not kind.endswith(".") or not _LETTER.search(kind):
@@ -138,8 +138,8 @@ def _abbreviations(counts: _Counts) -> set[str]:
         likelihood = -2.0 * (independent - together)
         score = likelihood * math.exp(-others) * periods * math.pow(others, -without)
         if score >= ABBREVIATION_SCORE:
-            found.add(stem)
-    return found
+            abbreviations.add(stem)
+    return abbreviations
 
 
 def _contexts(counts: _Counts, decisions: list[str], kinds: list[str]) -> dict[str, int]:
@@ -187,22 +187,22 @@ def _is_rare(counts: _Counts, kind: str, after: str, seen: int) -> bool:
 
 def _starters(counts: _Counts, at_break: Counter[str], breaks: int) -> frozenset[str]:
     """Types that begin sentences much more often than by chance."""
-    found = set()
+    starters = set()
     for kind, together in at_break.items():
         total = counts.type_counts[kind] + counts.type_counts[kind + "."]
         if total < together:
             continue
         score = _log_likelihood(breaks, total, together, len(counts))
         if score >= STARTER_SCORE and len(counts) / breaks > total / together:
-            found.add(kind)
-    return frozenset(found)
+            starters.add(kind)
+    return frozenset(starters)
 
 
 def _collocations(
     counts: _Counts, pairs: Counter[tuple[str, str]], starters: frozenset[str]
 ) -> frozenset[tuple[str, str]]:
     """Pairs around a full stop that occur together much more often than by chance."""
-    found = set()
+    collocations = set()
     n = len(counts)
     for (first, second), together in pairs.items():
         if second in starters:
@@ -212,8 +212,8 @@ def _collocations(
         if a > 1 and b > 1 and 1 < together <= min(a, b):
             score = _log_likelihood(a, b, together, n)
             if score >= COLLOCATION_SCORE and n / a > b / together:
-                found.add((first, second))
-    return frozenset(found)
+                collocations.add((first, second))
+    return frozenset(collocations)
 
 
 def _log_likelihood(a: int, b: int, ab: int, n: int) -> float:

@@ -49,8 +49,11 @@ class SentenceModel:
         """
         # The empty line after each text separates its last paragraph from the next text.
         lines = (line for text in texts for line in (*text.split("\n"), ""))
-        found = train(lines)
-        return cls(TRAINED, replace(found, abbreviations=found.abbreviations.union(abbreviations)))
+        parameters = train(lines)
+        return cls(
+            TRAINED,
+            replace(parameters, abbreviations=parameters.abbreviations.union(abbreviations)),
+        )
 
     def to_json(self) -> str:
         """The model as JSON; everything is sorted."""
@@ -95,8 +98,8 @@ class SentenceModel:
             if _PUNKT_END.search(line, start, end - 1) is None:
                 spans.append((start, end))
             else:
-                found = self._splitter.spans(line[start:end])
-                spans.extend((start + first, start + last) for first, last in found)
+                inner_spans = self._splitter.spans(line[start:end])
+                spans.extend((start + first, start + last) for first, last in inner_spans)
         return spans
 
     def split(self, text: str, anchors: Sequence[Anchored] = ()) -> list[Span]:

@@ -125,10 +125,10 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
     ends = False
     for tags in sentences:
         before = "O"
-        for tag, found in zip(tags, to_iob2(tags), strict=True):
+        for tag, iob2 in zip(tags, to_iob2(tags), strict=True):
             prefix, _, name = tag.partition("-")
             ends |= bool(name) and prefix in _LAST
-            opened += found[0] == "B" and prefix in "IELM"
+            opened += iob2[0] == "B" and prefix in "IELM"
             elsewhere += prefix == "B" and before.partition("-")[2] != name
             before = tag
     if ends:

@@ -62,8 +62,8 @@ def _nltk() -> Any:
 
 def word_spans(text: str) -> list[Span]:
     """Spans of NLTK's word tokens in `text`, in characters."""
-    found = None if _is_hard(text) else _easy_spans(text)
-    return _aligned(text, _nltk().tokenize(text)) if found is None else found
+    spans = None if _is_hard(text) else _easy_spans(text)
+    return _aligned(text, _nltk().tokenize(text)) if spans is None else spans
 
 
 def _is_hard(text: str) -> bool:
@@ -127,10 +127,10 @@ def _aligned(text: str, tokens: Iterable[str]) -> list[Span]:
         if token in _QUOTES and not text.startswith(token, position):
             token = next(quote for quote in _QUOTES if text.startswith(quote, position))
         if not text.startswith(token, position):
-            found = text.find(token, position)
-            if found < 0:
+            place = text.find(token, position)
+            if place < 0:
                 raise ValueError(f"token {token!r} not found in {text!r} from {position} on")
-            position = found
+            position = place
         spans.append((position, position + len(token)))
         position += len(token)
     return spans

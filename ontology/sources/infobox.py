@@ -126,9 +126,9 @@ class InfoboxMapping:
             if cases is None:
                 continue
             values = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
-            found = next((case for case in cases if case.holds(values)), None)
-            if found is not None and found.class_name != ROOT:
-                return found.class_name
+            matching = next((case for case in cases if case.holds(values)), None)
+            if matching is not None and matching.class_name != ROOT:
+                return matching.class_name
         return None
 
 

@@ -95,22 +95,22 @@ def equivalents(path: str, tree: ClassTree) -> list[tuple[str, str]]:
     graph = Graph()
     with open_decompressed(path) as file:
         graph.parse(data=file.read(), format="xml")
-    found: dict[str, list[str]] = {}
+    by_class: dict[str, list[str]] = {}
     for cls, other in graph.subject_objects(OWL.equivalentClass):
         item, name = str(other).rpartition("/")[2], str(cls).removeprefix(NAMESPACE)
         if re.fullmatch(r"Q[1-9]\d*", item) and "wikidata" in str(other) and name in tree:
-            found.setdefault(item, []).append(name)
+            by_class.setdefault(item, []).append(name)
     more = {item for item, *_ in rows_of("wikidata_more.tsv")}
-    rows = [(item, tree.most_specific(names) or "") for item, names in found.items()]
+    rows = [(item, tree.most_specific(names) or "") for item, names in by_class.items()]
     return sorted((row for row in rows if row[0] not in more), key=lambda row: int(row[0][1:]))
 
 
 def infobox_rows(folder: Path) -> list[list[str]]:
     """The mappings of all languages in a folder: language, template, and its cases in order."""
-    found = {re.split(r"[_.]", path.name)[1]: path for path in folder.glob("Mapping_*.xml*")}
+    mappings = {re.split(r"[_.]", path.name)[1]: path for path in folder.glob("Mapping_*.xml*")}
     return [
         [language, name, case.parameter, case.operator, case.value, case.class_name]
-        for language, path in sorted(found.items())
+        for language, path in sorted(mappings.items())
         for name, case in InfoboxMapping.from_xml(str(path)).rows()
     ]
 

@@ -91,11 +91,11 @@ def read_page_props(path: str, counts: Counter[str] | None = None) -> Iterator[t
         # Test pages have other values than Q ids.
         qids = [text[1 : text.find(b"'")] if text[:1] == b"Q" else b"0" for text in after]
         numbers = [int(text) if text.isdigit() else 0 for text in qids]
-        found = np.array([n if n <= _LARGEST_QID else 0 for n in numbers], np.int64)
+        known_qids = np.array([n if n <= _LARGEST_QID else 0 for n in numbers], np.int64)
         pages = _page_ids(path, before)
-        if (found > 0).any():
-            _count(counts, rows=int((found > 0).sum()))
-            yield pages[found > 0], found[found > 0]
+        if (known_qids > 0).any():
+            _count(counts, rows=int((known_qids > 0).sum()))
+            yield pages[known_qids > 0], known_qids[known_qids > 0]
 
 
 def read_langlinks(
@@ -120,10 +120,10 @@ def read_langlinks(
     for block in _pieces(path, _whole_rows, counts):
         before, after = _around(block, f",'{language}','".encode())
         titles = [_title(text) for text in after]
-        kept = [number for number, title in enumerate(titles) if title and "#" not in title]
-        if kept:
-            _count(counts, rows=len(kept))
-            yield _page_ids(path, before)[kept], [titles[number] for number in kept]
+        titled = [number for number, title in enumerate(titles) if title and "#" not in title]
+        if titled:
+            _count(counts, rows=len(titled))
+            yield _page_ids(path, before)[titled], [titles[number] for number in titled]
 
 
 def _count(counts: Counter[str] | None, **numbers: int) -> None:

@@ -161,10 +161,10 @@ def _about(iri: str) -> tuple[str, str] | None:
     """Language and normal title of a resource, or WIKIDATA and an item; None for other IRIs."""
     if (item := _ITEM.fullmatch(iri)) is not None:
         return WIKIDATA, item[1]
-    found = resource(iri)
-    if found is not None and found[0] == WIKIDATA and not _QID.fullmatch(found[1]):
+    page = resource(iri)
+    if page is not None and page[0] == WIKIDATA and not _QID.fullmatch(page[1]):
         return None
-    return found
+    return page
 
 
 def _class(iri: str) -> str | None:
@@ -199,7 +199,7 @@ class WikidataClasses:
         self._tree = tree
         self._table = {q: name for q, name in shipped().items() if name == ROOT or name in tree}
         self._above = above or {}
-        self._found: dict[str, str | None] = {}
+        self._nearest_class: dict[str, str | None] = {}
 
     def class_of(self, qid: str) -> str | None:
         """Class of the ontology for a Wikidata class, such as "Q515"; None if there is none.
@@ -207,9 +207,9 @@ class WikidataClasses:
         It is that of the nearest superclass in the table; of several at the same distance, the most
         specific.
         """
-        if qid not in self._found:
-            self._found[qid] = self._nearest(qid)
-        return self._found[qid]
+        if qid not in self._nearest_class:
+            self._nearest_class[qid] = self._nearest(qid)
+        return self._nearest_class[qid]
 
     def _nearest(self, qid: str) -> str | None:
         level, seen = [qid], {qid}

@@ -34,38 +34,18 @@ _WELL_KNOWN = 3
 
 
 @dataclass(frozen=True)
-class PageFacts:
-    """Facts from the dump: one entry per page.
+class Facts:
+    """Facts from the dump, one entry per page, or from a voter, one entry per statement.
 
     Attributes:
-        keys: keys of the titles, shape (pages,).
-        targets: key of the title that a redirect leads to, 0 for other pages, shape (pages,).
-        classes: names of the classes that infoboxes give.
-        class_indices: index into `classes` of each page, -1 for none, shape (pages,).
-        endings: endings of the titles.
-        ending_indices: index into `endings` of each page, shape (pages,); None if not known.
-    """
-
-    keys: Keys
-    targets: Keys
-    classes: Sequence[str]
-    class_indices: Int32
-    endings: Sequence[str] = ()
-    ending_indices: Int32 | None = None
-
-
-@dataclass(frozen=True)
-class TypeFacts:
-    """Facts from a file of instance types: one entry per statement "this page has this class".
-
-    Attributes:
-        keys: keys of the titles, shape (statements,).
+        keys: keys of the titles, shape (facts,).
         classes: names of classes.
-        class_indices: index into `classes` of each statement, shape (statements,).
-        name: name of the file.
+        class_indices: index into `classes` of each fact, -1 for none, shape (facts,).
+        name: name of the voter.
         endings: endings of the titles.
-        ending_indices: index into `endings` of each statement, shape (statements,); None if not
-            known.
+        ending_indices: index into `endings` of each fact, shape (facts,); None if not known.
+        targets: key of the title that a redirect leads to, 0 for other pages, shape (facts,); None
+            without redirects.
     """
 
     keys: Keys
@@ -74,6 +54,27 @@ class TypeFacts:
     name: str = "types"
     endings: Sequence[str] = ()
     ending_indices: Int32 | None = None
+    targets: Keys | None = None
+
+
+@dataclass(frozen=True)
+class _Titles:
+    """All titles, and the entities that they lead to.
+
+    Attributes:
+        keys: keys of the titles, sorted, shape (titles,).
+        final: index of the title where the redirects of each title end, shape (titles,).
+        entity_of: entity of each title, shape (titles,).
+    """
+
+    keys: Keys
+    final: Ints
+    entity_of: Int32
+
+    def find(self, keys: Keys) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """Entity of each key, and whether its title is no redirect."""
+        index = np.searchsorted(self.keys, keys)
+        return self.entity_of[index].astype(np.int64), self.final[index] == index
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,7 @@ class Built:
 
 
 def build(
-    pages: PageFacts,
-    types: Sequence[TypeFacts],
-    tree: ClassTree,
-    rule: Rule = "votes",
-    least: float = 0.8,
+    pages: Facts, types: Sequence[Facts], tree: ClassTree, rule: Rule = "votes", least: float = 0.8
 ) -> Built:
     """Builds the table of a dump.
 
@@ -118,22 +115,28 @@ def build(
     """
     if len(types) >= _MOST_VOTERS:
         raise ValueError(f"{len(types)} files of instance types; at most {_MOST_VOTERS - 1}")
-    is_redirect = pages.targets != 0
+    targets = np.zeros(len(pages.keys), np.uint64) if pages.targets is None else pages.targets
+    is_redirect = targets != 0
     stated = [facts.keys for facts in types]
-    keys = np.unique(np.concatenate([pages.keys, pages.targets[is_redirect], *stated]))
-    final, circular = _follow(keys, pages.keys, pages.targets, is_redirect)
+    keys = np.unique(np.concatenate([pages.keys, targets[is_redirect], *stated]))
+    final, circular = _follow(keys, pages.keys, targets, is_redirect)
     nodes, entities = np.unique(final, return_inverse=True)
-    entity_of = entities.astype(np.int32)
+    titles = _Titles(keys, final, entities.astype(np.int32))
     hierarchy = Hierarchy(
         [*pages.classes, *(name for facts in types for name in facts.classes)], tree
     )
     boxed = (pages.class_indices >= 0) & ~is_redirect
-    boxes = TypeFacts(pages.keys[boxed], pages.classes, pages.class_indices[boxed], INFOBOX)
+    boxes = Facts(pages.keys[boxed], pages.classes, pages.class_indices[boxed], INFOBOX)
     voters = [boxes, *types]
-    whole = _all_statements(voters, keys, final, entity_of, hierarchy)
+    of_voters = [_statements(facts, n, titles, hierarchy) for n, facts in enumerate(voters)]
+    whole = Statements(
+        np.concatenate([some.entities for some in of_voters]),
+        np.concatenate([some.classes for some in of_voters]),
+        np.concatenate([some.voters for some in of_voters]),
+    )
     whole = whole.where(~np.isin(nodes[whole.entities], circular))
-    titles = _endings([pages, *types], keys, final, entity_of, len(nodes))
-    election = _Election(hierarchy, len(voters), keys, entity_of, titles, least)
+    endings = _endings([pages, *types], titles, len(nodes))
+    election = _Election(hierarchy, len(voters), keys, titles.entity_of, endings, least)
     comparisons = election.comparisons(whole)
     agreed, compared = agreement(comparisons)
     weight = weights(agreed, compared)
@@ -149,7 +152,7 @@ def build(
         [tree.kind(name) or "" for name in hierarchy.names],
         [facts.name for facts in voters],
         keys,
-        entity_of,
+        titles.entity_of,
         chosen.classes,
         chosen.support,
         chosen.voters,
@@ -201,9 +204,7 @@ class _Election:
             chosen.support[known] = decided.support[known]
 
 
-def _endings(
-    facts: Sequence[PageFacts | TypeFacts], keys: Keys, final: Ints, entity_of: Int32, n: int
-) -> tuple[list[str], Int32]:
+def _endings(facts: Sequence[Facts], titles: _Titles, n: int) -> tuple[list[str], Int32]:
     """The endings of titles, and the index of the ending of each of `n` entities, -1 for none."""
     numbers: dict[str, int] = {}
     of_entity = np.full(n, -1, np.int32)
@@ -211,41 +212,22 @@ def _endings(
         if some.ending_indices is None or not some.endings:
             continue
         index = np.array([numbers.setdefault(name, len(numbers)) for name in some.endings])
-        node = np.searchsorted(keys, some.keys)
+        entities, direct = titles.find(some.keys)
         # A redirect's title says nothing about its target.
-        direct = (final[node] == node) & (some.ending_indices >= 0)
-        of_entity[entity_of[node[direct]]] = index[some.ending_indices[direct]]
+        direct &= some.ending_indices >= 0
+        of_entity[entities[direct]] = index[some.ending_indices[direct]]
     return list(numbers), of_entity
 
 
-def _all_statements(
-    voters: Sequence[TypeFacts], keys: Keys, final: Ints, entity_of: Int32, hierarchy: Hierarchy
-) -> Statements:
-    """The statements of all voters about entities, one voter after the other."""
-    found = [
-        _statements(facts, number, keys, final, entity_of, hierarchy)
-        for number, facts in enumerate(voters)
-    ]
-    return Statements(
-        np.concatenate([some.entities for some in found]),
-        np.concatenate([some.classes for some in found]),
-        np.concatenate([some.voters for some in found]),
-    )
-
-
-def _statements(
-    facts: TypeFacts, voter: int, keys: Keys, final: Ints, entity_of: Int32, hierarchy: Hierarchy
-) -> Statements:
+def _statements(facts: Facts, voter: int, titles: _Titles, hierarchy: Hierarchy) -> Statements:
     """The statements of a voter about entities."""
-    node = np.searchsorted(keys, facts.keys)
-    entities = entity_of[node].astype(np.int64)
-    direct = final[node] == node
-    has_direct = np.zeros(int(entity_of.max(initial=-1)) + 1, bool)
+    entities, direct = titles.find(facts.keys)
+    has_direct = np.zeros(int(titles.entity_of.max(initial=-1)) + 1, bool)
     has_direct[entities[direct]] = True
-    kept = direct | ~has_direct[entities]
+    counts = direct | ~has_direct[entities]
     index = np.array([hierarchy.index[name] for name in facts.classes], np.int64)
-    classes = index[facts.class_indices[kept]] if len(index) else np.zeros(0, np.int64)
-    return Statements(entities[kept], classes, np.full(len(classes), voter))
+    classes = index[facts.class_indices[counts]] if len(index) else np.zeros(0, np.int64)
+    return Statements(entities[counts], classes, np.full(len(classes), voter))
 
 
 def _deepest(statements: Statements, hierarchy: Hierarchy, n_entities: int) -> Decision:

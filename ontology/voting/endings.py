@@ -78,11 +78,11 @@ class TitleEvidence:
         used = taught[answers.entities]
         entities, kinds = answers.entities[used], answers.kinds[used]
         cells = 1 / voters[entities], (of_entity[entities], kinds)
-        found = members @ (csr_matrix(cells, (len(names), len(credit))) @ credit)
+        sums = members @ (csr_matrix(cells, (len(names), len(credit))) @ credit)
         numbers = (members @ counts.astype(float))[:, None]
         every = np.bincount(answers.kinds, minlength=len(credit)) @ credit
         share = (every + 1) / (len(answers.kinds) + len(every))
-        rates = (found + _PRIOR * share) / (numbers + _PRIOR)
+        rates = (sums + _PRIOR * share) / (numbers + _PRIOR)
         ratios = np.clip(_log_odds(rates) - _log_odds(share), -_MOST, _MOST)
         self._ratios = np.round(ratios, 9)  # see `ontology.voting.reliability`
         self._kinds = hierarchy.kinds
@@ -90,16 +90,16 @@ class TitleEvidence:
     def of(self, entities: Ints, classes: Ints) -> Floats:
         """Logarithm of the odds ratio of each class for each entity, shape (entities,)."""
         groups = self._group[entities]
-        found = np.zeros(len(groups))
+        ratios = np.zeros(len(groups))
         known = groups >= 0
-        found[known] = self._ratios[groups[known], self._kinds[classes[known]]]
-        return found
+        ratios[known] = self._ratios[groups[known], self._kinds[classes[known]]]
+        return ratios
 
 
 def _log_odds(share: Floats) -> Floats:
     limited = np.clip(share, 1e-6, 1 - 1e-6)
-    found: Floats = np.log(limited) - np.log1p(-limited)
-    return found
+    log_odds: Floats = np.log(limited) - np.log1p(-limited)
+    return log_odds
 
 
 def _groups(names: Sequence[str], counts: Ints, needed: int) -> tuple[Ints, csr_matrix]:
@@ -114,14 +114,14 @@ def _groups(names: Sequence[str], counts: Ints, needed: int) -> tuple[Ints, csr_
         The group whose evidence holds for each ending, the most specific one, -1 for none, shape
         (endings,); whether each ending counts for each group, shape (groups, endings).
     """
-    found = np.full(len(names), -1)
+    group_of = np.full(len(names), -1)
     members: list[Sequence[int]] = []
     commas = [row for row, name in enumerate(names) if name[:1] == ","]
     if commas and counts[commas].sum() >= needed:
-        found[commas] = 0
+        group_of[commas] = 0
         members.append(commas)
-    for row in np.flatnonzero((counts >= needed) & (found < 0)).tolist():
-        found[row] = len(members)
+    for row in np.flatnonzero((counts >= needed) & (group_of < 0)).tolist():
+        group_of[row] = len(members)
         members.append([row])
     words = [row for row, name in enumerate(names) if name[:1] not in ("(", ",")]
     for length in _SUFFIXES:
@@ -129,13 +129,13 @@ def _groups(names: Sequence[str], counts: Ints, needed: int) -> tuple[Ints, csr_
         for row in words:
             by_suffix.setdefault(names[row][-length:], []).append(row)
         for rows in by_suffix.values():
-            rest = [row for row in rows if found[row] < 0]
+            rest = [row for row in rows if group_of[row] < 0]
             if rest and counts[rows].sum() >= needed:
-                found[rest] = len(members)
+                group_of[rest] = len(members)
                 members.append(rows)
     flat = np.array([row for rows in members for row in rows], np.int64)
     of_row = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
-    return found, csr_matrix((np.ones(len(flat)), (of_row, flat)), (len(members), len(names)))
+    return group_of, csr_matrix((np.ones(len(flat)), (of_row, flat)), (len(members), len(names)))
 
 
 _SETTLEMENT, _REGION, _EITHER = "Settlement", "AdministrativeRegion", "PopulatedPlace"
@@ -173,9 +173,9 @@ def without_settlements(
     is_settlement = statements.classes == settlement
 
     def stated(which: Bools) -> Bools:
-        found = np.zeros(len(of_entity), bool)
-        found[statements.entities[which]] = True
-        return found
+        is_candidate = np.zeros(len(of_entity), bool)
+        is_candidate[statements.entities[which]] = True
+        return is_candidate
 
     region_stated = stated(hierarchy.above[statements.classes, hierarchy.index[_REGION]])
     is_region = _by_ending(stated(is_settlement), region_stated, names, of_entity)
@@ -209,5 +209,5 @@ def _by_ending(
     places = np.bincount(of_entity[known & (is_settlement | is_region)], minlength=len(names) + 1)
     regions = np.bincount(of_entity[known & is_region], minlength=len(names) + 1)
     region = (places >= _FEWEST_PLACES) & (regions > _REGION_SHARE * places)
-    found: Bools = region[of_entity] & says_what[of_entity]
-    return found
+    is_named_so: Bools = region[of_entity] & says_what[of_entity]
+    return is_named_so

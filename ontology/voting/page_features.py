@@ -60,26 +60,26 @@ def page_features(
     """
     plain, _, bracket = title.partition(" (")
     name = words_of(plain)
-    found = {f"title:{word}" for word in name}
-    found.update(f"bracket:{word}" for word in words_of(bracket))
+    features = {f"title:{word}" for word in name}
+    features.update(f"bracket:{word}" for word in words_of(bracket))
     if name:
-        found.update((f"title begins:{name[0]}", f"title ends:{name[-1]}"))
+        features.update((f"title begins:{name[0]}", f"title ends:{name[-1]}"))
     for category in categories:
         words = words_of(category)
-        found.update(_grams("category", words))
+        features.update(_grams("category", words))
         if words:
-            found.update((f"category is:{' '.join(words)}", f"category ends:{words[-1]}"))
+            features.update((f"category is:{' '.join(words)}", f"category ends:{words[-1]}"))
     for template, arguments in templates:
         words = words_of(template)
-        found.add(f"template is:{' '.join(words)}")
-        found.update(f"template:{word}" for word in words)
+        features.add(f"template is:{' '.join(words)}")
+        features.update(f"template:{word}" for word in words)
         if words == ["short", "description"]:
             for argument in arguments:
-                found.update(_grams("description", words_of(argument.partition("=")[2])))
+                features.update(_grams("description", words_of(argument.partition("=")[2])))
     opening = words_of(first_sentence[:_OPENING])[:_MOST_WORDS]
     own = {word for word in name if len(word) > 1}
-    found.update(_grams("opening", [word for word in opening if word not in own]))
-    return found
+    features.update(_grams("opening", [word for word in opening if word not in own]))
+    return features
 
 
 def hashed(pages: Sequence[Iterable[str]]) -> tuple[Features, npt.NDArray[np.int64]]:

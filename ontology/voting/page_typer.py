@@ -194,8 +194,8 @@ class PageTyper:
         place = np.minimum(
             np.searchsorted(self._columns, pages.features), max(len(self._columns) - 1, 0)
         )
-        found = self._columns[place] == pages.features
-        rows, place = rows[found], place[found]
+        is_known = self._columns[place] == pages.features
+        rows, place = rows[is_known], place[is_known]
         values = self._weights[place]
         norms = np.sqrt(np.bincount(rows, values**2, len(pages.keys)))
         values = values / norms[rows]
@@ -230,7 +230,7 @@ class PageTyper:
     def to_bytes(self) -> bytes:
         """The typer as the content of a file."""
         file = io.BytesIO()
-        found = self.calibration
+        calibration = self.calibration
         np.savez_compressed(
             file,
             names=np.array(self.names),
@@ -240,23 +240,25 @@ class PageTyper:
             coefficients=self._coefficients,
             lines=self._lines,
             expected=self._expected,
-            calibration=np.array([found.threshold, found.pages, found.typed, found.right]),
+            calibration=np.array(
+                [calibration.threshold, calibration.pages, calibration.typed, calibration.right]
+            ),
         )
         return file.getvalue()
 
     @classmethod
     def from_bytes(cls, content: bytes) -> PageTyper:
         """Reads what `to_bytes` made."""
-        with np.load(io.BytesIO(content), allow_pickle=False) as found:
-            threshold, *counts = found["calibration"].tolist()
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            threshold, *counts = arrays["calibration"].tolist()
             return cls(
-                found["names"].tolist(),
-                found["depths"],
-                found["columns"],
-                found["weights"],
-                found["coefficients"],
-                found["lines"],
-                found["expected"],
+                arrays["names"].tolist(),
+                arrays["depths"],
+                arrays["columns"],
+                arrays["weights"],
+                arrays["coefficients"],
+                arrays["lines"],
+                arrays["expected"],
                 Calibration(threshold, *map(int, counts)),
             )
 

@@ -105,14 +105,14 @@ class Meanings:
     @property
     def agrees(self) -> Floats:
         """Credit of each class; 1 for classes that the answer leaves open."""
-        found: Floats = np.where(self.open, 1.0, self.credit)
-        return found
+        agreement: Floats = np.where(self.open, 1.0, self.credit)
+        return agreement
 
 
 def _shares(leaves: Bools, above: npt.NDArray[np.float32]) -> Floats:
     """Share of the leaves of each row that are each class or below it."""
-    found: Floats = leaves @ above / np.maximum(leaves.sum(1, keepdims=True), 1)
-    return found
+    shares: Floats = leaves @ above / np.maximum(leaves.sum(1, keepdims=True), 1)
+    return shares
 
 
 class Comparisons:
@@ -130,7 +130,7 @@ class Comparisons:
         self.meanings = Meanings(answers, hierarchy)
         n_kinds = len(answers.kind_voters)
         of_voter = [np.flatnonzero(answers.voters == voter) for voter in range(n_voters)]
-        found, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        keys, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for one in range(n_voters):
             for other in range(n_voters):
                 if one == other:
@@ -141,9 +141,9 @@ class Comparisons:
                 place = np.searchsorted(answers.entities[theirs], answers.entities[shared])
                 codes = answers.kinds[shared] * n_kinds + answers.kinds[theirs[place]]
                 pairs, counts = np.unique(codes, return_counts=True)
-                found.append(pairs)
+                keys.append(pairs)
                 numbers.append(counts)
-        codes = np.concatenate(found)
+        codes = np.concatenate(keys)
         shape = (n_kinds, n_kinds)
         counts = np.concatenate(numbers).astype(np.float64)
         rows, columns = np.divmod(codes, max(n_kinds, 1))
@@ -151,21 +151,21 @@ class Comparisons:
 
     def sums(self, values: Floats) -> Floats:
         """For each kind, the sum of the values of the answers that it is compared with."""
-        found: Floats = self._table @ values
-        return found
+        totals: Floats = self._table @ values
+        return totals
 
     def credits(self) -> Floats:
         """For each kind, the sum of the credits of the answers that it is compared with."""
         meanings = self.meanings
-        found = self.sums(meanings.credit)
+        shares = self.sums(meanings.credit)
         pairs = self._table.tocoo()
         several = np.flatnonzero(meanings.leaves.sum(1)[pairs.col] > 1)
         for first in range(0, len(several), _PAIRS):
             some = several[first : first + _PAIRS]
             kinds, others, counts = pairs.row[some], pairs.col[some], pairs.data[some, None]
             change = meanings.credit_beside(others, kinds) - meanings.credit[others]
-            np.add.at(found, kinds, counts * change)
-        return found
+            np.add.at(shares, kinds, counts * change)
+        return shares
 
 
 def agreement(comparisons: Comparisons) -> tuple[Ints, Ints]:
@@ -193,8 +193,8 @@ def agreement(comparisons: Comparisons) -> tuple[Ints, Ints]:
 
 def weights(agreed: Ints, compared: Ints) -> Floats:
     """Weight of each voter: the share of its statements that agree with other voters."""
-    found: Floats = (agreed.sum(1) + _PRIOR_AGREED) / (compared.sum(1) + _PRIOR)
-    return found
+    shares: Floats = (agreed.sum(1) + _PRIOR_AGREED) / (compared.sum(1) + _PRIOR)
+    return shares
 
 
 @dataclass(frozen=True)
@@ -243,16 +243,16 @@ class Reliability:
             prior[mine] = _by_statement(
                 meanings.stated[mine], agreed[mine], counts[mine], value, hierarchy.above
             )
-        found = (right + _PRIOR * prior) / (counts - unknown + _PRIOR)
+        rates = (right + _PRIOR * prior) / (counts - unknown + _PRIOR)
         # Sums depend on the order of their terms, which differs between processors.
-        found = np.clip(found, 0, 1).round(9)
-        kinds, classes = np.nonzero(meanings.own | (found >= UNLIKELY))
+        rates = np.clip(rates, 0, 1).round(9)
+        kinds, classes = np.nonzero(meanings.own | (rates >= UNLIKELY))
         numbers = np.bincount(answers.kinds, minlength=len(meanings.own))
         frequencies = (numbers @ meanings.credit + 1) / (numbers.sum() + 1)
         return cls(
             starts=np.searchsorted(kinds, np.arange(len(meanings.own) + 1)),
             classes=classes,
-            rates=np.maximum(found[kinds, classes], UNLIKELY),
+            rates=np.maximum(rates[kinds, classes], UNLIKELY),
             own=meanings.own[kinds, classes],
             credits=meanings.credit[kinds, classes],
             frequencies=frequencies,
@@ -287,8 +287,8 @@ def _by_statement(
     right = stated[:, used].T.astype(np.float64) @ agreed
     every = stated[:, used].T.astype(np.float64) @ counts
     rates = (right + _PRIOR * weight) / (every + _PRIOR) * above[used]
-    found = np.zeros(agreed.shape)
+    matrix = np.zeros(agreed.shape)
     for number, statement in enumerate(used.tolist()):
         rows = stated[:, statement]
-        found[rows] = np.maximum(found[rows], rates[number])
-    return found
+        matrix[rows] = np.maximum(matrix[rows], rates[number])
+    return matrix

@@ -38,9 +38,9 @@ class Statements:
     def __len__(self) -> int:
         return len(self.entities)
 
-    def where(self, kept: Bools | Ints) -> Statements:
+    def where(self, rows: Bools | Ints) -> Statements:
         """Some of the statements, or all of them in another order."""
-        return Statements(self.entities[kept], self.classes[kept], self.voters[kept])
+        return Statements(self.entities[rows], self.classes[rows], self.voters[rows])
 
 
 class Hierarchy:
@@ -94,8 +94,8 @@ def among(values: npt.NDArray[K], known: npt.NDArray[K]) -> Bools:
     if not len(known):
         return np.zeros(len(values), bool)
     place = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    found: Bools = known[place] == values
-    return found
+    is_member: Bools = known[place] == values
+    return is_member
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,10 @@ def conflicts(statements: Statements, hierarchy: Hierarchy, most: int = 50) -> l
     one, other = classes[first], classes[second]
     apart = ~(hierarchy.above[one, other] | hierarchy.above[other, one])
     pairs, counted = np.unique(one[apart] * size + other[apart], return_counts=True)
-    found = []
+    most_frequent = []
     for number in np.lexsort((pairs, -counted))[:most].tolist():
         pair = int(pairs[number])
         where = entities[first[apart]][one[apart] * size + other[apart] == pair]
         names = (hierarchy.names[pair // size], hierarchy.names[pair % size])
-        found.append(Conflict(names, int(counted[number]), tuple(where[:3].tolist())))
-    return found
+        most_frequent.append(Conflict(names, int(counted[number]), tuple(where[:3].tolist())))
+    return most_frequent

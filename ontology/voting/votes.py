@@ -62,19 +62,19 @@ def decide(
         least: smallest probability of a class.
         evidence: what the titles of the entities say.
     """
-    found = Decision(
+    decision = Decision(
         np.full(n_entities, NO_CLASS, np.int16),
         np.zeros(n_entities, np.uint8),
         np.zeros(n_entities, np.uint32),
     )
     bits = np.uint32(1) << answers.voters.astype(np.uint32)
-    np.bitwise_or.at(found.voters, answers.entities, bits)
+    np.bitwise_or.at(decision.voters, answers.entities, bits)
     bounds = np.searchsorted(answers.entities, np.arange(0, n_entities + _CHUNK, _CHUNK))
     for first, last in pairwise(bounds.tolist()):
         if first < last:
             entities, kinds = answers.entities[first:last], answers.kinds[first:last]
-            _decide_some(entities, kinds, hierarchy, reliability, least, evidence, found)
-    return found
+            _decide_some(entities, kinds, hierarchy, reliability, least, evidence, decision)
+    return decision
 
 
 def _decide_some(
@@ -84,7 +84,7 @@ def _decide_some(
     reliability: Reliability,
     least: float,
     evidence: TitleEvidence | None,
-    found: Decision,
+    decision: Decision,
 ) -> None:
     """Decides the classes of the entities of some answers."""
     size = len(hierarchy.names)
@@ -113,8 +113,8 @@ def _decide_some(
     _abstain(keys[~single], place[~single], hierarchy, chosen)
     share = np.zeros(len(once))
     share[place] = np.rint(100 * support)
-    found.classes[once] = chosen
-    found.support[once] = np.where(chosen >= 0, share, 0).astype(np.uint8)
+    decision.classes[once] = chosen
+    decision.support[once] = np.where(chosen >= 0, share, 0).astype(np.uint8)
 
 
 def _supported(

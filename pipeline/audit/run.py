@@ -90,8 +90,8 @@ def read_judgements(path: str) -> list[Judgement]:
         UserError: the file cannot be read, or holds no judgements.
     """
     try:
-        found = files.read_json(path)["mentions"]
-        for row in found:
+        rows = files.read_json(path)["mentions"]
+        for row in rows:
             answers = [row.get(question) for question in QUESTIONS]
             if not all(answer in (True, False, None) for answer in answers):
                 raise ValueError(f"an answer of {row['id']} is neither true, false nor null")
@@ -107,7 +107,7 @@ def read_judgements(path: str) -> list[Judgement]:
             "nerbert audit downloaded",
             path,
         ) from None
-    return list(found)
+    return list(rows)
 
 
 def wilson(right: int, judged: int, z: float = 1.96) -> tuple[float, float]:
@@ -148,7 +148,8 @@ def table(rows: Sequence[Judgement]) -> str:
 def _line(name: str, rows: Sequence[Judgement]) -> list[str]:
     answers = [[row.get(question) for row in rows] for question in QUESTIONS]
     cells = [
-        _rate(found.count(True), sum(answer is not None for answer in found)) for found in answers
+        _rate(judged.count(True), sum(answer is not None for answer in judged))
+        for judged in answers
     ]
     return [name, str(len(rows)), *cells]
 

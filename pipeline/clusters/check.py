@@ -102,22 +102,22 @@ class _Look(beam.DoFn):
         self._wanted = wanted
 
     def setup(self) -> None:
-        self._found: list[str] | None = None
+        self._facts: list[str] | None = None
 
     def process(self, element: Any) -> None:
-        if self._found is None:
-            self._found = [json.dumps(fact) for fact in facts(self._wanted)]
-        for text in self._found:
+        if self._facts is None:
+            self._facts = [json.dumps(fact) for fact in facts(self._wanted)]
+        for text in self._facts:
             Metrics.counter(_NAMESPACE, text).inc()
 
 
 def facts(wanted: Wanted) -> Iterator[tuple[str, str, str, str]]:
     """What is wrong on this host: its name, the kind, and the thing; kind "" if nothing is."""
-    host, found = socket.gethostname(), 0
+    host, visible = socket.gethostname(), 0
     for kind, thing, detail in _problems(wanted):
-        found += 1
+        visible += 1
         yield host, kind, thing, detail
-    if not found:
+    if not visible:
         yield host, "", str(os.getpid()), ""
 
 
@@ -135,12 +135,12 @@ def _problems(wanted: Wanted) -> Iterator[tuple[str, str, str]]:
         )
     for path, size in wanted.inputs:
         try:
-            found = files.size(path)
+            n_bytes = files.size(path)
         except Exception as error:  # whatever a file system raises, the host cannot read it
             yield "input", path, _reason(error)
         else:
-            if found != size:
-                yield "input", path, f"{found:,} bytes there, {size:,} here"
+            if n_bytes != size:
+                yield "input", path, f"{n_bytes:,} bytes there, {size:,} here"
     output = wanted.proof.rpartition("/")[0].rpartition("/")[0]
     try:
         content = files.read_bytes(wanted.proof).decode()
@@ -169,8 +169,8 @@ def raise_problem(result: Any, workers_flag: str) -> int:
     Raises:
         UserError: a worker is not fit; the message names the first.
     """
-    found = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))["counters"]
-    answers = sorted(tuple(json.loads(counter.key.metric.name)) for counter in found)
+    counters = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))["counters"]
+    answers = sorted(tuple(json.loads(counter.key.metric.name)) for counter in counters)
     for problem in answers:
         if problem[1]:
             raise UserError(_message(problem, workers_flag))

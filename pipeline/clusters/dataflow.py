@@ -113,5 +113,5 @@ def write_source(folder: str) -> str:
 
 def _of_extra(package: str) -> list[str]:
     """The requirement for a package of an extra, without the name of the extra."""
-    found = (text.partition(";")[0].strip() for text in requires("nerbert") or ())
-    return sorted({text for text in found if text.startswith(package)})
+    requirements = (text.partition(";")[0].strip() for text in requires("nerbert") or ())
+    return sorted({text for text in requirements if text.startswith(package)})

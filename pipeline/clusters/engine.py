@@ -129,8 +129,8 @@ class Engine:
             The error to raise instead; None if it is not known.
         """
         for pattern, kind, message in _KNOWN:
-            if (found := re.search(pattern, error)) is not None:
-                return kind(message.format(*found.groups(), flag=self.workers_flag))
+            if (match := re.search(pattern, error)) is not None:
+                return kind(message.format(*match.groups(), flag=self.workers_flag))
         return None
 
     @property

@@ -62,12 +62,12 @@ class Flink(Engine):
 
     def chosen(self) -> list[str]:
         hosts = self._hosts()
-        found = {
+        flags = {
             "flink_version": ".".join(self._version.split(".")[:2]),
             "parallelism": sum(host["freeSlots"] for host in hosts),
             "sdk_worker_parallelism": max(host["slotsNumber"] for host in hosts),
         }
-        return [f"--{key}={value}" for key, value in found.items() if not is_given(self.flags, key)]
+        return [f"--{key}={value}" for key, value in flags.items() if not is_given(self.flags, key)]
 
     def described(self) -> str:
         hosts = self._hosts()
@@ -113,8 +113,8 @@ class Flink(Engine):
         return sum(host["slotsNumber"] for host in self._hosts()) < int(wanted)
 
     def _host_lost(self, error: str) -> HostLostError:
-        found = _LOST.search(error) or _CLOSED.search(error)
-        host = next(filter(None, found.groups())) if found else ""
+        match = _LOST.search(error) or _CLOSED.search(error)
+        host = next(filter(None, match.groups())) if match else ""
         name = f"TaskManager {host}" if host else "a TaskManager"
         return HostLostError(f"Flink at {self.master} lost {name}", host)
 
@@ -143,8 +143,8 @@ class Flink(Engine):
         if _LOST.search(error) is not None:
             return self._host_lost(error)
         for pattern, message in _KNOWN:
-            if (found := re.search(pattern, error)) is not None:
-                text = message.format(*found.groups())
+            if (match := re.search(pattern, error)) is not None:
+                text = message.format(*match.groups())
                 return RunError(f"Flink at {self.master}: {text}; then run the same command again")
         return None
 
@@ -162,8 +162,8 @@ class Flink(Engine):
 
     def _hosts(self) -> list[dict[str, Any]]:
         """The TaskManagers, without those that were lost."""
-        found = self._rest.get("taskmanagers")["taskmanagers"]
-        return [host for host in found if host["id"] not in self._lost]
+        managers = self._rest.get("taskmanagers")["taskmanagers"]
+        return [host for host in managers if host["id"] not in self._lost]
 
 
 def is_flink_cluster(options: Any) -> bool:
@@ -172,8 +172,8 @@ def is_flink_cluster(options: Any) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    found = re.search(r"\[Errno -?\d+\] ([\w ]+)|(timed out)", str(error))
-    return next(filter(None, found.groups())) if found else type(error).__name__
+    match = re.search(r"\[Errno -?\d+\] ([\w ]+)|(timed out)", str(error))
+    return next(filter(None, match.groups())) if match else type(error).__name__
 
 
 _LOST = re.compile(

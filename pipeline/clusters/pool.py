@@ -93,10 +93,10 @@ def _check_port(host: str, port: int) -> None:
         UserError: it is not.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except socket.gaierror:
         raise _no_port(host, port) from None
-    for family, kind, _, _, address in found:
+    for family, kind, _, _, address in addresses:
         try:
             with socket.socket(family, kind) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -117,10 +117,10 @@ class JobService:
         Raises:
             grpc.RpcError: the server does not answer.
         """
-        found = self._stub.GetJobs(api.GetJobsRequest(), timeout=_ASK_S).job_info
+        jobs = self._stub.GetJobs(api.GetJobsRequest(), timeout=_ASK_S).job_info
         return [
             info.job_id
-            for info in found
+            for info in jobs
             if info.job_name.startswith(job) and info.state not in TERMINAL_STATES
         ]
 

@@ -94,8 +94,8 @@ class Session:
         """Runs a stage; if a host is lost, its job starts again on those that are left."""
         for again in range(_STARTS):
             try:
-                with unfinished.room(folder) as room:
-                    self._run(BeamStage(stage, room), name)
+                with unfinished.work_folder(folder) as work_folder:
+                    self._run(BeamStage(stage, work_folder), name)
                 return
             except HostLostError as lost:
                 if again == _STARTS - 1:
@@ -169,8 +169,8 @@ class Session:
             return KeyboardInterrupt()
         if (known := self._engine.explain(text)) is not None:
             return known
-        if (found := _OS_ERROR.search(text)) is not None:
-            return OSError(int(found[1]), os.strerror(int(found[1])))
+        if (match := _OS_ERROR.search(text)) is not None:
+            return OSError(int(match[1]), os.strerror(int(match[1])))
         if (known := portable.not_fetched(self._engine.name, text)) is not None:
             return known
         if not self._engine.is_cluster:

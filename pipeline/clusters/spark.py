@@ -43,14 +43,14 @@ class Spark(Portable):
             return
         page = _page(self.master)
         try:
-            found = page.get("json/")
+            state = page.get("json/")
         except (requests.RequestException, ValueError):
             raise UserError(
                 f"--spark_master_url {self.master}: no Spark master answers at {page.url}; give "
                 "spark://HOST:PORT of a standalone cluster, or start Beam's job server, and give "
                 "--job_endpoint"
             ) from None
-        hosts = [host for host in found["workers"] if host["state"] == "ALIVE"]
+        hosts = [host for host in state["workers"] if host["state"] == "ALIVE"]
         self._cores = sum(host["coresfree"] for host in hosts)
         self._cores_a_host = max((host["cores"] for host in hosts), default=0)
         if not self._cores:
@@ -82,7 +82,7 @@ class Spark(Portable):
     def watch(self, job: str) -> None:
         try:
             if self._ui is None:
-                self._ui = self._found_ui()
+                self._ui = self._ui_of_application()
             if self._ui is None:
                 return
             hosts = self._ui.get("executors")
@@ -103,15 +103,15 @@ class Spark(Portable):
             f"job server with -D{_PARALLELISM}={self._cores}"
         )
 
-    def _found_ui(self) -> Rest | None:
+    def _ui_of_application(self) -> Rest | None:
         """The interface of the application that runs, on the host of the job server."""
         host = (self.endpoint or "localhost").rpartition(":")[0]
         for port in _UI_PORTS:
             root = Rest(f"http://{host}:{port}/api/v1/applications")
             try:
-                for found in root.get(""):
-                    if found["name"].startswith("nerbert"):
-                        return Rest(f"{root.url}/{found['id']}")
+                for application in root.get(""):
+                    if application["name"].startswith("nerbert"):
+                        return Rest(f"{root.url}/{application['id']}")
             except requests.ConnectionError:
                 continue
         return None

@@ -62,7 +62,7 @@ def superseded(
         reports: reports of all units.
     """
     first = {report.unit: report.first_page or 0 for report in reports}
-    found: dict[int, set[Revision]] = defaultdict(set)
+    older: dict[int, set[Revision]] = defaultdict(set)
     newest = np.zeros((0, 3), np.int64)  # page id, revision, unit
     for unit in overlapping(reports):
         # Units come by their first ids: smaller ids do not come again.
@@ -71,9 +71,9 @@ def superseded(
         rows = rows[np.lexsort((rows[:, 2], -rows[:, 1], rows[:, 0]))]
         is_first = np.append(True, rows[1:, 0] != rows[:-1, 0])
         for page_id, revision, other in rows[~is_first].tolist():
-            found[other].add((page_id, revision))
+            older[other].add((page_id, revision))
         newest = rows[is_first]
-    return dict(found)
+    return dict(older)
 
 
 def _revisions(part: str, unit: int) -> Ids:

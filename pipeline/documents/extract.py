@@ -56,17 +56,17 @@ def sampled_texts(units: Sequence[Unit], seed: int) -> list[str]:
 
     They are chosen by a digest of their id, so they do not depend on the dump's compression.
     """
-    found: list[tuple[int, int, str]] = []  # digest, page id, wikitext
+    drawn: list[tuple[int, int, str]] = []  # digest, page id, wikitext
     scanned = 0
     for page in articles(units):
         scanned += len(page.wikitext)
         if len(page.wikitext) <= _LARGEST_SAMPLE:
-            found.append((digest64(seed, "punkt", page.page_id), page.page_id, page.wikitext))
+            drawn.append((digest64(seed, "punkt", page.page_id), page.page_id, page.wikitext))
         if scanned > SCANNED_CHARS:
             break
     texts: list[tuple[int, str]] = []
     chars = 0
-    for _, page_id, wikitext in sorted(found):
+    for _, page_id, wikitext in sorted(drawn):
         text = render(wikitext, units[0].site).text
         texts.append((page_id, text))
         chars += len(text)

@@ -19,7 +19,7 @@ _ONE_STREAM = 2.0
 """A hole that seems to be shorter than so many streams is one stream."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class DocumentsReport(Report):
     """Counts of a unit.
 
@@ -144,6 +144,6 @@ def total(reports: Sequence[DocumentsReport]) -> dict[str, dict[str, int]]:
     for group in ("pages", "set_aside", "damage", "content"):
         counts: dict[str, int] = {}
         for report in reports:
-            parts.add_counts(counts, getattr(report, group))
+            parts.add(counts, getattr(report, group))
         summed[group] = dict(sorted(counts.items()))
     return summed

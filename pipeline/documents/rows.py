@@ -157,14 +157,14 @@ def _anchors(
 ) -> list[tuple[int, int, str, bool, bool]]:
     """The anchors of a page, and whether their texts may be names and demonyms."""
     all_names = language in NOUNS_IN_UPPER_CASE
-    found = []
+    anchors = []
     for anchor in rendered.anchors:
         if anchor.target != page.title:  # MediaWiki shows a link to the page itself as bold text
             text = rendered.text[anchor.start : anchor.end]
             name = all_names or is_name(text, anchor.target)
             demonym = name and is_demonym(text, anchor.target, language)
-            found.append((*anchor, name, demonym))
-    return found
+            anchors.append((*anchor, name, demonym))
+    return anchors
 
 
 @cache

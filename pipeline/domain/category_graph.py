@@ -40,20 +40,20 @@ Ints = npt.NDArray[np.int64]
 
 def edges(source: str) -> pa.RecordBatch:
     """The distinct edges in a part of documents, sorted."""
-    found: set[tuple[str, str | None, str]] = set()
+    triples: set[tuple[str, str | None, str]] = set()
     columns = ["namespace", "title", "redirect", "categories"]
     for batch in parts.read_batches(source, columns):
         spaces = batch.column("namespace").to_numpy()
         used = batch.filter(pa.array(spaces == ARTICLE)).column("categories")
-        found.update((name, None, "used") for name in pc.unique(used.flatten()).to_pylist())
+        triples.update((name, None, "used") for name in pc.unique(used.flatten()).to_pylist())
         for row in batch.filter(pa.array(spaces == CATEGORY)).to_pylist():
             name = row["title"].partition(":")[2]
             if row["redirect"] is not None:
-                found.add((name, row["redirect"].partition(":")[2], "redirect"))
+                triples.add((name, row["redirect"].partition(":")[2], "redirect"))
             else:
                 parents = row["categories"] or [None]
-                found.update((name, parent, "page") for parent in parents)
-    rows = sorted(found, key=lambda row: (row[0], row[1] or "", row[2]))
+                triples.update((name, parent, "page") for parent in parents)
+    rows = sorted(triples, key=lambda row: (row[0], row[1] or "", row[2]))
     fields = [pa.array([row[place] for row in rows], pa.string()) for place in range(len(EDGES))]
     return pa.RecordBatch.from_arrays(fields, schema=EDGES)
 
@@ -84,8 +84,8 @@ class Graph:
 
     def codes(self, names: Sequence[str]) -> Ints:
         """Code of each category, -1 for unknown ones."""
-        found = pc.index_in(pa.array(names, pa.string()), value_set=self.names).fill_null(-1)
-        codes: Ints = found.to_numpy(zero_copy_only=False).astype(np.int64)
+        indices = pc.index_in(pa.array(names, pa.string()), value_set=self.names).fill_null(-1)
+        codes: Ints = indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return codes
 
     def below(self, nodes: Ints) -> tuple[Ints, Ints]:
@@ -135,8 +135,8 @@ class Graph:
         return self._table(roots, level, root, via)
 
     def _named(self, codes: Ints) -> list[str]:
-        found: list[str] = self.names.take(pa.array(codes)).to_pylist()
-        return found
+        names: list[str] = self.names.take(pa.array(codes)).to_pylist()
+        return names
 
     def _roots(self, roots: Sequence[str]) -> tuple[Ints, Ints]:
         """The distinct codes of the roots, and their places in the list."""
@@ -146,9 +146,9 @@ class Graph:
                 raise UserError(
                     f"--roots: no wiki category {name!r} in the documents{self._hint(name)}"
                 )
-        found = self._stands_for[codes]
-        first = np.sort(np.unique(found, return_index=True)[1])
-        return found[first], first
+        targets = self._stands_for[codes]
+        first = np.sort(np.unique(targets, return_index=True)[1])
+        return targets[first], first
 
     def _hint(self, name: str) -> str:
         """A hint with similar names, among those that share a word."""
@@ -177,8 +177,8 @@ def _followed(size: int, child: Ints, parent: Ints, redirects: Any) -> Ints:
     """The category that each category redirects to, or itself; cycles are ignored."""
     target = np.arange(size)
     target[child[redirects]] = parent[redirects]
-    found = target
+    reached = target
     for _ in range(_CHAIN):
-        found = target[found]
-    circular = target[found] != found
-    return np.where(circular, np.arange(size), found)
+        reached = target[reached]
+    circular = target[reached] != reached
+    return np.where(circular, np.arange(size), reached)

@@ -100,8 +100,8 @@ def load(name: str) -> Domain:
     else:
         path = Path(name)
     if not path.is_file():
-        found = get_close_matches(name.lower(), names(), 1, cutoff=0.4)
-        hint = f"did you mean {found[0]}? " if found else ""
+        similar = get_close_matches(name.lower(), names(), 1, cutoff=0.4)
+        hint = f"did you mean {similar[0]}? " if similar else ""
         raise UserError(
             f"--domain {name}: no such domain; {hint}There are {', '.join(names())}; "
             "or give a TOML file like those, or --roots"

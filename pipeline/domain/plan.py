@@ -94,7 +94,9 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
         "documents": "",
         "output": "",
         "exclude": [Identities().of(path) for path in settings.exclude],
-        "dictionary": Identities().of(found) if (found := _dictionary(settings)) else None,
+        "dictionary": Identities().of(dictionary)
+        if (dictionary := _dictionary(settings))
+        else None,
     }
     return DomainPlan(
         settings=settings,
@@ -128,7 +130,7 @@ def _record(settings: DomainSettings, domain: Domain) -> dict[str, Any]:
 
 def _made_from(settings: DomainSettings, name: str) -> str:
     """The fingerprint of a finished folder that `nerbert corpus` made."""
-    state = Folder(files.join(settings.documents, name), {}).found()
+    state = Folder(files.join(settings.documents, name), {}).on_disk()
     if not state.get("complete"):
         raise UserError(
             f"{settings.documents}: has no finished {name}/; make them with nerbert corpus "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -44,7 +44,7 @@ def present(plan: DomainPlan, counts: DomainReport) -> str:
         f"{PAPER.get(level, '1')} |"
         for level, size in levels.items()
     ]
-    dropped = {reason: n for reason, n in counts.sentences.items() if reason != "taken"}
+    dropped = {reason: n for reason, n in sorted(counts.sentences.items()) if reason != "taken"}
     types = sorted(counts.types.items(), key=lambda row: (-row[1], row[0]))
     text = filled(
         "pipeline.domain",
@@ -70,7 +70,7 @@ def _summary(plan: DomainPlan, counts: DomainReport, levels: dict[str, LevelSize
     lines = [
         f"pages      {pages['taken']:,} in the domain, {pages.get('outside', 0):,} outside, "
         f"{pages.get('disambiguation', 0):,} disambiguation pages left out",
-        "sentences  " + ", ".join(f"{n:,} {name}" for name, n in counts.sentences.items()),
+        "sentences  " + ", ".join(f"{n:,} {name}" for name, n in sorted(counts.sentences.items())),
     ]
     whole = levels["domain"]
     shape = f"{counts.levels.get('domain paragraphs', 0):,} paragraphs"
@@ -108,12 +108,7 @@ def _coverage(counts: DomainReport) -> str:
     )
 
 
-Counts = dict[str, int]
-
-_COUNTERS = ("pages", "by_depth", "sentences", "levels", "types", "coverage")
-
-
-@dataclass(frozen=True)
+@dataclass
 class DomainReport(Report):
     """Counts of a part of documents, or of all parts.
 
@@ -128,46 +123,21 @@ class DomainReport(Report):
         contamination: (page:sentence, kind, number of the file, sentence of the file) of each hit.
     """
 
-    source: str
-    pages: Counts
-    by_depth: Counts
-    sentences: Counts
-    levels: Counts
-    types: Counts
-    coverage: Counts
-    contamination: Sequence[Sequence[Any]]
-
-
-@dataclass
-class DomainCounts:
-    """Running counts of pages and sentences; see `DomainReport`."""
-
+    source: str = ""
     pages: Counter[str] = field(default_factory=Counter)
     by_depth: Counter[str] = field(default_factory=Counter)
     sentences: Counter[str] = field(default_factory=Counter)
     levels: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
     coverage: Counter[str] = field(default_factory=Counter)
-    contamination: list[tuple[Any, ...]] = field(default_factory=list)
+    contamination: list[Sequence[Any]] = field(default_factory=list)
 
-    def report(self, source: str) -> DomainReport:
-        """The counts so far.
-
-        Args:
-            source: name of the part.
-        """
-        counters = {name: dict(sorted(getattr(self, name).items())) for name in _COUNTERS}
-        return DomainReport(source=source, **counters, contamination=self.contamination)
-
-    @classmethod
-    def sum(cls, reports: Sequence[DomainReport]) -> DomainReport:
-        """Sums of the counts of all parts."""
-        total = cls()
-        for report in reports:
-            for name in _COUNTERS:
-                getattr(total, name).update(getattr(report, name))
-            total.contamination.extend(map(tuple, report.contamination))
-        return total.report("")
+    def to_json(self) -> dict[str, Any]:
+        """Content of the report's file, with sorted tables."""
+        content = super().to_json()
+        return {
+            k: dict(sorted(v.items())) if isinstance(v, dict) else v for k, v in content.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -179,7 +149,7 @@ class LevelSize:
     share: float
 
 
-def level_sizes(counts: Counts) -> dict[str, LevelSize]:
+def level_sizes(counts: Mapping[str, int]) -> dict[str, LevelSize]:
     """Size of each level, from `DomainReport.levels`."""
     sizes: dict[str, LevelSize] = {}
     for level, columns in LEVELS.items():

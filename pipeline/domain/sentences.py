@@ -18,7 +18,7 @@ from ontology.categories import ENTITY
 from ontology.classes import ClassTree
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.domain.definition import MISC, Domain
-from pipeline.domain.report import DomainCounts
+from pipeline.domain.report import DomainReport
 from pipeline.domain.settings import DomainSettings
 from pipeline.dump.site import ARTICLE
 from pipeline.examples.mentions import (
@@ -112,7 +112,7 @@ class DomainSelector:
         self._walked = walked.to_pylist()
         self._excluded = excluded
 
-    def select(self, batch: pa.RecordBatch, counts: DomainCounts) -> tuple[pa.RecordBatch, str]:
+    def select(self, batch: pa.RecordBatch, counts: DomainReport) -> tuple[pa.RecordBatch, str]:
         """Selects rows from a batch of documents; also returns their mentions as CoNLL columns."""
         batch, places = self._pages(batch, counts)
         sentences = sentences_of(batch, self._table)
@@ -144,7 +144,7 @@ class DomainSelector:
             blocks.append(block)
         return pa.RecordBatch.from_pylist(rows, schema=COLUMNS), "".join(blocks)
 
-    def _pages(self, batch: pa.RecordBatch, counts: DomainCounts) -> tuple[pa.RecordBatch, Ints]:
+    def _pages(self, batch: pa.RecordBatch, counts: DomainReport) -> tuple[pa.RecordBatch, Ints]:
         """The articles of the domain, and the place of each article's nearest category."""
         article = pc.and_(
             pc.equal(batch.column("namespace"), ARTICLE), pc.is_null(batch.column("redirect"))
@@ -152,24 +152,26 @@ class DomainSelector:
         batch = batch.filter(article)
         column = batch.column("categories")
         lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
-        found = pc.index_in(column.flatten(), value_set=self._names).fill_null(len(self._names))
+        places = pc.index_in(column.flatten(), value_set=self._names).fill_null(len(self._names))
         nearest = np.full(len(batch), len(self._names), np.int64)
         np.minimum.at(
-            nearest, np.repeat(np.arange(len(batch)), lengths), found.to_numpy(zero_copy_only=False)
+            nearest,
+            np.repeat(np.arange(len(batch)), lengths),
+            places.to_numpy(zero_copy_only=False),
         )
         inside = nearest < len(self._names)
         listing = batch.column("is_disambiguation").to_numpy(zero_copy_only=False).astype(bool)
-        kept = inside & ~listing
+        taken = inside & ~listing
         for name, pages in (
             ("outside", ~inside),
             ("disambiguation", inside & listing),
-            ("taken", kept),
+            ("taken", taken),
         ):
             counts.pages[name] += int(pages.sum())
-        for place in nearest[kept].tolist():
+        for place in nearest[taken].tolist():
             category = self._walked[place]
             counts.by_depth[f"{category['root']}: {category['depth']}"] += 1
-        return batch.filter(pa.array(kept)), nearest[kept]
+        return batch.filter(pa.array(taken)), nearest[taken]
 
     def _distinct(self, sentences: Sentences) -> Ints:
         """Number of distinct entities with a class in each sentence, shape (sentences,)."""
@@ -179,7 +181,7 @@ class DomainSelector:
         return np.bincount(np.unique(pairs) // size, minlength=len(sentences))
 
     def _rows(
-        self, batch: pa.RecordBatch, sentences: Sentences, counts: DomainCounts
+        self, batch: pa.RecordBatch, sentences: Sentences, counts: DomainReport
     ) -> Iterator[tuple[dict[str, Any], str]]:
         """The selected sentences with their CoNLL columns, empty if no mention has a class."""
         texts, titles, pages, revisions = (
@@ -233,7 +235,7 @@ class DomainSelector:
         return "repeated" if text in seen else None
 
     def _annotated(
-        self, text: str, start: int, sentences: Sentences, anchors: slice, counts: DomainCounts
+        self, text: str, start: int, sentences: Sentences, anchors: slice, counts: DomainReport
     ) -> tuple[int, str]:
         """Number of tokens, and lines `token TAB tag` if there is a link or a named entity.
 

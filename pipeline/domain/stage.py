@@ -18,7 +18,7 @@ from nerbert.storage.parts import Report
 from nerbert.text.overlap import SentenceIndex
 from pipeline.domain.category_graph import EDGES, WALKED, Graph, edges
 from pipeline.domain.plan import DomainPlan
-from pipeline.domain.report import DomainCounts, DomainReport
+from pipeline.domain.report import DomainReport
 from pipeline.domain.sentences import COLUMNS, READ, DomainSelector
 from pipeline.entities.resolve import open_table
 from pipeline.examples.dictionary import Dictionary
@@ -40,7 +40,7 @@ class _DomainPass(PartPass):
         return files.join(self._folder.path, files.name(element))
 
 
-@dataclass(frozen=True)
+@dataclass
 class _SourceReport(Report):
     source: str
 
@@ -77,7 +77,7 @@ class WriteSentences(_DomainPass):
         )
 
     def make(self, element: str, part: str, known: None) -> DomainReport:
-        counts = DomainCounts()
+        counts = DomainReport(files.name(element))
         name = files.name(element).replace(".parquet", ".conll")
         annotation = files.join(self._plan.annotation.path, name)
         with parts.writer_if_rows(part, COLUMNS) as write, files.atomic_write(annotation) as conll:
@@ -85,7 +85,7 @@ class WriteSentences(_DomainPass):
                 rows, text = self._selector.select(batch, counts)
                 write(rows)
                 conll.write(text.encode("utf-8", "backslashreplace"))
-        return counts.report(files.name(element))
+        return counts
 
 
 def category_stage(plan: DomainPlan) -> Stage:
@@ -112,9 +112,9 @@ def walk(plan: DomainPlan) -> pa.Table:
     Raises:
         UserError: a root is unknown, or the dump has no category pages.
     """
-    found = [files.join(plan.categories.path, files.name(part)) for part in plan.parts]
+    paths = [files.join(plan.categories.path, files.name(part)) for part in plan.parts]
     domain = plan.domain
-    graph = Graph(parts.read_tables(found, EDGES))
+    graph = Graph(parts.read_tables(paths, EDGES))
     try:
         walked = graph.walk(domain.roots, domain.depth, domain.skip)
     except UserError as error:
@@ -133,5 +133,5 @@ def walk(plan: DomainPlan) -> pa.Table:
 def total(plan: DomainPlan) -> DomainReport:
     """Sums of the counts of all finished parts."""
     step = WriteSentences(plan, plan.sentences)
-    found = (parts.finished(step.part(source), DomainReport) for source in plan.parts)
-    return DomainCounts.sum([report for report in found if report is not None])
+    reports = (parts.finished(step.part(source), DomainReport) for source in plan.parts)
+    return DomainReport.sum(report for report in reports if report is not None)

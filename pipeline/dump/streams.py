@@ -142,7 +142,7 @@ def find_dumps(patterns: Sequence[str]) -> list[str]:
     Raises:
         UserError: a path, glob or folder names no file, or two files have the same pages.
     """
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for pattern in patterns:
         try:
             there = files.find(pattern)
@@ -153,8 +153,8 @@ def find_dumps(patterns: Sequence[str]) -> list[str]:
             names = _in_folder(pattern, names)
         if not names:
             raise UserError(f"--dump {pattern}: no such file; give a path, a glob or a directory")
-        found.update(dict.fromkeys(names))
-    dumps = sorted(found, key=_natural)
+        unique.update(dict.fromkeys(names))
+    dumps = sorted(unique, key=_natural)
     _check_once(dumps)
     return dumps
 

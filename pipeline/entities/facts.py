@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ import pyarrow.compute as pc
 from nerbert.storage import files, parts
 from ontology.sources.infobox import InfoboxMapping, resolve_redirect
 from ontology.titles import Convert, Keys, title_keys
-from ontology.voting.building import PageFacts, TypeFacts
+from ontology.voting.building import Facts
 from ontology.voting.endings import endings
 from ontology.voting.page_features import hashed, page_features
 from pipeline.dump.site import ARTICLE, TEMPLATE
@@ -72,14 +71,14 @@ def page_facts(
     batch = batch.filter(pa.array(batch.column("namespace").to_numpy() == ARTICLE))
     redirect = batch.column("redirect")
     is_redirect = redirect.is_valid().to_numpy(zero_copy_only=False)
-    found = _features(batch, mapping, redirects) if features else pa.nulls(len(batch))
+    feature_lists = _features(batch, mapping, redirects) if features else pa.nulls(len(batch))
     return pa.RecordBatch.from_arrays(
         [
             pa.array(title_keys(batch.column("title"))),
             pa.array(title_keys(redirect) * is_redirect),
             pa.array(_infobox_classes(batch, mapping, redirects), pa.string()),
             endings(batch.column("title")),
-            found.cast(PAGE_FACTS.field("features").type),
+            feature_lists.cast(PAGE_FACTS.field("features").type),
             batch.column("page_id"),
         ],
         schema=PAGE_FACTS,
@@ -147,11 +146,11 @@ def _infobox_classes(
         or [False],
         bool,
     )
-    found = np.flatnonzero(mapped[names.indices.to_numpy(zero_copy_only=False)])
+    places = np.flatnonzero(mapped[names.indices.to_numpy(zero_copy_only=False)])
     lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     pages = np.repeat(np.arange(len(batch)), lengths)
     arguments = batch.column("template_arguments").flatten()
-    for place in found.tolist():
+    for place in places.tolist():
         if classes[pages[place]] is None:
             template = (names[place].as_py(), arguments[place].as_py())
             classes[pages[place]] = mapping.class_of([template], redirects)
@@ -171,45 +170,7 @@ def to_facts(
     return pa.RecordBatch.from_arrays(columns, schema=FACTS)
 
 
-@dataclass(frozen=True)
-class Facts:
-    """Facts of some parts.
-
-    Attributes:
-        keys: keys of titles, shape (facts,).
-        targets: keys of the titles that redirects lead to, shape (facts,).
-        classes: names of classes.
-        class_indices: index into `classes` of each fact, -1 for none, shape (facts,).
-        endings: endings of titles.
-        ending_indices: index into `endings` of each fact, shape (facts,).
-    """
-
-    keys: Keys
-    targets: Keys
-    classes: list[str]
-    class_indices: Indices
-    endings: list[str]
-    ending_indices: Indices
-
-    def of_pages(self) -> PageFacts:
-        """As facts about pages."""
-        return PageFacts(
-            self.keys,
-            self.targets,
-            self.classes,
-            self.class_indices,
-            self.endings,
-            self.ending_indices,
-        )
-
-    def of_types(self, name: str) -> TypeFacts:
-        """As the statements of a voter."""
-        return TypeFacts(
-            self.keys, self.classes, self.class_indices, name, self.endings, self.ending_indices
-        )
-
-
-def read_page_facts(folder: str, names: Sequence[str]) -> PageFacts:
+def read_page_facts(folder: str, names: Sequence[str]) -> Facts:
     """Reads the facts of some parts about pages.
 
     Titles in the other script come first: of several redirects with a title the last one holds.
@@ -219,34 +180,39 @@ def read_page_facts(folder: str, names: Sequence[str]) -> PageFacts:
     is_page = table.column("page_id").to_numpy() != 0
     if not is_page.all():
         table = table.take(pa.array(np.argsort(is_page, kind="stable")))
-    return _facts(table).of_pages()
+    return _facts(table)
 
 
 def read_facts(
-    folder: str, names: Sequence[str], wanted: Callable[[pa.Array], pa.Array] | None = None
+    folder: str,
+    names: Sequence[str],
+    wanted: Callable[[pa.Array], pa.Array] | None = None,
+    voter: str = "types",
 ) -> Facts:
     """Reads the facts of some parts.
 
     Args:
         folder: folder of the parts.
         names: names of the parts.
+        voter: name of the voter that states them.
         wanted: says of an array of keys which ones are wanted; None for all.
     """
     tables = [FACTS.empty_table()]
     for name in names:
         for batch in parts.read_batches(files.join(folder, name), FACTS.names, rows=65_536):
-            kept = batch if wanted is None else batch.filter(wanted(batch.column("key")))
-            tables.append(pa.Table.from_batches([kept], FACTS))
-    return _facts(pa.concat_tables(tables))
+            rows = batch if wanted is None else batch.filter(wanted(batch.column("key")))
+            tables.append(pa.Table.from_batches([rows], FACTS))
+    return _facts(pa.concat_tables(tables), voter)
 
 
-def _facts(table: pa.Table) -> Facts:
+def _facts(table: pa.Table, voter: str = "types") -> Facts:
     keys, targets = (table.column(name).to_numpy() for name in ("key", "target"))
-    return Facts(keys, targets, *_indexed(table, "class"), *_indexed(table, "ending"))
+    classes, endings = _indexed(table, "class"), _indexed(table, "ending")
+    return Facts(keys, *classes, voter, *endings, targets)
 
 
 def _indexed(table: pa.Table, column: str) -> tuple[list[str], Indices]:
     """The distinct texts of a column, and the index of each, -1 for null."""
-    found = table.column(column).combine_chunks().dictionary_encode()
-    indices = found.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
-    return found.dictionary.to_pylist(), indices
+    encoded = table.column(column).combine_chunks().dictionary_encode()
+    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    return encoded.dictionary.to_pylist(), indices

@@ -50,8 +50,8 @@ def write_page_ids(plan: Plan) -> dict[str, Any]:
     pages, keys = _articles(plan)
     qids = np.zeros(len(pages), np.uint32)
     props: Counter[str] = Counter()
-    for rows, found in _joined("--page-props", settings.page_props, pages, read_page_props, props):
-        qids[rows] = found
+    for rows, values in _joined("--page-props", settings.page_props, pages, read_page_props, props):
+        qids[rows] = values
     english: dict[int, str] = {}
     links: Counter[str] = Counter()
     for rows, titles in _joined("--langlinks", settings.langlinks, pages, read_langlinks, links):
@@ -170,8 +170,8 @@ class Subjects:
 
 
 def _keys(ids: pa.Table) -> Keys:
-    found: Keys = ids.column("key").to_numpy()
-    return found
+    keys: Keys = ids.column("key").to_numpy()
+    return keys
 
 
 class _Index:
@@ -179,7 +179,7 @@ class _Index:
 
     def __init__(self, numbers: Keys, keys: Keys) -> None:
         order = np.argsort(numbers, kind="stable")
-        self._numbers, self._found = numbers[order], keys[order]
+        self._numbers, self._keys = numbers[order], keys[order]
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -189,4 +189,4 @@ class _Index:
         if not len(self._numbers):
             return np.zeros(len(numbers), np.uint64)
         place = np.minimum(np.searchsorted(self._numbers, numbers), len(self._numbers) - 1)
-        return np.where(self._numbers[place] == numbers, self._found[place], np.uint64(0))
+        return np.where(self._numbers[place] == numbers, self._keys[place], np.uint64(0))

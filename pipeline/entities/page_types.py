@@ -14,7 +14,7 @@ from nerbert.digests import digest64
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
 from ontology.entity_table import PAGE_TYPER
-from ontology.voting.building import TypeFacts, build
+from ontology.voting.building import Facts, build
 from ontology.voting.page_features import Pages
 from ontology.voting.page_typer import MOST_PAGES, PageTyper
 from ontology.voting.statements import among
@@ -26,7 +26,7 @@ _FEATURES = ["key", "features"]
 _WHOLE = 1 << 64
 
 
-@dataclass(frozen=True)
+@dataclass
 class TypedReport(Report):
     """Number of pages of a part that got a class."""
 
@@ -50,8 +50,8 @@ class TypePages(PartPass):
 
     @cached_property
     def _typer(self) -> PageTyper | None:
-        found = files.read_bytes(_typer_path(self._plan))
-        return PageTyper.from_bytes(found) if found else None
+        content = files.read_bytes(_typer_path(self._plan))
+        return PageTyper.from_bytes(content) if content else None
 
     def make(self, element: str, part: str, known: object) -> TypedReport:
         typed = 0
@@ -69,10 +69,10 @@ class TypePages(PartPass):
         return TypedReport(typed)
 
 
-def typed_facts(plan: Plan) -> TypeFacts:
+def typed_facts(plan: Plan) -> Facts:
     """What the typer states about the pages of the dump."""
     names = sorted(files.name(part) for part in plan.parts)
-    return read_facts(files.join(plan.entities.path, "page_types"), names).of_types(PAGE_TYPER)
+    return read_facts(files.join(plan.entities.path, "page_types"), names, voter=PAGE_TYPER)
 
 
 def train_typer(plan: Plan, types: Sequence[tuple[str, str]]) -> None:
@@ -92,9 +92,9 @@ def train_typer(plan: Plan, types: Sequence[tuple[str, str]]) -> None:
     def of_sample(keys: pa.Array) -> pa.Array:
         return pa.array(among(keys.to_numpy(), known))
 
-    facts = read_facts(folder, pages, of_sample).of_pages()
+    facts = read_facts(folder, pages, of_sample)
     folder = files.join(plan.entities.path, "types")
-    stated = [read_facts(folder, [part], of_sample).of_types(file) for part, file in types]
+    stated = [read_facts(folder, [part], of_sample, file) for part, file in types]
     table = build(facts, stated, plan.tree).table
     indices = table.classes[table.lookup_keys(sample.keys)] if len(sample.keys) else ()
     classes = [table.class_names[index] if index >= 0 else None for index in indices]
@@ -108,17 +108,17 @@ def _typer_path(plan: Plan) -> str:
 
 def typer_counts(plan: Plan) -> dict[str, float | int] | None:
     """How the typer was calibrated; None if there is none."""
-    found = files.read_bytes(_typer_path(plan)) if plan.settings.uses_page_typer else b""
-    return vars(PageTyper.from_bytes(found).calibration) if found else None
+    content = files.read_bytes(_typer_path(plan)) if plan.settings.uses_page_typer else b""
+    return vars(PageTyper.from_bytes(content).calibration) if content else None
 
 
 def _pages(batch: pa.RecordBatch, wanted: Callable[[pa.Array], pa.Array] | None = None) -> Pages:
     """The pages of a batch that have features."""
     lengths = pc.list_value_length(batch.column("features"))
-    kept = pc.fill_null(pc.greater(lengths, 0), False)
+    wanted_rows = pc.fill_null(pc.greater(lengths, 0), False)
     if wanted is not None:
-        kept = pc.and_(kept, wanted(batch.column("key")))
-    batch = batch.filter(kept)
+        wanted_rows = pc.and_(wanted_rows, wanted(batch.column("key")))
+    batch = batch.filter(wanted_rows)
     features = batch.column("features")
     return Pages(
         batch.column("key").to_numpy(),
@@ -140,13 +140,13 @@ def _sample(paths: Sequence[str], seed: int) -> Pages:
     def drawn(keys: pa.Array) -> pa.Array:
         return pa.array((keys.to_numpy() ^ mask) <= bound)
 
-    found = [
+    samples = [
         _pages(batch, drawn)
         for path in paths
         for batch in parts.read_batches(path, _FEATURES, rows=65_536)
     ]
     return Pages(
-        np.concatenate([np.zeros(0, np.uint64), *(pages.keys for pages in found)]),
-        np.concatenate([np.zeros(0, np.int32), *(pages.features for pages in found)]),
-        np.concatenate([np.zeros(0, np.int64), *(pages.sizes for pages in found)]),
+        np.concatenate([np.zeros(0, np.uint64), *(pages.keys for pages in samples)]),
+        np.concatenate([np.zeros(0, np.int32), *(pages.features for pages in samples)]),
+        np.concatenate([np.zeros(0, np.int64), *(pages.sizes for pages in samples)]),
     )

@@ -80,12 +80,12 @@ class _TemplateRedirects(Pass):
         return _Redirects(dict(template_redirects(element)))
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Redirects(Report):
     redirects: dict[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _PartName(Report):
     part: str
 
@@ -210,7 +210,7 @@ def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
     folder = plan.entities.path
     facts = read_page_facts(files.join(folder, "pages"), pages)
     stated = [
-        read_facts(files.join(folder, "types"), [report.part]).of_types(report.file)
+        read_facts(files.join(folder, "types"), [report.part], voter=report.file)
         for report in types
     ]
     if plan.settings.uses_page_typer:
@@ -238,7 +238,7 @@ def _voters(built: Built) -> list[dict[str, Any]]:
 
 def _conflicts(plan: Plan, built: Built) -> list[dict[str, Any]]:
     """The most frequent conflicts, with examples of pages of the dump."""
-    wanted = sorted({entity for found in built.conflicts for entity in found.examples})
+    wanted = sorted({entity for conflict in built.conflicts for entity in conflict.examples})
     titles: dict[int, str] = {}
     for part in plan.parts if wanted else ():
         for batch in parts.read_batches(part, ["title"], rows=65_536):
@@ -247,9 +247,9 @@ def _conflicts(plan: Plan, built: Built) -> list[dict[str, Any]]:
                 titles.setdefault(int(entities[row]), batch.column("title")[row].as_py())
     return [
         {
-            "classes": list(found.classes),
-            "entities": found.entities,
-            "examples": [titles[entity] for entity in found.examples if entity in titles],
+            "classes": list(conflict.classes),
+            "entities": conflict.entities,
+            "examples": [titles[entity] for entity in conflict.examples if entity in titles],
         }
-        for found in built.conflicts
+        for conflict in built.conflicts
     ]

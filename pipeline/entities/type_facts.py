@@ -30,7 +30,7 @@ _ROWS = 100_000
 _SHOWN = 20
 
 
-@dataclass(frozen=True)
+@dataclass
 class TypesReport(Report):
     """Counts of a file of types.
 
@@ -142,13 +142,15 @@ class _TypeFacts:
         for source in sorted(self._waiting):
             self._flush(source)
         classes = WikidataClasses(self._tree, self._above)
-        found = [(key, classes.class_of(item)) for key, item in self._items]
+        classified = [(key, classes.class_of(item)) for key, item in self._items]
         self.unmapped.update(
-            item for (_, item), (_, name) in zip(self._items, found, strict=True) if name is None
+            item
+            for (_, item), (_, name) in zip(self._items, classified, strict=True)
+            if name is None
         )
-        kept = [(key, name) for key, name in found if name is not None]
-        keys = np.array([key for key, _ in kept], np.uint64)
-        self._writer.write_batch(to_facts(keys, [name for _, name in kept]))
+        known = [(key, name) for key, name in classified if name is not None]
+        keys = np.array([key for key, _ in known], np.uint64)
+        self._writer.write_batch(to_facts(keys, [name for _, name in known]))
 
     def _flush(self, source: str) -> None:
         """Writes the statements about subjects of a source that wait."""

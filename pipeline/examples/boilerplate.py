@@ -36,15 +36,17 @@ def boilerplate(plan: Plan, examples: int) -> dict[str, Ints]:
         examples: number of examples.
     """
     ranges = max(1, -(-examples // _AT_ONCE))
-    found: list[list[Ints]] = [[] for _ in plan.parts]
+    by_part: list[list[Ints]] = [[] for _ in plan.parts]
     for number in range(ranges):
         low, high = (_WHOLE * bound // ranges for bound in (number, number + 1))
         of_part, rows = _repeated(plan, low, high - 1)
         for part in np.unique(of_part).tolist():
-            found[part].append(rows[slice(*np.searchsorted(of_part, (part, part + 1)))])
+            by_part[part].append(rows[slice(*np.searchsorted(of_part, (part, part + 1)))])
     names = map(files.name, plan.parts)
     return {
-        name: np.sort(np.concatenate(rows)) for name, rows in zip(names, found, strict=True) if rows
+        name: np.sort(np.concatenate(rows))
+        for name, rows in zip(names, by_part, strict=True)
+        if rows
     }
 
 

@@ -13,7 +13,7 @@ It has passes over the parts. Each one needs statistics of the pass before it:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ from pipeline.examples.corpus_files import (
     example_part,
     write_presentation,
 )
-from pipeline.examples.counts import BalanceReport, Selection, SelectionReport, Statistics
+from pipeline.examples.counts import BalanceReport, SelectionReport, Statistics
 from pipeline.examples.dictionary import (
     CountSurfaces,
     Dictionary,
@@ -85,7 +85,7 @@ class _CorpusPass(PartPass):
         self._labelling = Labelling.of(self._table, self._plan.categories, self._plan.tree)
 
 
-@dataclass(frozen=True)
+@dataclass
 class LinkedReport(Report):
     """Numbers of anchors in a part, by kind of page in the order of `_ANCHORS`."""
 
@@ -104,11 +104,11 @@ class CountLinked(_CorpusPass):
         for batch in parts.read_batches(element, COLUMNS):
             sentences = sentences_of(batch, self._table, self._plan.settings.names_only)
             entities = sentences.entities
-            found = entities[entities >= 0]
-            linked += np.bincount(found, minlength=len(linked))
+            targets = entities[entities >= 0]
+            linked += np.bincount(targets, minlength=len(linked))
             anchors[0] += sentences.common
-            anchors[1] += len(entities) - len(found)
-            anchors[2:] += np.bincount(self._table.sources[found], minlength=len(SOURCES))
+            anchors[1] += len(entities) - len(targets)
+            anchors[2:] += np.bincount(self._table.sources[targets], minlength=len(SOURCES))
         once = np.flatnonzero(linked)
         columns = [pa.array(once, pa.int32()), pa.array(linked[once])]
         with parts.writer(part, LINKED) as writer:
@@ -116,11 +116,11 @@ class CountLinked(_CorpusPass):
         return LinkedReport(files.name(element), anchors.tolist())
 
 
-@dataclass(frozen=True)
+@dataclass
 class MentionsReport(Report):
     """Numbers of mentions of each category, in the sentences of a part that have a category."""
 
-    mentions: dict[str, int]
+    mentions: dict[str, int] = field(default_factory=dict)
 
 
 class CountMentions(_CorpusPass):
@@ -134,8 +134,8 @@ class CountMentions(_CorpusPass):
         for batch in parts.read_batches(element, COLUMNS):
             sentences = sentences_of(batch, self._table, self._plan.settings.names_only)
             labels = labelling.label(sentences.entities)
-            kept = filters.with_category(sentences, labels)
-            counts += filters.mention_counts(sentences, labels, kept, len(counts))
+            has_category = filters.with_category(sentences, labels)
+            counts += filters.mention_counts(sentences, labels, has_category, len(counts))
         return MentionsReport(dict(zip(labelling.names, counts.tolist(), strict=True)))
 
 
@@ -162,7 +162,7 @@ class SelectExamples(_CorpusPass):
         selector = Selector(
             self._table, labelling, known.frequent, settings, self._excluded, capitals, propagation
         )
-        selection = Selection()
+        selection = SelectionReport(files.name(element))
         columns = schema(LabelSet(labelling.names))
         with (
             parts.writer(example_part(self._plan, element, "train"), columns) as train,
@@ -175,7 +175,7 @@ class SelectExamples(_CorpusPass):
                 validation.write_batch(examples["validation"])
                 for split in SPLITS:
                     digests.write_batch(digests_of(examples[split]))
-        return selection.report(files.name(element))
+        return selection
 
 
 class BalanceExamples(_CorpusPass):
@@ -224,10 +224,7 @@ def corpus_stage(plan: Plan) -> Stage:
         return _categories_with_enough_entities(plan, reports)
 
     def gather_frequent(reports: list[MentionsReport], known: Statistics) -> Statistics:
-        mentions: dict[str, int] = {}
-        for report in reports:
-            parts.add_counts(mentions, report.mentions)
-        mentions = dict(sorted(mentions.items()))
+        mentions = dict(sorted(MentionsReport.sum(reports).mentions.items()))
         frequent = frequent_categories(mentions, plan.settings.frequent)
         return replace(known, with_category=mentions, frequent=frequent)
 

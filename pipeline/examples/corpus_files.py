@@ -32,7 +32,7 @@ def digests_part(plan: Plan, source: str) -> str:
 
 
 def balancing_weights(
-    plan: Plan, kept: Sequence[str], selected: SelectionReport, sources: Sequence[str]
+    plan: Plan, categories: Sequence[str], selected: SelectionReport, sources: Sequence[str]
 ) -> balance.Weights:
     """Decides how often train examples are repeated."""
     settings = plan.settings
@@ -41,7 +41,7 @@ def balancing_weights(
         return balance.Weights("none", ())
     if settings.balance == "category-first":
         copies = balance.category_first(
-            kept,
+            categories,
             mentions,
             selected.with_category["train"],
             selected.sentences["train"],
@@ -53,8 +53,8 @@ def balancing_weights(
         for source in sources
         for batch in parts.read_batches(example_part(plan, source, "train"), ["ner_tags"])
     )
-    held, times = balance.signatures(tags, len(kept))
-    logs, scale, _ = balance.calibrate(held, times, len(kept), settings.alpha)
+    held, times = balance.signatures(tags, len(categories))
+    logs, scale, _ = balance.calibrate(held, times, len(categories), settings.alpha)
     return balance.Weights("calibrated", tuple(logs.tolist()), scale)
 
 
@@ -123,12 +123,12 @@ def dataset_card(report: CorpusReport, labels: LabelSet, types: Sequence[str]) -
 
 def _damage(pages: Mapping[str, Any]) -> str:
     lost, aside = pages["lost"], sum(pages["set_aside"].values())
-    found = [f"{aside:,} pages could not be read"] if aside else []
+    lines = [f"{aside:,} pages could not be read"] if aside else []
     if lost:
-        found.append(f"some {lost:,} pages are lost where it is corrupt")
+        lines.append(f"some {lost:,} pages are lost where it is corrupt")
     if pages["damage"].get("truncated"):
-        found.append("the end is missing")
-    return f" Of the dump, {' and '.join(found)}." if found else ""
+        lines.append("the end is missing")
+    return f" Of the dump, {' and '.join(lines)}." if lines else ""
 
 
 def _lines(lines: Iterable[str]) -> str:
@@ -148,10 +148,10 @@ def _cell(name: str) -> str:
 
 def _data_files(examples: Mapping[str, int]) -> list[str]:
     """Lines about the splits with examples; `datasets` fails on a split without files."""
-    found = [split for split, count in examples.items() if count]
+    splits = [split for split, count in examples.items() if count]
     return [
         line
-        for split in found
+        for split in splits
         for line in (f"  - split: {split}", f"    path: {split}/part-*.parquet")
     ]
 

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nerbert.storage.parts import Report, add_counts
+from nerbert.storage.parts import Report
 from nerbert.text.corpus import SPLITS
 from pipeline.examples.balance import CategoryCounts, Weights
-from pipeline.examples.filters import REASONS
 from pipeline.examples.mentions import Bools, Ints
 
 Counts = dict[str, int]
 
 
-@dataclass(frozen=True)
+def _zeros() -> Counts:
+    return dict.fromkeys(SPLITS, 0)
+
+
+def _by_split() -> dict[str, Counter[str]]:
+    return {split: Counter() for split in SPLITS}
+
+
+@dataclass
 class SelectionReport(Report):
     """Counts of the selection of examples, for a part of documents or for all parts.
 
@@ -40,83 +47,29 @@ class SelectionReport(Report):
         contamination: (example id, kind, number of the file, sentence of the file) of each hit.
     """
 
-    source: str
-    sentences_in: int
-    mentions_in: int
-    mention_sources: Counts
-    anchors_outside: int
-    dropped_sentences: Counts
-    dropped_mentions: Counts
-    sentences: Counts
-    tokens: Counts
-    mentions: Counts
-    by_category: dict[str, Counts]
-    with_category: dict[str, Counts]
-    contamination: Sequence[Sequence[Any]]
-
-    @classmethod
-    def sum(cls, reports: Sequence[SelectionReport]) -> SelectionReport:
-        """Sums of the counts of all parts, in their order."""
-        total = Selection.of(reports)
-        total.dropped_sentences = _by_reason(total.dropped_sentences)
-        total.dropped_mentions = _by_reason(total.dropped_mentions)
-        return total.report("")
+    source: str = ""
+    sentences_in: int = 0
+    mentions_in: int = 0
+    mention_sources: Counter[str] = field(default_factory=Counter)
+    anchors_outside: int = 0
+    dropped_sentences: Counter[str] = field(default_factory=Counter)
+    dropped_mentions: Counter[str] = field(default_factory=Counter)
+    sentences: Counts = field(default_factory=_zeros)
+    tokens: Counts = field(default_factory=_zeros)
+    mentions: Counts = field(default_factory=_zeros)
+    by_category: dict[str, Counter[str]] = field(default_factory=_by_split)
+    with_category: dict[str, Counter[str]] = field(default_factory=_by_split)
+    contamination: list[Sequence[Any]] = field(default_factory=list)
 
     def without(self, rows: Mapping[str, pa.Table], reason: str) -> SelectionReport:
         """The counts when some examples, given by split, are dropped."""
-        rest = Selection.of([self])
+        rest = SelectionReport.sum([self])
+        rest.source = self.source
         for split, dropped in rows.items():
             mentions = rest.count(split, dropped, tuple(self.by_category[split]), -1)
             rest.dropped_sentences[reason] += len(dropped)
             rest.dropped_mentions[reason] += mentions
-        return rest.report(self.source)
-
-
-def _by_reason(counts: Mapping[str, int]) -> Counter[str]:
-    """Counts in the order of the filters."""
-    return Counter({reason: counts[reason] for reason in REASONS if reason in counts})
-
-
-def _by_split() -> dict[str, Counter[str]]:
-    return {split: Counter() for split in SPLITS}
-
-
-@dataclass
-class Selection:
-    """Running counts of the selection of examples; see `SelectionReport`."""
-
-    seen_sentences: int = 0
-    seen_mentions: int = 0
-    mention_sources: Counter[str] = field(default_factory=Counter)
-    outside: int = 0
-    dropped_sentences: Counter[str] = field(default_factory=Counter)
-    dropped_mentions: Counter[str] = field(default_factory=Counter)
-    sentences: Counter[str] = field(default_factory=Counter)
-    tokens: Counter[str] = field(default_factory=Counter)
-    mentions: Counter[str] = field(default_factory=Counter)
-    by_category: dict[str, Counter[str]] = field(default_factory=_by_split)
-    with_category: dict[str, Counter[str]] = field(default_factory=_by_split)
-    contamination: list[tuple[Any, ...]] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, reports: Sequence[SelectionReport]) -> Selection:
-        """The counts of some reports."""
-        total = cls()
-        for report in reports:
-            total.seen_sentences += report.sentences_in
-            total.seen_mentions += report.mentions_in
-            total.mention_sources.update(report.mention_sources)
-            total.outside += report.anchors_outside
-            total.dropped_sentences.update(report.dropped_sentences)
-            total.dropped_mentions.update(report.dropped_mentions)
-            total.sentences.update(report.sentences)
-            total.tokens.update(report.tokens)
-            total.mentions.update(report.mentions)
-            for split in SPLITS:
-                add_counts(total.by_category[split], report.by_category[split])
-                add_counts(total.with_category[split], report.with_category[split])
-            total.contamination.extend(map(tuple, report.contamination))
-        return total
+        return rest
 
     def count(
         self, split: str, rows: pa.RecordBatch | pa.Table, names: Sequence[str], times: int = 1
@@ -160,30 +113,8 @@ class Selection:
         self.dropped_sentences[reason] += 1
         self.dropped_mentions[reason] += mentions
 
-    def report(self, source: str) -> SelectionReport:
-        """The counts so far.
 
-        Args:
-            source: name of the part.
-        """
-        return SelectionReport(
-            source=source,
-            sentences_in=self.seen_sentences,
-            mentions_in=self.seen_mentions,
-            mention_sources=dict(self.mention_sources),
-            anchors_outside=self.outside,
-            dropped_sentences=dict(self.dropped_sentences),
-            dropped_mentions=dict(self.dropped_mentions),
-            sentences={split: self.sentences[split] for split in SPLITS},
-            tokens={split: self.tokens[split] for split in SPLITS},
-            mentions={split: self.mentions[split] for split in SPLITS},
-            by_category={split: dict(counts) for split, counts in self.by_category.items()},
-            with_category={split: dict(counts) for split, counts in self.with_category.items()},
-            contamination=self.contamination,
-        )
-
-
-@dataclass(frozen=True)
+@dataclass
 class BalanceReport(Report):
     """Counts of the balanced train examples, for a part or for all parts.
 
@@ -196,27 +127,19 @@ class BalanceReport(Report):
         mentions: number of mentions of each category, with copies.
     """
 
-    source: str
-    examples: int
-    tokens: int
-    left_out: int
-    most_copies: int
-    mentions: Counts
+    source: str = ""
+    examples: int = 0
+    tokens: int = 0
+    left_out: int = 0
+    most_copies: int = 0
+    mentions: Counts = field(default_factory=dict)
 
     @classmethod
-    def sum(cls, reports: Sequence[BalanceReport]) -> BalanceReport:
+    def sum(cls, reports: Iterable[BalanceReport]) -> BalanceReport:
         """Sums of the counts of all parts; `most_copies` is their maximum."""
-        mentions: Counts = {}
-        for report in reports:
-            add_counts(mentions, report.mentions)
-        return cls(
-            "",
-            sum(report.examples for report in reports),
-            sum(report.tokens for report in reports),
-            sum(report.left_out for report in reports),
-            max((report.most_copies for report in reports), default=0),
-            mentions,
-        )
+        reports = list(reports)
+        most = max((report.most_copies for report in reports), default=0)
+        return replace(super().sum(reports), most_copies=most)
 
 
 @dataclass(frozen=True)
@@ -241,6 +164,6 @@ class Statistics:
     anchors: Counts
     with_category: Counts = field(default_factory=dict)
     frequent: list[str] = field(default_factory=list)
-    selected: SelectionReport = field(default_factory=lambda: SelectionReport.sum([]))
+    selected: SelectionReport = field(default_factory=SelectionReport)
     boilerplate: Mapping[str, Ints] = field(default_factory=dict)
     weights: Weights = field(default_factory=lambda: Weights("none", ()))

@@ -84,8 +84,8 @@ def agreed(table: pa.Table, least: int, is_typed: npt.NDArray[np.bool_]) -> pa.T
     keys, entities, links = (table.column(name).to_numpy() for name in SURFACES.names[:3])
     _, groups = np.unique(keys, return_inverse=True)
     totals = np.bincount(groups, links, groups.max(initial=-1) + 1)[groups]
-    kept = (totals >= least) & (links >= SHARE * totals) & is_typed[entities]
-    return table.filter(pa.array(kept))
+    is_agreed = (totals >= least) & (links >= SHARE * totals) & is_typed[entities]
+    return table.filter(pa.array(is_agreed))
 
 
 class Dictionary:
@@ -104,8 +104,8 @@ class Dictionary:
         """Finds texts: number of the text, entity index, title."""
         keys = title_keys(pa.array(texts, pa.string()))
         place = np.minimum(np.searchsorted(self._keys, keys), max(len(self) - 1, 0))
-        found = np.flatnonzero(self._keys[place] == keys) if len(self) else np.zeros(0, np.int64)
-        for number in found.tolist():
+        rows = np.flatnonzero(self._keys[place] == keys) if len(self) else np.zeros(0, np.int64)
+        for number in rows.tolist():
             row = int(place[number])
             yield number, int(self._entities[row]), self._targets[row].as_py()
 
@@ -130,7 +130,7 @@ _ROWS = 65_536
 _WHOLE = 1 << 64
 
 
-@dataclass(frozen=True)
+@dataclass
 class SurfacesReport(Report):
     """Number of surfaces of a part or bucket, and of their links."""
 
@@ -162,7 +162,7 @@ class CountSurfaces(_DictionaryPass):
         return self._plan.parts if self._plan.uses_dictionary else ()
 
     def make(self, element: str, part: str, known: object) -> SurfacesReport:
-        found = []
+        batches = []
         for batch in parts.read_batches(element, ["text", *COLUMNS], rows=1024):
             sentences = sentences_of(batch, self._table)
             documents = sentences.documents[sentences.anchor_sentences].tolist()
@@ -172,8 +172,8 @@ class CountSurfaces(_DictionaryPass):
                 texts[document][start:end]
                 for document, start, end in zip(documents, starts, ends, strict=True)
             ]
-            found.append(counted(surfaces, sentences.entities, sentences.targets))
-        table = merged(found)
+            batches.append(counted(surfaces, sentences.entities, sentences.targets))
+        table = merged(batches)
         with parts.writer(part, SURFACES) as writer:
             writer.write_table(table, row_group_size=_ROWS)
         return _counts(table)

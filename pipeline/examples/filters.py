@@ -30,9 +30,9 @@ def with_category(sentences: Sentences, labels: Ints) -> Bools:
     return sentences.count(labels != ENTITY_INDEX) > 0
 
 
-def mention_counts(sentences: Sentences, labels: Ints, kept: Bools, size: int) -> Ints:
+def mention_counts(sentences: Sentences, labels: Ints, is_kept: Bools, size: int) -> Ints:
     """Number of mentions of each category in the kept sentences, shape (size,)."""
-    return np.bincount(labels[kept[sentences.anchor_sentences]], minlength=size)
+    return np.bincount(labels[is_kept[sentences.anchor_sentences]], minlength=size)
 
 
 def drop_probability(entity_mentions: int, steps: Sequence[tuple[int, float]]) -> float:
@@ -47,7 +47,7 @@ def drop_probability(entity_mentions: int, steps: Sequence[tuple[int, float]]) -
 def frequent_drops(
     sentences: Sentences,
     labels: Ints,
-    kept: Bools,
+    is_kept: Bools,
     frequent: Bools,
     steps: Sequence[tuple[int, float]],
     seed: int,
@@ -63,7 +63,7 @@ def frequent_drops(
     Args:
         sentences: sentences of a batch.
         labels: category index of each anchor, shape (anchors,).
-        kept: whether each sentence is still kept, shape (sentences,).
+        is_kept: whether each sentence is still kept, shape (sentences,).
         frequent: whether each category is among the most frequent, shape (categories,).
         steps: pairs of a number of ENTITY mentions and a probability, ascending.
         seed: seed of the draws.
@@ -72,7 +72,7 @@ def frequent_drops(
     rare = sentences.count(~frequent[labels])
     entity_mentions = sentences.count(labels == ENTITY_INDEX)
     least = min((count for count, _ in steps), default=0)
-    candidates = kept & (rare == 0) & (entity_mentions >= least) if steps else kept & False
+    candidates = is_kept & (rare == 0) & (entity_mentions >= least) if steps else is_kept & False
     drops = np.zeros(len(sentences), bool)
     for index in np.flatnonzero(candidates):
         probability = drop_probability(int(entity_mentions[index]), steps)

@@ -85,8 +85,8 @@ def _numpy(column: pa.Array) -> Ints:
 
 
 def _bools(column: pa.Array) -> Bools:
-    found: Bools = column.to_numpy(zero_copy_only=False).astype(bool)
-    return found
+    values: Bools = column.to_numpy(zero_copy_only=False).astype(bool)
+    return values
 
 
 def sentences_of(
@@ -121,9 +121,9 @@ def sentences_of(
         ends[known] >= anchor_ends[inside]
     )
     outside = int((~inside).sum())
-    found = entities.lookup(flat.field("target"))
+    of_anchors = entities.lookup(flat.field("target"))
     if names_only:
-        demonyms = _bools(flat.field("demonym")) & entities.of_kind(found, "Place")
+        demonyms = _bools(flat.field("demonym")) & entities.of_kind(of_anchors, "Place")
         inside &= _bools(flat.field("name")) & ~demonyms
     targets = flat.field("target").filter(pa.array(inside))
     return Sentences(
@@ -137,7 +137,7 @@ def sentences_of(
         anchor_starts=anchor_starts[inside],
         anchor_ends=anchor_ends[inside],
         targets=targets,
-        entities=found[inside],
+        entities=of_anchors[inside],
         sources=np.zeros(len(targets), np.uint8),
         outside=outside,
         common=int((~inside).sum()) - outside,
@@ -168,9 +168,9 @@ class Labelling:
         by_entity = by_class[np.append(entities.classes, NO_CLASS)]
         return cls(names, by_entity)
 
-    def keep(self, kept: Sequence[str]) -> Labelling:
+    def keep(self, categories: Sequence[str]) -> Labelling:
         """The labelling with some categories only; entities of the others become ENTITY."""
-        names = (ENTITY, *sorted(set(kept) - {ENTITY}))
+        names = (ENTITY, *sorted(set(categories) - {ENTITY}))
         position = {name: index for index, name in enumerate(names)}
         translation = np.array([position.get(name, ENTITY_INDEX) for name in self.names], np.int16)
         return Labelling(names, translation[self.by_entity])
@@ -236,7 +236,11 @@ class Names:
         """
         title = _BRACKET.sub("", title)
         surfaces = set(surfaces)
-        last = (found[-1] for surface in surfaces if len(found := _WORD.findall(surface)) > 1)
+        last = (
+            surface_words[-1]
+            for surface in surfaces
+            if len(surface_words := _WORD.findall(surface)) > 1
+        )
         words = [word for word in (*_WORD.findall(title), *last) if word[0].isupper()]
         names = {title, *(word for word in words if len(word) >= _SHORTEST), *surfaces}
         self._by_key: dict[str, list[str]] = {}

@@ -95,7 +95,7 @@ class Propagation:
             sentences: their sentences, with the anchors of links.
             labels: category index of each anchor, shape (anchors,).
         """
-        found: list[Found] = []
+        mentions: list[Found] = []
         free: list[tuple[int, int, int, str]] = []
         for page in self._pages(batch, sentences, labels):
             known, several = self._names(page)
@@ -103,7 +103,7 @@ class Propagation:
             for row, start, end, name in occurrences(
                 page.text, known, page.spans, page.starts, page.ends
             ):
-                found.append((page.first + row, start, end, *known[name]))
+                mentions.append((page.first + row, start, end, *known[name]))
                 taken.append((start, end))
             if self._dictionary is not None:
                 taken.sort()
@@ -114,7 +114,7 @@ class Propagation:
                     )
                     if page.text[start:end] not in several
                 )
-        return _merged(sentences, found + self._in_dictionary(free))
+        return _merged(sentences, mentions + self._in_dictionary(free))
 
     def _pages(self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints) -> Iterator[_Page]:
         """The documents that have sentences."""
@@ -149,17 +149,17 @@ class Propagation:
 
     def _in_dictionary(self, free: Sequence[tuple[int, int, int, str]]) -> list[Found]:
         """Mentions of the dictionary among some names; of two that overlap, the first one."""
-        found: list[Found] = []
+        mentions: list[Found] = []
         if self._dictionary is None:
-            return found
+            return mentions
         last = (-1, -1)  # sentence and end of the mention before
         for place, entity, target in self._dictionary.lookup([name for *_, name in free]):
             row, start, end, name = free[place]
             overlaps = row == last[0] and start < last[1]
             if not overlaps and not is_ambiguous(name, target, self._language):
-                found.append((row, start, end, entity, target, _DICTIONARY))
+                mentions.append((row, start, end, entity, target, _DICTIONARY))
                 last = row, end
-        return found
+        return mentions
 
     def _names(self, page: _Page) -> tuple[Known, set[str]]:
         """The names of a page and what they mean, and names with several meanings.
@@ -202,13 +202,11 @@ class Propagation:
         return {name: facts for name, facts in known.items() if name not in several}, several
 
 
-def _merged(
-    sentences: Sentences, found: Sequence[tuple[int, int, int, int, str, int]]
-) -> Sentences:
+def _merged(sentences: Sentences, more: Sequence[tuple[int, int, int, int, str, int]]) -> Sentences:
     """The sentences with more mentions, in order."""
-    if not found:
+    if not more:
         return sentences
-    rows, starts, ends, entities, targets, sources = zip(*found, strict=True)
+    rows, starts, ends, entities, targets, sources = zip(*more, strict=True)
     places = np.concatenate([sentences.anchor_sentences, np.array(rows, np.int64)])
     begins = np.concatenate([sentences.anchor_starts, np.array(starts, np.int64)])
     order = np.lexsort((begins, places))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
 
 from nerbert.text.overlap import contamination, distinct_names
 from ontology.categories import ENTITY
 from ontology.entity_table import SOURCES
 from pipeline.examples.balance import exponent, sampling_weights
 from pipeline.examples.counts import BalanceReport, Counts, SelectionReport, Statistics
+from pipeline.examples.filters import REASONS
 from pipeline.plan import Plan
 
 
@@ -18,7 +21,7 @@ from pipeline.plan import Plan
 class Flow:
     """Numbers of items that came in, were dropped (by reason), and came out (by split)."""
 
-    in_: int
+    in_: Annotated[int, Field(alias="in")]  # "in" is a keyword of Python
     dropped: Counts
     out: Counts
 
@@ -130,30 +133,13 @@ class CorpusReport:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready values."""
-        found: dict[str, Any] = _plain(self)
-        return found
+        content: dict[str, Any] = TypeAdapter(CorpusReport).dump_python(self, by_alias=True)
+        return content
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CorpusReport:
         """What `to_json` wrote."""
-        funnel, categories = value["funnel"], value["categories"]
-        table = {name: CategoryRow(**row) for name, row in categories["table"].items()}
-        return cls(
-            **{
-                **value,
-                "funnel": Funnel(
-                    **{
-                        **funnel,
-                        "sentences": Flow(*funnel["sentences"].values()),
-                        "mentions": MentionFlow(*funnel["mentions"].values()),
-                        "train_after_balancing": Balanced(**funnel["train_after_balancing"]),
-                    }
-                ),
-                "coverage": Coverage(**value["coverage"]),
-                "categories": Categories(**{**categories, "table": table}),
-                "balance": Balancing(**value["balance"]),
-            }
-        )
+        return TypeAdapter(CorpusReport).validate_python(value)
 
     def __str__(self) -> str:
         """The last lines that a run prints: what came in, what was dropped, what came out."""
@@ -208,21 +194,11 @@ def _damage_lines(pages: Mapping[str, Any]) -> list[str]:
     """What a run prints of damage to the dump's files; nothing without any."""
     corrupt, truncated = (pages["damage"].get(reason, 0) for reason in ("corrupt", "truncated"))
     where = f"where the dump is corrupt ({corrupt:,} times, see documents/quarantine)"
-    told = [(pages["lost"], f"pages lost, by estimate, {where}")] if corrupt else []
-    told += [(truncated, "files of the dump without their end: pages are missing")] * (
+    lines = [(pages["lost"], f"pages lost, by estimate, {where}")] if corrupt else []
+    lines += [(truncated, "files of the dump without their end: pages are missing")] * (
         truncated > 0
     )
-    return [f"damage     {count:>12,} {text}" for count, text in told]
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        # The field `in_` is written as "in", which is a keyword of Python.
-        named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
-        return {name.removesuffix("_"): _plain(found) for name, found in named}
-    if isinstance(value, dict):
-        return {key: _plain(found) for key, found in value.items()}
-    return value
+    return [f"damage     {count:>12,} {text}" for count, text in lines]
 
 
 def corpus_report(plan: Plan, statistics: Statistics, balanced: BalanceReport) -> CorpusReport:
@@ -252,7 +228,7 @@ def corpus_report(plan: Plan, statistics: Statistics, balanced: BalanceReport) -
 
 
 def _funnel(plan: Plan, selected: SelectionReport, balanced: BalanceReport) -> Funnel:
-    counts = plan.documents.found().get("counts", {})
+    counts = plan.documents.on_disk().get("counts", {})
     return Funnel(
         pages={
             **counts.get("pages", {}),
@@ -261,12 +237,14 @@ def _funnel(plan: Plan, selected: SelectionReport, balanced: BalanceReport) -> F
             "duplicate_files": dict(counts.get("duplicate_files", {})),
             "lost": counts.get("lost_pages", 0),
         },
-        sentences=Flow(selected.sentences_in, selected.dropped_sentences, selected.sentences),
+        sentences=Flow(
+            selected.sentences_in, _by_reason(selected.dropped_sentences), selected.sentences
+        ),
         mentions=MentionFlow(
             selected.mentions_in,
-            selected.dropped_mentions,
+            _by_reason(selected.dropped_mentions),
             selected.mentions,
-            selected.mention_sources,
+            dict(selected.mention_sources),
             selected.anchors_outside,
         ),
         tokens_before_balancing=selected.tokens,
@@ -280,11 +258,16 @@ def _funnel(plan: Plan, selected: SelectionReport, balanced: BalanceReport) -> F
     )
 
 
+def _by_reason(counts: Mapping[str, int]) -> Counts:
+    """Counts in the order of the filters."""
+    return {reason: counts[reason] for reason in REASONS if reason in counts}
+
+
 def _coverage(plan: Plan, anchors: Counts) -> Coverage:
     typed = sum(anchors[source] for source in SOURCES[1:])
     total = sum(anchors.values()) - anchors["no-name"]
     share = round(typed / total, 4) if total else None
-    counts = plan.entities.found().get("counts", {})
+    counts = plan.entities.on_disk().get("counts", {})
     return Coverage(
         anchors=anchors,
         typed_share=share,
@@ -300,7 +283,7 @@ def _categories(statistics: Statistics, balanced: BalanceReport, alpha: float) -
     by_split = statistics.selected.by_category
     present = {name: count for name, count in by_split["train"].items() if count}
     targets = sampling_weights(present, alpha) if present else {}
-    kept = set(statistics.kept)
+    names = set(statistics.kept)
     table = {
         name: CategoryRow(
             entities=statistics.entities.get(name, 0),
@@ -315,7 +298,7 @@ def _categories(statistics: Statistics, balanced: BalanceReport, alpha: float) -
     }
     return Categories(
         kept=len(statistics.kept) - 1,
-        given_up={n: count for n, count in statistics.entities.items() if count and n not in kept},
+        given_up={n: count for n, count in statistics.entities.items() if count and n not in names},
         frequent=statistics.frequent,
         table=table,
     )

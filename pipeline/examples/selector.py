@@ -18,7 +18,7 @@ from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import tokenize
 from ontology.entity_table import EntityTable
 from pipeline.examples import filters
-from pipeline.examples.counts import Selection
+from pipeline.examples.counts import SelectionReport
 from pipeline.examples.mentions import COLUMNS as SENTENCE_COLUMNS
 from pipeline.examples.mentions import (
     SOURCES,
@@ -127,14 +127,16 @@ class Selector:
         self._propagation = propagation
         self._labels = LabelSet(labelling.names)
 
-    def select(self, batch: pa.RecordBatch, selection: Selection) -> dict[str, pa.RecordBatch]:
+    def select(
+        self, batch: pa.RecordBatch, selection: SelectionReport
+    ) -> dict[str, pa.RecordBatch]:
         """Makes the examples of a batch of documents, by split; adds counts to `selection`."""
         sentences = sentences_of(batch, self._entities, self._settings.names_only)
         labels = self._labelling.label(sentences.entities)
         if self._propagation is not None:
             sentences = self._propagation.extended(batch, sentences, labels)
             labels = self._labelling.label(sentences.entities)
-        kept = self.keep(batch, sentences, labels, selection)
+        is_kept = self.keep(batch, sentences, labels, selection)
         rows: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
         texts = batch.column("text").to_pylist()
         titles = batch.column("title").to_pylist()
@@ -143,7 +145,7 @@ class Selector:
         bounds = np.searchsorted(sentences.anchor_sentences, np.arange(len(sentences) + 1))
         page = _Page("", Names("", ()))
         current = -1
-        for index in np.flatnonzero(kept):
+        for index in np.flatnonzero(is_kept):
             document = int(sentences.documents[index])
             if document != current:
                 names = self._names(titles[document], texts[document], sentences, document)
@@ -164,23 +166,23 @@ class Selector:
         return "validation" if drawn else "train"
 
     def keep(
-        self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints, selection: Selection
+        self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints, selection: SelectionReport
     ) -> Bools:
         """Whether each sentence passes the filters that need no tokens, shape (sentences,)."""
         settings = self._settings
         every = np.ones(len(labels), bool)
         mentions = sentences.count(every)
-        selection.seen_sentences += len(sentences)
-        selection.seen_mentions += len(labels)
-        found = np.bincount(sentences.sources, minlength=len(SOURCES)).tolist()
-        selection.mention_sources.update(dict(zip(SOURCES, found, strict=True)))
-        selection.outside += sentences.outside
+        selection.sentences_in += len(sentences)
+        selection.mentions_in += len(labels)
+        by_source = np.bincount(sentences.sources, minlength=len(SOURCES)).tolist()
+        selection.mention_sources.update(dict(zip(SOURCES, by_source, strict=True)))
+        selection.anchors_outside += sentences.outside
         page_ids = batch.column("page_id").to_numpy()[sentences.documents]
         disambiguation = batch.column("is_disambiguation").to_numpy(zero_copy_only=False)
         other = batch.column("other_language").to_numpy(zero_copy_only=False).astype(bool)
         typed = filters.with_category(sentences, labels)
         wanted = mentions > 0 if settings.keep_untyped else typed
-        kept = wanted.copy()
+        is_kept = wanted.copy()
         checks = (
             ("no-category", lambda: ~wanted),
             # A check is called after those before it, and sees what they kept.
@@ -189,7 +191,7 @@ class Selector:
                 lambda: filters.frequent_drops(
                     sentences,
                     labels,
-                    kept,
+                    is_kept,
                     self._frequent,
                     settings.drop_entity,
                     settings.seed,
@@ -202,10 +204,10 @@ class Selector:
             ("hole", lambda: sentences.holes),
         )
         for reason, check in checks:
-            dropped = check() & (kept if reason != "no-category" else True)
+            dropped = check() & (is_kept if reason != "no-category" else True)
             selection.drop(reason, dropped, mentions)
-            kept &= ~dropped
-        return kept
+            is_kept &= ~dropped
+        return is_kept
 
     def _example(
         self,
@@ -215,7 +217,7 @@ class Selector:
         index: int,
         anchors: slice,
         labels: Ints,
-        selection: Selection,
+        selection: SelectionReport,
     ) -> dict[str, Any] | None:
         """Makes the row of a sentence; None if it is dropped, for a reason that is counted."""
         start, end = int(sentences.starts[index]), int(sentences.ends[index])
@@ -294,7 +296,7 @@ class Selector:
         return tags
 
     def _batch(
-        self, rows: list[dict[str, Any]], split: str, selection: Selection
+        self, rows: list[dict[str, Any]], split: str, selection: SelectionReport
     ) -> pa.RecordBatch:
         batch = pa.RecordBatch.from_pylist(rows, schema=schema(self._labels))
         selection.count(split, batch, self._labelling.names)

@@ -24,10 +24,10 @@ class BeamStage(beam.PTransform[Any, Any]):
     them at once.
     """
 
-    def __init__(self, stage: Stage, room: str | None) -> None:
-        """Takes the stage, and the room of its unfinished files, if this process awaits its end."""
+    def __init__(self, stage: Stage, work_folder: str | None) -> None:
+        """Takes the stage, and the folder of unfinished files if this process awaits its end."""
         super().__init__()
-        self._stage, self._room = stage, room
+        self._stage, self._work_folder = stage, work_folder
 
     def expand(self, root: Any) -> PCollection[Any]:
         last = root | "Start" >> beam.Impulse()
@@ -35,13 +35,13 @@ class BeamStage(beam.PTransform[Any, Any]):
         are_reports = False
         for step in self._stage:
             if isinstance(step, Gather):
-                combine = _Combine(step, self._room, are_reports)
+                combine = _Combine(step, self._work_folder, are_reports)
                 last = last | step.name >> beam.ParDo(combine, *known)
                 known = [AsSingleton(last)]
             else:
                 dealt = last | f"Elements: {step.name}" >> beam.ParDo(_Deal(step))
                 spread = dealt | f"Spread: {step.name}" >> beam.Reshuffle()
-                reports = spread | step.name >> beam.ParDo(_Run(step, self._room), *known)
+                reports = spread | step.name >> beam.ParDo(_Run(step, self._work_folder), *known)
                 last = reports | f"Reports: {step.name}" >> beam.GroupByKey()
             are_reports = not isinstance(step, Gather)
         return last
@@ -61,13 +61,13 @@ class _Deal(beam.DoFn):
 class _Combine(beam.DoFn):
     """Combines the reports of a pass, in the order of its elements."""
 
-    def __init__(self, step: Gather, room: str | None, are_reports: bool) -> None:
-        self._step, self._room, self._are_reports = step, room, are_reports
+    def __init__(self, step: Gather, work_folder: str | None, are_reports: bool) -> None:
+        self._step, self._work_folder, self._are_reports = step, work_folder, are_reports
 
     def process(self, last: Any, known: Any = None) -> Iterator[Any]:
         reports = dict(last[1]) if self._are_reports else {}
         reports.pop(_END, None)
-        with unfinished.kept_in(self._room):
+        with unfinished.kept_in(self._work_folder):
             yield self._step.combine([reports[number] for number in sorted(reports)], known)
 
 
@@ -82,8 +82,8 @@ class _Opened:
 class _Run(beam.DoFn):
     """Runs a pass on its elements. The threads of a process share what the pass opens."""
 
-    def __init__(self, step: Pass, room: str | None) -> None:
-        self._step, self._room = step, room
+    def __init__(self, step: Pass, work_folder: str | None) -> None:
+        self._step, self._work_folder = step, work_folder
         self._shared = Shared()
 
     def setup(self) -> None:
@@ -101,6 +101,6 @@ class _Run(beam.DoFn):
         report = None
         if number != _END:
             step = self._opened().step
-            with unfinished.kept_in(self._room):
+            with unfinished.kept_in(self._work_folder):
                 report = step.finished(work) or step.run(work, known)
         yield None, (number, report)

@@ -78,7 +78,9 @@ def run(stage: Stage, workers: int, done: Done) -> None:
 def _reports(step: Pass, known: Any, processes: _Here | _Several, done: Done) -> list[Report]:
     """Runs a pass on the elements without a report; returns all reports in the elements' order."""
     elements = list(step.elements())
-    reports = {n: found for n, element in enumerate(elements) if (found := step.finished(element))}
+    reports = {
+        n: earlier for n, element in enumerate(elements) if (earlier := step.finished(element))
+    }
     tell = done if isinstance(step, PartPass) else lambda report, made: None
     for report in reports.values():
         tell(report, False)

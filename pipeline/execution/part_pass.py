@@ -155,10 +155,10 @@ class DropRows(Pass):
 
     def _rows(self, path: str, keys: Collection[RowKey]) -> pa.Table:
         """The rows of a file with these keys."""
-        found = (
+        groups = (
             group.filter(pa.array(self._are_in(group, keys))) for group in parts.read_groups(path)
         )
-        return pa.concat_tables([parts.schema_of(path).empty_table(), *found])
+        return pa.concat_tables([parts.schema_of(path).empty_table(), *groups])
 
     def _write_without(self, path: str, keys: Collection[RowKey]) -> None:
         """Writes a file without some rows."""
@@ -169,7 +169,7 @@ class DropRows(Pass):
 
     def _are_in(self, rows: pa.Table, keys: Collection[RowKey]) -> npt.NDArray[np.bool_]:
         first, second = (rows.column(name).to_numpy() for name in self.key)
-        found = np.isin(first, np.array([key[0] for key in keys], np.int64))
-        for row in np.flatnonzero(found).tolist():
-            found[row] = (int(first[row]), int(second[row])) in keys
-        return found
+        is_in = np.isin(first, np.array([key[0] for key in keys], np.int64))
+        for row in np.flatnonzero(is_in).tolist():
+            is_in[row] = (int(first[row]), int(second[row])) in keys
+        return is_in

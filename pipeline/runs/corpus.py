@@ -181,7 +181,7 @@ def check_set_aside(plan: Plan) -> None:
     Raises:
         UserError: the share is larger than the settings tolerate.
     """
-    counts = plan.documents.found().get("counts")
+    counts = plan.documents.on_disk().get("counts")
     if counts is None:
         raise UserError(
             f"{plan.documents.path}: the run left nothing here; do its workers see this folder?"
@@ -220,7 +220,7 @@ def write_manifest(plan: Plan) -> None:
         "sentence_model": plan.sentence_model,
         "settings": {stage: _shown(settings, stage) for stage in DECIDED},
         "versions": {**versions(*_LIBRARIES), **VERSIONS},
-        "stages": {files.name(folder.path): folder.found() or None for folder in folders},
+        "stages": {files.name(folder.path): folder.on_disk() or None for folder in folders},
     }
     files.write_json(files.join(plan.output, MANIFEST), value)
 

@@ -22,9 +22,9 @@ def outlook(plan: Plan) -> str:
     pages = (page for page in articles(plan.units) if len(page.wikitext) <= _LARGEST)
     for page in islice(pages, ARTICLES):
         templates = render(page.wikitext, plan.inputs[0].site).templates
-        found = [(template.name, list(template.arguments)) for template in templates]
+        used = [(template.name, list(template.arguments)) for template in templates]
         looked += 1
-        if plan.mapping.class_of(found) is not None:
+        if plan.mapping.class_of(used) is not None:
             typed += 1
         else:
             titles.add(page.title)
@@ -35,27 +35,27 @@ def outlook(plan: Plan) -> str:
     known = (
         f"language {plan.language}, mapping of {len(plan.mapping.templates):,} infoboxes, {types}"
     )
-    told = [known]
+    pieces = [known]
     if looked:
         least = "" if is_all else "at least "
         share = f"{least}{100 * typed / looked:.0f} % of the first {looked:,} articles"
-        told.append(f": {share}, and of links to articles, have a class by these")
+        pieces.append(f": {share}, and of links to articles, have a class by these")
     if remedy:
-        told.append(f"; more with {remedy}")
-    return "".join(told)
+        pieces.append(f"; more with {remedy}")
+    return "".join(pieces)
 
 
 def _stated(plan: Plan, titles: set[str]) -> tuple[set[str], bool]:
     """Those of some titles that the first lines of the files know; whether these are all lines."""
-    found: set[str] = set()
+    known: set[str] = set()
     is_all = True
     for path in plan.settings.types:
         lines = read_types(path)
         for statement in islice(lines, _LINES):
             if statement and statement[0] == plan.language and statement[1] in titles:
-                found.add(statement[1])
+                known.add(statement[1])
         is_all &= next(lines, lines) is lines
-    return found, is_all
+    return known, is_all
 
 
 def _remedy(plan: Plan) -> str:

@@ -38,7 +38,7 @@ class Anchor(NamedTuple):
 
 def paragraphs(text: str, list_items: bool) -> list[str]:
     """Paragraphs of a page, without headings, remains of tables, and lists unless `list_items`."""
-    found: list[str] = []
+    blocks: list[str] = []
     lines: list[str] = []
     for line in text.split("\n"):
         stripped = line.strip()
@@ -48,7 +48,7 @@ def paragraphs(text: str, list_items: bool) -> list[str]:
             if first in "*#:;" and line[0] == first:
                 prose = False
                 if list_items and (item := stripped.lstrip("*#:; ")):
-                    found += [" ".join(lines), item]
+                    blocks += [" ".join(lines), item]
                     lines = []
             elif (
                 (first == "=" and len(stripped) > 2 and _HEADING.fullmatch(stripped))
@@ -59,11 +59,11 @@ def paragraphs(text: str, list_items: bool) -> list[str]:
         if prose:
             lines.append(stripped)
         elif lines:
-            found.append(" ".join(lines))
+            blocks.append(" ".join(lines))
             lines = []
     if lines:
-        found.append(" ".join(lines))
-    return [paragraph for paragraph in found if paragraph]
+        blocks.append(" ".join(lines))
+    return [paragraph for paragraph in blocks if paragraph]
 
 
 class Prose:

@@ -169,9 +169,9 @@ class _Renderer:
             return rule
         return next(texts[code] for code in self._facts.variants if code in texts).strip()
 
-    def _assemble(self, found: list[str]) -> Rendered:
+    def _assemble(self, pieces: list[str]) -> Rendered:
         output = Prose(self._links.targets)
-        for paragraph in found:
+        for paragraph in pieces:
             output.add(paragraph)
         # Inner templates are rendered first, but the first one of the page names its infobox.
         templates = sorted(self._templates, key=lambda item: item[0])

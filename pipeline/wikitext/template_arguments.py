@@ -64,7 +64,7 @@ def arguments(content: str) -> tuple[list[str], dict[str, str]]:
 
 def plain_arguments(content: str) -> tuple[str, ...]:
     """Arguments of a template as "name=value"; values have no markup and at most 200 characters."""
-    found = []
+    values = []
     position = 0
     for piece in split_by_brackets(content)[1:]:
         key, equals, value = piece.partition("=")
@@ -72,8 +72,8 @@ def plain_arguments(content: str) -> tuple[str, ...]:
             position += 1
             key, value = str(position), piece
         if value := _plain_value(value):
-            found.append(f"{key.strip()}={value}")
-    return tuple(found)
+            values.append(f"{key.strip()}={value}")
+    return tuple(values)
 
 
 def _plain_value(value: str) -> str:

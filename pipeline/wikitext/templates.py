@@ -70,15 +70,15 @@ def _first(count: int | None) -> Render:
 def _renderers() -> dict[str, Render]:
     """Template -> function that makes its text from positional and named arguments."""
     table = _table()
-    found: dict[str, Render] = {}
+    renderers: dict[str, Render] = {}
     for place, names in table["argument"].items():
         index = -1 if place == "last" else int(place) - 1
-        found.update(dict.fromkeys(names, _positional(index)))
-    found.update({name: _constant(text) for name, text in table["symbol"].items()})
-    found.update({name: _positional(0, prefix) for name, prefix in table["prefix"].items()})
-    found.update(dict.fromkeys(table["link"]["names"], _link))
-    found.update(dict.fromkeys(_DATES, _date))
-    found.update(
+        renderers.update(dict.fromkeys(names, _positional(index)))
+    renderers.update({name: _constant(text) for name, text in table["symbol"].items()})
+    renderers.update({name: _positional(0, prefix) for name, prefix in table["prefix"].items()})
+    renderers.update(dict.fromkeys(table["link"]["names"], _link))
+    renderers.update(dict.fromkeys(_DATES, _date))
+    renderers.update(
         {
             "convert": _convert,
             "cvt": _convert,
@@ -103,7 +103,7 @@ def _renderers() -> dict[str, Render]:
             "読み仮名": lambda args, named: f"{_pick(args, named, 0)}（{_pick(args, named, 1)}）",
         }
     )
-    return found
+    return renderers
 
 
 @cache

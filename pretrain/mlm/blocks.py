@@ -40,14 +40,14 @@ def load(corpus: str, cache_dir: str | None = None) -> Dataset:
     Raises:
         UserError: the folder holds no domain corpus, or a damaged one.
     """
-    found = domain_parts(corpus)
-    if not found:
+    paths = domain_parts(corpus)
+    if not paths:
         raise UserError(
             f"{corpus}: no sentences/part-*.parquet; give a folder that `nerbert domain` wrote"
         )
-    for part in found:
+    for part in paths:
         parts.check_columns(part, _COLUMNS)
-    full = [part for part in found if parts.n_rows(part)]  # `datasets` reads no empty ones
+    full = [part for part in paths if parts.n_rows(part)]  # `datasets` reads no empty ones
     if not full:
         raise UserError(f"{corpus}: no sentence in it; make the corpus again")
     return open_parts(full, cache_dir, columns=list(_COLUMNS))

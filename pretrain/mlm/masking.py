@@ -98,5 +98,5 @@ class Masker:
         ids = np.where(hidden & (draws[1] < 0.8), self._mask, ids)
         random = np.minimum((draws[2] * self._size).astype(np.int64), self._size - 1)
         ids = np.where(hidden & (draws[1] >= 0.8) & (draws[1] < 0.9), random, ids)
-        found = {"input_ids": ids, "attention_mask": attention, "labels": labels}
-        return {name: torch.from_numpy(values) for name, values in found.items()}
+        batch = {"input_ids": ids, "attention_mask": attention, "labels": labels}
+        return {name: torch.from_numpy(values) for name, values in batch.items()}

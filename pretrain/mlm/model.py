@@ -100,5 +100,5 @@ def load_masked_lm(base_model: str, max_subwords: int, new_head: bool) -> PreTra
             base_model,
         )
     check_length(model, base_model, max_subwords)
-    found: PreTrainedModel = model
-    return found
+    loaded: PreTrainedModel = model
+    return loaded

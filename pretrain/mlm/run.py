@@ -157,13 +157,13 @@ def _perplexity(trainer: Trainer) -> float:
 def _before(folder: Path, trainer: Trainer, checkpoint: str | None) -> float:
     """Perplexity of the base model; a continued run reads it from a file."""
     path = folder / "before.json"
-    kept = files.read_json_or_none(str(path)) if checkpoint is not None else None
-    if isinstance(kept, float):
-        return kept
-    found = _perplexity(trainer)
+    earlier = files.read_json_or_none(str(path)) if checkpoint is not None else None
+    if isinstance(earlier, float):
+        return earlier
+    perplexity = _perplexity(trainer)
     if trainer.is_world_process_zero():
-        files.write_json(str(path), found)
-    return found
+        files.write_json(str(path), perplexity)
+    return perplexity
 
 
 def _card(record: dict[str, Any]) -> str:

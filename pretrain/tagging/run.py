@@ -71,9 +71,9 @@ def _run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     train(trainer, session.checkpoint)
     elapsed_s = time.monotonic() - start
     scores = {key.removeprefix("eval_"): value for key, value in trainer.evaluate().items()}
-    kept = ("precision", "recall", "f1", "f1_unlinked_ignored")
+    shown = ("precision", "recall", "f1", "f1_unlinked_ignored")
     results = {
-        "validation": {key: round(scores[key], 6) for key in kept},
+        "validation": {key: round(scores[key], 6) for key in shown},
         "validation_pieces": len(trainer.eval_dataset),  # type: ignore[arg-type]
         "steps": trainer.state.global_step,
         "epochs": round(trainer.state.epoch or 0, 4),
@@ -133,7 +133,7 @@ def _inputs(session: Session[PretrainSettings], corpus: Corpus, new_labels: Any)
         )
         for split in rows
     }
-    if not all(len(found) for found in pieces.values()):
+    if not all(len(dataset) for dataset in pieces.values()):
         raise UserError(
             f"{corpus.folder}: no sentence fits into --max-subwords {settings.max_subwords}"
         )

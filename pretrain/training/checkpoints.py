@@ -26,8 +26,8 @@ _SHARDED = ("global_step*", "optimizer_0", "pytorch_model_fsdp*")
 
 def last_whole(folder: Path) -> Path | None:
     """The last complete checkpoint in a folder; None if there is none. Later ones are logged."""
-    found = sorted(folder.glob("checkpoint-*"), key=_step, reverse=True)
-    for path in found:
+    folders = sorted(folder.glob("checkpoint-*"), key=_step, reverse=True)
+    for path in folders:
         reason = damage(path)
         if reason is None:
             return path
@@ -221,5 +221,5 @@ def _digest(tokenizer: Any) -> str:
     ids = sorted({size * number // _SAMPLED for number in range(_SAMPLED)})
     tokens = tokenizer.convert_ids_to_tokens(ids)
     text = " ".join(map(str, tokens))
-    found = tokenizer(f"{text} {text.upper()} caf\u00e9 e\u0301 \u4e2d\u6587", verbose=False)
-    return fingerprint(size, tokens, found["input_ids"])
+    encoded = tokenizer(f"{text} {text.upper()} caf\u00e9 e\u0301 \u4e2d\u6587", verbose=False)
+    return fingerprint(size, tokens, encoded["input_ids"])

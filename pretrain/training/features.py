@@ -82,8 +82,8 @@ def load_split(
     ends = np.cumsum(corpus.rows[split])
     needed = len(ends) if not examples else int(np.searchsorted(ends, examples)) + 1
     features = Features({name: _KINDS[name] for name in corpus.columns})
-    found = corpus.parts(split)[:needed]
-    rows = open_parts(found, cache_dir, features=features, columns=list(features))
+    paths = corpus.parts(split)[:needed]
+    rows = open_parts(paths, cache_dir, features=features, columns=list(features))
     return rows.select(range(examples)) if 0 < examples < len(rows) else rows
 
 

@@ -125,12 +125,12 @@ class Throughput:
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
         elapsed_s = time.perf_counter() - self._since
-        found = self.subwords - self._subwords_before
-        if not found:
+        subwords = self.subwords - self._subwords_before
+        if not subwords:
             return {}
-        self._logged.append((found * self._devices, elapsed_s))
+        self._logged.append((subwords * self._devices, elapsed_s))
         rates = {
-            "subwords_per_s": round(found * self._devices / elapsed_s, 1),
+            "subwords_per_s": round(subwords * self._devices / elapsed_s, 1),
             "padding": round(1 - self.subwords / self.padded, 4),
         }
         if self._peak:
@@ -143,7 +143,9 @@ class Throughput:
         logged = self._logged[1:] or self._logged
         elapsed_s = sum(seconds for _, seconds in logged)
         return {
-            "subwords_per_s": round(sum(found for found, _ in logged) / max(elapsed_s, 1e-9), 1),
+            "subwords_per_s": round(
+                sum(subwords for subwords, _ in logged) / max(elapsed_s, 1e-9), 1
+            ),
             "padding": round(1 - self.subwords / max(self.padded, 1), 4),
         }
 
@@ -194,9 +196,9 @@ class FitProgress(TrainerCallback):
         self._f1 = (metrics or {}).get("eval_f1", self._f1)
         self._best = max(self._f1, self._best) if self._best == self._best else self._f1
         loss = f"loss {self._loss:.4f}, " if self._loss == self._loss else ""  # none is logged yet
-        told = f"{loss}dev F1 {self._f1:.4f}, best {self._best:.4f}"
+        scores = f"{loss}dev F1 {self._f1:.4f}, best {self._best:.4f}"
         if self._bar is not None:
-            self._bar.set_postfix_str(told)
+            self._bar.set_postfix_str(scores)
         if self._bar is not None or not self._lines:
             return
         done = state.global_step - self._first
@@ -204,7 +206,7 @@ class FitProgress(TrainerCallback):
         left = seconds * (state.max_steps - state.global_step)
         _LOGGER.info(
             "%sstep %s of at most %s: %s, at most %.0f s left",
-            *(self._before, f"{state.global_step:,}", f"{state.max_steps:,}", told, left),
+            *(self._before, f"{state.global_step:,}", f"{state.max_steps:,}", scores, left),
         )
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

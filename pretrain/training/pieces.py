@@ -155,8 +155,8 @@ class Measure:
         if len(uneven):
             row = int(uneven[0])
             raise self._error(table, row, f"{words[row]} tokens, but {lengths[row]} tags")
-        if found := misplaced_tag(flat, lengths, self._n_tags):
-            row, token = found
+        if misplaced := misplaced_tag(flat, lengths, self._n_tags):
+            row, token = misplaced
             tag = column[row][token]
             reason = f"label id {tag} of token {token} is unknown or continues no mention"
             raise self._error(table, row, reason)

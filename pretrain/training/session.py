@@ -202,32 +202,32 @@ class Session(Generic[S]):
         if wanted and str(wanted).lower() not in ("true", "false"):
             self._check_checkpoint(Path(wanted), tags)
             return str(wanted)
-        found = self._found(self.folder)
-        if found is None:
+        record = self._record_of(self.folder)
+        if record is None:
             if files.is_used_folder(str(self.folder)):
                 raise UserError(f"{self.folder}: holds something else; give an empty --output")
             return None
         last = last_whole(self.folder)
         if last is None:  # nothing was trained yet, so other settings are allowed
             return None
-        self._check_same(found, self.folder)
+        self._check_same(record, self.folder)
         return str(last)
 
-    def _found(self, folder: Path) -> dict[str, Any] | None:
+    def _record_of(self, folder: Path) -> dict[str, Any] | None:
         """The record of the run in a folder; None if there is none."""
         path = folder / RECORD
-        found = files.read_json_or_none(str(path))
-        if isinstance(found, dict) and {"corpus", "settings", "training"} <= found.keys():
-            return found
+        record = files.read_json_or_none(str(path))
+        if isinstance(record, dict) and {"corpus", "settings", "training"} <= record.keys():
+            return record
         if path.is_file():
             raise UserError(f"{path}: torn, or not of a run; restore it, or give another --output")
         return None
 
-    def _check_same(self, found: dict[str, Any], where: Path) -> None:
-        if found["corpus"] != self._record["corpus"]:
+    def _check_same(self, record: dict[str, Any], where: Path) -> None:
+        if record["corpus"] != self._record["corpus"]:
             raise UserError(f"{where}: was trained on another corpus; give another --output")
         for part in ("settings", "training"):
-            for name, value in found[part].items():
+            for name, value in record[part].items():
                 if (ours := self._record[part].get(name)) != value:
                     raise UserError(
                         f"{where}: was trained with {name} {value!r}, not {ours!r}; "
@@ -251,8 +251,8 @@ class Session(Generic[S]):
                 f"--resume-from-checkpoint {path}: its tags are not those of the corpus; give a "
                 "checkpoint of this corpus and --categories"
             )
-        if found := self._found(path.parent):
-            self._check_same(found, path)
+        if record := self._record_of(path.parent):
+            self._check_same(record, path)
 
     def _begin(self, facts: Mapping[str, Any]) -> None:
         self._record["versions"] = {

@@ -13,7 +13,7 @@ from nerbert.storage.parts import Report
 from pipeline.execution.part_pass import Gather, PartPass, Pass
 
 
-@dataclass(frozen=True)
+@dataclass
 class NumberReport(Report):
     number: int
 

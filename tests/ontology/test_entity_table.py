@@ -6,7 +6,7 @@ import pyarrow as pa
 from ontology.classes import ClassTree
 from ontology.entity_table import SOURCES, EntityTable
 from ontology.titles import title_keys
-from ontology.voting.building import PageFacts, TypeFacts
+from ontology.voting.building import Facts
 from ontology.voting.building import build as build_table
 
 TREE = ClassTree({"Place": [], "City": ["Place"], "Agent": [], "Person": ["Agent"]})
@@ -17,14 +17,14 @@ def build(pages, redirects, types, boxes=None, rule="deepest"):
     boxes = boxes or {}
     titles = [*pages, *redirects]
     names = sorted(set(boxes.values()))
-    facts = PageFacts(
+    facts = Facts(
         title_keys(titles),
-        np.concatenate([np.zeros(len(pages), np.uint64), title_keys(redirects.values())]),
         names,
         np.array([names.index(boxes[t]) if t in boxes else -1 for t in titles], np.int32),
+        targets=np.concatenate([np.zeros(len(pages), np.uint64), title_keys(redirects.values())]),
     )
     classes = sorted({c for _, c in types})
-    stated = TypeFacts(
+    stated = Facts(
         title_keys(t for t, _ in types),
         classes,
         np.array([classes.index(c) for _, c in types], np.int32),

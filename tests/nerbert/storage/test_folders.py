@@ -36,8 +36,8 @@ def test_state(tmp_path):
     assert len(names(tmp_path)) == 7
     renamed.finish(counts=3)
     assert folder.is_complete()
-    assert folder.found()["counts"] == 3
-    assert "sizes" not in folder.found()
+    assert folder.on_disk()["counts"] == 3
+    assert "sizes" not in folder.on_disk()
 
 
 @pytest.mark.parametrize("finish", [True, False])
@@ -111,7 +111,7 @@ def test_a_link_inside_is_not_followed(tmp_path):
 def test_a_torn_state_is_made_again(tmp_path, torn):
     folder = made(tmp_path)
     (tmp_path / "stage.json").write_bytes(torn)
-    assert folder.found() == {}
+    assert folder.on_disk() == {}
     assert not folder.is_complete()
     folder.prepare()
     assert names(tmp_path) == ["stage.json"]

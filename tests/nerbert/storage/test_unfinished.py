@@ -6,7 +6,7 @@ from nerbert.storage import files, unfinished
 
 
 def test_a_file_lands_from_the_room_of_its_run(tmp_path):
-    with unfinished.room(str(tmp_path)) as room, unfinished.kept_in(room):
+    with unfinished.work_folder(str(tmp_path)) as room, unfinished.kept_in(room):
         with files.atomic_write(str(tmp_path / "part")) as file:
             file.write(b"x")
             assert len([p for p in (tmp_path / room).iterdir() if p.name.startswith(".part")]) == 1
@@ -17,11 +17,11 @@ def test_a_file_lands_from_the_room_of_its_run(tmp_path):
 def test_a_late_writer_cannot_land(tmp_path):
     """Neither one that is in the middle of a file, nor one that begins."""
     path = str(tmp_path / "part")
-    with unfinished.room(str(tmp_path)) as room:
+    with unfinished.work_folder(str(tmp_path)) as room:
         pass
     with unfinished.kept_in(room), pytest.raises(FileNotFoundError):
         files.write_bytes(path, b"late")
-    with unfinished.room(str(tmp_path)) as room, unfinished.kept_in(room):
+    with unfinished.work_folder(str(tmp_path)) as room, unfinished.kept_in(room):
         writing = files.atomic_write(path)
         writing.__enter__().write(b"late")
         unfinished.remove(str(tmp_path))
@@ -32,12 +32,12 @@ def test_a_late_writer_cannot_land(tmp_path):
 
 def test_a_room_is_of_one_thread(tmp_path):
     """Workers have several threads, and the room of one stage is not that of another."""
-    with unfinished.room(str(tmp_path)) as room, unfinished.kept_in(room):
+    with unfinished.work_folder(str(tmp_path)) as room, unfinished.kept_in(room):
         seen = []
-        thread = threading.Thread(target=lambda: seen.append(files.ROOM.get()))
+        thread = threading.Thread(target=lambda: seen.append(files.WORK_FOLDER.get()))
         thread.start()
         thread.join()
-        assert (seen, files.ROOM.get()) == ([None], room)
+        assert (seen, files.WORK_FOLDER.get()) == ([None], room)
 
 
 def test_rooms_and_files_of_the_dead_are_removed(tmp_path):
@@ -53,7 +53,7 @@ def test_rooms_and_files_of_the_dead_are_removed(tmp_path):
 
 def test_in_a_store_a_late_writer_looks_before_it_writes():
     memory = f"memory:///{id(object())}"
-    with unfinished.room(memory) as room, unfinished.kept_in(room):
+    with unfinished.work_folder(memory) as room, unfinished.kept_in(room):
         files.write_bytes(f"{memory}/part", b"x")
     with unfinished.kept_in(room), pytest.raises(FileNotFoundError):
         files.write_bytes(f"{memory}/late", b"x")

@@ -5,7 +5,7 @@ import pytest
 
 from ontology.classes import ClassTree
 from ontology.entity_table import PAGE_TYPER
-from ontology.voting.building import PageFacts, TypeFacts, build
+from ontology.voting.building import Facts, build
 
 TREE = ClassTree(
     {
@@ -30,7 +30,7 @@ def facts(random, pages, share, name):
     keys = np.flatnonzero(random.random(pages) < share).astype(np.uint64) + np.uint64(1)
     right = np.array([NAMES.index("City" if key % 3 else "OfficeHolder") for key in keys], np.int32)
     wrong = random.integers(0, len(NAMES), len(keys)).astype(np.int32)
-    return TypeFacts(keys, NAMES, np.where(random.random(len(keys)) < 0.7, right, wrong), name)
+    return Facts(keys, NAMES, np.where(random.random(len(keys)) < 0.7, right, wrong), name)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -41,7 +41,7 @@ def test_the_page_typer_changes_no_page_that_three_others_know(seed):
     keys = np.arange(1, pages + 1, dtype=np.uint64)
     indices = np.full(pages, -1, np.int32)
     indices[boxes.keys.astype(int) - 1] = boxes.class_indices
-    dump = PageFacts(keys, np.zeros(pages, np.uint64), NAMES, indices)
+    dump = Facts(keys, NAMES, indices)
     files = [facts(random, pages, 0.7, f"file{number}") for number in range(3)]
     typer = facts(random, pages, 1.0, PAGE_TYPER)
     # As learnt from the infobox: it repeats what that says.

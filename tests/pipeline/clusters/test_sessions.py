@@ -125,8 +125,8 @@ def test_a_lost_host_starts_the_job_again(tmp_path, monkeypatch, caplog):
     runs, rooms = session(engine, tmp_path), []
 
     def run(graph, name, limit_s=None):
-        rooms.append(graph._room)
-        assert files.exists(graph._room)
+        rooms.append(graph._work_folder)
+        assert files.exists(graph._work_folder)
         if next(lost):
             raise HostLostError("Flink lost TaskManager h", "h")
 

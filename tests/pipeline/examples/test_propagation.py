@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
 from ontology.titles import title_keys
-from ontology.voting.building import PageFacts, TypeFacts, build
+from ontology.voting.building import Facts, build
 from pipeline.documents.rows import empty_row, to_batch
 from pipeline.examples.dictionary import Dictionary, counted
 from pipeline.examples.mentions import SOURCES, Labelling, sentences_of
@@ -30,9 +30,9 @@ CLASSES = {
 def table():
     names = sorted(set(CLASSES.values()))
     keys = title_keys(CLASSES)
-    nothing = PageFacts(keys, np.zeros(len(keys), np.uint64), [], np.full(len(keys), -1, np.int32))
+    nothing = Facts(keys, [], np.full(len(keys), -1, np.int32))
     indices = np.array([names.index(c) for c in CLASSES.values()], np.int32)
-    return build(nothing, [TypeFacts(keys, names, indices)], TREE).table
+    return build(nothing, [Facts(keys, names, indices)], TREE).table
 
 
 def document(title, text):

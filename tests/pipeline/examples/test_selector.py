@@ -10,10 +10,10 @@ from nerbert.text.tags import LabelSet
 from ontology.categories import ENTITY
 from ontology.classes import ClassTree
 from ontology.titles import title_keys
-from ontology.voting.building import PageFacts, TypeFacts, build
+from ontology.voting.building import Facts, build
 from pipeline.documents.rows import SCHEMA, empty_row
 from pipeline.examples.balance import Weights, repeat
-from pipeline.examples.counts import Selection
+from pipeline.examples.counts import SelectionReport
 from pipeline.examples.mentions import (
     Labelling,
     distinct_entities,
@@ -38,9 +38,9 @@ def table_of(classes):
     """Entity table of {title: class}."""
     names = sorted(set(classes.values()))
     keys = title_keys(classes)
-    nothing = PageFacts(keys, np.zeros(len(keys), np.uint64), [], np.full(len(keys), -1, np.int32))
+    nothing = Facts(keys, [], np.full(len(keys), -1, np.int32))
     indices = np.array([names.index(c) for c in classes.values()], np.int32)
-    return build(nothing, [TypeFacts(keys, names, indices)], TREE).table
+    return build(nothing, [Facts(keys, names, indices)], TREE).table
 
 
 def document(page_id, sentences, name=True, **columns):
@@ -80,7 +80,7 @@ def select(batch, classes, exclude=(), frequent=(), **settings):
         **{"min_entities": 0, "validation_share": 0.0, "min_tokens": 1, **settings}
     )
     selector = Selector(table, labelling, list(frequent), settings, SentenceIndex.of_files(exclude))
-    selection = Selection()
+    selection = SelectionReport()
     examples = selector.select(batch, selection)
     return examples["train"].to_pylist(), selection, LabelSet(labelling.names)
 
@@ -253,8 +253,8 @@ def test_every_reason_between_good_sentences():
         "too-long": 1,
     }
     dropped = sum(selection.dropped_sentences.values())
-    assert selection.seen_sentences == len(examples) + dropped
-    assert selection.seen_mentions == sum(len(e["targets"]) for e in examples) + sum(
+    assert selection.sentences_in == len(examples) + dropped
+    assert selection.mentions_in == sum(len(e["targets"]) for e in examples) + sum(
         selection.dropped_mentions.values()
     )
 
@@ -290,7 +290,7 @@ def test_repeat_numbers_the_copies():
     selector = Selector(
         table, labelling, [], CorpusSettings(min_tokens=1, validation_share=0.0), SentenceIndex([])
     )
-    batch = selector.select(batch_of(row), Selection())["train"]
+    batch = selector.select(batch_of(row), SelectionReport())["train"]
     weights = Weights("category-first", (0.0, 2.0, 1.0))
     repeated, _, copies = repeat(batch, weights, 3, 0)
     assert copies.tolist() == [2, 3, 2]
