@@ -58,7 +58,7 @@ class FitSettings:
         group=_FIT,
     )
     patience: int = option(
-        8, "the training ends after so many evaluations without a better dev F1", ge=1, group=_FIT
+        8, "stop after N evaluations without a better dev F1 (early stopping)", ge=1, group=_FIT
     )
     source_epochs: int = option(
         2, "epochs on the source, in the regime source-target", ge=1, group=_FIT

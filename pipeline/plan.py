@@ -165,7 +165,8 @@ def _converts_titles(language: str) -> bool:
         _LOGGER.warning(
             "language %s: links in the other script do not find their pages; "
             "pip install 'nerbert[%s]'",
-            *(language, EXTRAS[language]),
+            language,
+            EXTRAS[language],
         )
         return False
 

@@ -17,8 +17,8 @@ from finetune.settings import ALL
 from nerbert.storage import files
 
 LEFT = """\
-Rows with - were not run: domain-adapted encoders come by --dapt or --corpus, baseline systems by \
---systems; BiLSTM-CRF and Coach had GloVe's vectors, which --vectors takes."""
+Rows with - were not run: run them with --dapt, --corpus or --systems; the paper used GloVe for \
+BiLSTM-CRF and Coach (--vectors)."""
 
 Result = dict[str, Any]
 Pair = tuple[Cell, Result]

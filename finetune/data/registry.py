@@ -75,7 +75,11 @@ GROUPS = {
 @cache
 def _entries() -> dict[str, NamedSet]:
     """All entries of `sets.toml`, including patterns such as `wikiann/*`."""
-    text = (files("finetune.data") / "sets.toml").read_text(encoding="utf-8")
+    return parsed((files("finetune.data") / "sets.toml").read_text(encoding="utf-8"))
+
+
+def parsed(text: str) -> dict[str, NamedSet]:
+    """The entries of a text in the form of `sets.toml`, by name."""
     entries: dict[str, NamedSet] = {}
     for name, entry in tomllib.loads(text).items():
         if "like" in entry:

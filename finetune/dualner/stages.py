@@ -92,7 +92,9 @@ def _warmup(settings: DualSettings, steps: int) -> int:
     shorter = steps // 10
     _LOGGER.info(
         "warm-up of %d steps, a tenth of %d, because %d are more than a third",
-        *(shorter, steps, settings.warmup_steps),
+        shorter,
+        steps,
+        settings.warmup_steps,
     )
     return shorter
 

@@ -1,4 +1,4 @@
-"""The sentences of a training: of the target and of a source, and text without labels."""
+"""Collects the training sentences: target, optional source, unlabelled text."""
 
 from __future__ import annotations
 

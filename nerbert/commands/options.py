@@ -224,7 +224,7 @@ def build_from_python(kind: type[T], values: Mapping[str, Any]) -> T:
 
 
 def _reason(details: Mapping[str, Any]) -> str:
-    """What to give instead of the wrong value of an error of pydantic."""
+    """Turns a pydantic error into advice: what to give instead."""
     kind, context = details["type"], details.get("ctx", {})
     if kind == "value_error":
         return str(context["error"])

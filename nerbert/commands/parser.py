@@ -126,7 +126,7 @@ class Command:
         if rest and not self._rest:
             flags = [flag for entry in self.options for flag in entry.flags]
             hint = near(rest[0], flags) or f"; see {parser.prog} --help"
-            what = "unknown flag" if rest[0].startswith("-") else "belongs to no flag"
+            what = "unknown flag" if rest[0].startswith("-") else "unexpected argument"
             raise UserError(f"{rest[0]}: {what}{hint}")
         texts = vars(namespace)
         name = texts.pop("recipe", self._recipes.default)

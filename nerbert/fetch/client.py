@@ -126,7 +126,7 @@ class Client:
             if not left:
                 raise RunError(f"{url}: {reason}; {TRIES} tries; run the same command again later")
             wait = min(max(pause, wait), _LONGEST_PAUSE_S)
-            _LOGGER.info("%s: %s; once more in %g s", url, reason, wait)
+            _LOGGER.info("%s: %s; retrying in %g s", url, reason, wait)
             self._pause(wait)
             self.check_stop()
             pause *= 2

@@ -88,10 +88,10 @@ class Downloader:
                 raise RunError(f"{file.url}: the server sends a page of HTML instead of this file")
             if last:
                 raise RunError(
-                    f"{file.url}: twice another file than was published ({file.published}); "
+                    f"{file.url}: checksum mismatch after two downloads ({file.published}); "
                     "try again later, or give another --mirror"
                 )
-            _LOGGER.warning("%s: %s differs; once more", file.url, file.published)
+            _LOGGER.warning("%s: checksum mismatch (%s), retrying", file.url, file.published)
             progress.add(file.path, -(file.size or 0))
         os.replace(file.partial, file.path)
         Path(file.facts).unlink(missing_ok=True)
@@ -207,7 +207,11 @@ class Progress:
             self._bar.clear()
             _LOGGER.info(
                 "%s: %s bytes, %s (%d of %d files)",
-                *(name(path), f"{self._sizes.get(path, 0):,}", check, self._done, self._files),
+                name(path),
+                f"{self._sizes.get(path, 0):,}",
+                check,
+                self._done,
+                self._files,
             )
 
 

@@ -114,7 +114,9 @@ class Folder:
         elif damaged := _damaged(state, there):
             _LOGGER.warning(
                 "%s: %d files, such as %s, are missing or have another size; they are made again",
-                *(self.path, len(damaged), damaged[0]),
+                self.path,
+                len(damaged),
+                damaged[0],
             )
             # A part is made again if its report is gone; other files, if all of them are.
             again = {_stem(name) for name in damaged}

@@ -85,7 +85,7 @@ def read_page_props(path: str, counts: Counter[str] | None = None) -> Iterator[t
         ValueError: a row is not as in MediaWiki's table.
         OSError, EOFError: the file cannot be read, or is truncated.
     """
-    # A cut inside of another string does no harm: no wanted row is in one.
+    # Cutting inside an unrelated string value is safe; wanted rows never contain one.
     for block in _pieces(path, lambda block: block.rfind(b"),") + 1, counts):
         before, after = _around(block, b",'wikibase_item','")
         # Test pages have other values than Q ids.

@@ -205,7 +205,9 @@ class PageTyper:
         """Probability of each trained class by the model that has not seen the page."""
         matrix, folds = self._matrix(pages), pages.fold()
         raw = np.zeros((len(pages.keys), len(self._expected)))
-        is_known = np.diff(matrix.indptr) > 0  # of other pages only the intercepts would speak
+        is_known = (
+            np.diff(matrix.indptr) > 0
+        )  # pages without known features would get the prior only
         for fold in range(N_FOLDS):
             rows = np.flatnonzero((folds == fold) & is_known)
             if len(rows):

@@ -52,7 +52,7 @@ class Answers:
         answer = np.cumsum(new) - 1
         first = np.flatnonzero(new)
         voters = ordered.voters[first]
-        # A set of classes is known by a sum of random numbers, in any order.
+        # Hash each set of classes independently of its order: a sum of random 64-bit keys.
         draw = np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)
         pairs = unique(answer * size + ordered.classes)
         sums = np.zeros(len(first), np.uint64)

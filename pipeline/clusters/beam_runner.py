@@ -14,7 +14,6 @@ from apache_beam.options.pipeline_options import (
     JobServerOptions,
     PipelineOptions,
     PortableOptions,
-    SparkRunnerOptions,
     StandardOptions,
 )
 from apache_beam.runners.runner import create_runner
@@ -26,7 +25,7 @@ from nerbert.storage.parts import report_path
 from pipeline.clusters import portable
 from pipeline.clusters.dataflow import Dataflow
 from pipeline.clusters.engine import Engine, check_flags, is_given
-from pipeline.clusters.flink import Flink, is_flink_cluster
+from pipeline.clusters.flink import Flink
 from pipeline.clusters.portable import Portable
 from pipeline.clusters.session import Session
 from pipeline.clusters.spark import Spark
@@ -37,6 +36,10 @@ _PAUSE_S, _REMOTE_PAUSE_S = 0.5, 10.0
 
 REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
 """Runner -> how it loses data (seen on Beam 2.77)."""
+
+
+ENGINES: list[type[Engine]] = [Dataflow, Flink, Spark, Portable]
+"""The engines; the first one that suits the flags is taken, else a plain `Engine`."""
 
 
 def engine_of(flags: Sequence[str]) -> Engine:
@@ -54,16 +57,11 @@ def engine_of(flags: Sequence[str]) -> Engine:
     if (reason := REFUSED.get(name)) is not None:
         raise UserError(f"--runner {name}: refused, {reason}; use another runner")
     _check_runner(options)
-    if name == "DataflowRunner":
-        return Dataflow(flags)
-    if name in ("FlinkRunner", "PortableRunner") and is_flink_cluster(options):
-        return Flink(flags)
-    if not portable:
-        master = options.view_as(SparkRunnerOptions).spark_master_url
-        return Spark(flags) if name == "SparkRunner" and "://" in master else Engine(flags)
-    engine = Portable(flags)
-    engine.check()
-    return Spark(flags) if engine.is_spark else engine
+    engine = next((kind for kind in ENGINES if kind.suits(options, name)), Engine)(flags)
+    if type(engine) is Portable:
+        engine.check()
+        return Spark(flags) if engine.is_spark else engine
+    return engine
 
 
 class Beam(Executor):

@@ -12,7 +12,11 @@ from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
-from apache_beam.options.pipeline_options import GoogleCloudOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+)
 from apache_beam.runners.runner import PipelineState
 
 from nerbert import __version__
@@ -25,6 +29,10 @@ class Dataflow(Engine):
     """`DataflowRunner`."""
 
     in_thread = True
+
+    @classmethod
+    def suits(cls, options: PipelineOptions, name: str) -> bool:
+        return name == "DataflowRunner"
 
     @property
     def template(self) -> str | None:

@@ -38,6 +38,16 @@ class Engine:
     in_thread = False
     """Whether jobs run elsewhere: a thread waits for them, and they are cancelled with the run."""
 
+    @classmethod
+    def suits(cls, options: PipelineOptions, name: str) -> bool:
+        """Whether flags name this engine.
+
+        Args:
+            options: the flags, parsed.
+            name: name of the class of Beam's runner.
+        """
+        return False
+
     def __init__(self, flags: Sequence[str]) -> None:
         """Takes the user's flags of Beam."""
         self.flags = tuple(flags)

@@ -24,6 +24,13 @@ class Flink(Engine):
 
     is_cluster = in_thread = True
 
+    @classmethod
+    def suits(cls, options: PipelineOptions, name: str) -> bool:
+        if name not in ("FlinkRunner", "PortableRunner"):
+            return False
+        # The other values mean Flink in one process of this machine.
+        return options.view_as(FlinkRunnerOptions).flink_master not in MAGIC_HOST_NAMES
+
     def __init__(self, flags: Sequence[str]) -> None:
         """Takes the user's flags of Beam."""
         super().__init__(flags)
@@ -164,11 +171,6 @@ class Flink(Engine):
         """The TaskManagers, without those that were lost."""
         managers = self._rest.get("taskmanagers")["taskmanagers"]
         return [host for host in managers if host["id"] not in self._lost]
-
-
-def is_flink_cluster(options: Any) -> bool:
-    """Whether the flags name a cluster, not Flink in one process of this machine."""
-    return options.view_as(FlinkRunnerOptions).flink_master not in MAGIC_HOST_NAMES
 
 
 def _reason(error: Exception) -> str:

@@ -74,7 +74,11 @@ def serve(settings: WorkerOptions) -> None:
         server.start()
         _LOGGER.info(
             "nerbert %s, Python %s, Beam %s: workers at %s:%d",
-            *(__version__, platform.python_version(), apache_beam.__version__, host, port),
+            __version__,
+            platform.python_version(),
+            apache_beam.__version__,
+            host,
+            port,
         )
         try:
             code = workers.wait()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from apache_beam.options.pipeline_options import PortableOptions
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 from apache_beam.portability.api import beam_job_api_pb2 as api
 from apache_beam.portability.api import beam_job_api_pb2_grpc as api_grpc
 from apache_beam.runners.portability.portable_runner import TERMINAL_STATES
@@ -171,6 +171,10 @@ class Portable(Engine):
     """`PortableRunner`."""
 
     in_thread = True
+
+    @classmethod
+    def suits(cls, options: PipelineOptions, name: str) -> bool:
+        return bool(options.view_as(PortableOptions).job_endpoint)
 
     @property
     def is_cluster(self) -> bool:  # type: ignore[override]

@@ -175,7 +175,7 @@ class Session:
             return known
         if not self._engine.is_cluster:
             return error
-        return RunError(f"{name}: {_last_cause(text)}; {self.folder} holds all that was said")
+        return RunError(f"{name}: {_last_cause(text)}; see the logs in {self.folder}")
 
 
 class _Submission(threading.Thread):

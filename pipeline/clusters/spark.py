@@ -9,6 +9,7 @@ import requests
 from apache_beam.options.pipeline_options import (
     JobServerOptions,
     PipelineOptions,
+    PortableOptions,
     SparkRunnerOptions,
 )
 from apache_beam.runners.portability.spark_runner import SparkJarJobServer
@@ -24,6 +25,14 @@ _PARALLELISM = "spark.default.parallelism"
 
 class Spark(Portable):
     """`SparkRunner`, or `PortableRunner` with the address of a job server for Spark."""
+
+    @classmethod
+    def suits(cls, options: PipelineOptions, name: str) -> bool:
+        if options.view_as(PortableOptions).job_endpoint:
+            return False  # `engine_of` asks the job service whether it runs jobs on Spark
+        return (
+            name == "SparkRunner" and "://" in options.view_as(SparkRunnerOptions).spark_master_url
+        )
 
     def __init__(self, flags: Any) -> None:
         """Takes the user's flags of Beam."""

@@ -164,7 +164,9 @@ def _in_folder(folder: str, paths: Sequence[str]) -> list[str]:
     if others := sorted(set(paths) - set(dumps)):
         _LOGGER.info(
             "--dump %s: %d files that are no XML are left out, such as %s",
-            *(folder, len(others), files.name(others[0])),
+            folder,
+            len(others),
+            files.name(others[0]),
         )
     return dumps
 

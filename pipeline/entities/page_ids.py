@@ -115,7 +115,8 @@ def _joined(
             _LOGGER.warning(
                 "%s %s: truncated (no '-- Dump completed' at its end): pages have no row; get the "
                 "file again",
-                *(flag, path),
+                flag,
+                path,
             )
 
 

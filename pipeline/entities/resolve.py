@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from nerbert.storage.parts import Report
 from ontology.entity_table import ARRAYS, SOURCES, EntityTable
 from ontology.sources.types import WIKIDATA
 from ontology.titles import converter, title_keys
-from ontology.voting.building import Built, build
+from ontology.voting.building import Built, Facts, build
 from pipeline.entities.facts import (
     FEATURE_COLUMNS,
     PAGE_COLUMNS,
@@ -193,15 +193,37 @@ def _tell_unused(report: TypesReport) -> None:
     if report.unreadable_lines:
         _LOGGER.warning(
             "--types %s: %s of %s lines are no triples, and are not used",
-            *(report.file, f"{report.unreadable_lines:,}", f"{report.lines:,}"),
+            report.file,
+            f"{report.unreadable_lines:,}",
+            f"{report.lines:,}",
         )
     for source, count in report.without_table.items():
         remedy = {WIKIDATA: "give --page-props", "en": "give --langlinks"}.get(source)
         _LOGGER.warning(
             "--types %s: %s statements about %s are not used; %s",
-            *(report.file, f"{count:,}", _SUBJECTS.get(source, f"pages in {source}")),
+            report.file,
+            f"{count:,}",
+            _SUBJECTS.get(source, f"pages in {source}"),
             remedy or "give the types of the dump's language",
         )
+
+
+def types_files(plan: Plan, types: Sequence[TypesReport]) -> list[Facts]:
+    """What the files of `--types` state; each file is a voter."""
+    folder = files.join(plan.entities.path, "types")
+    return [read_facts(folder, [report.part], voter=report.file) for report in types]
+
+
+def page_typer(plan: Plan, types: Sequence[TypesReport]) -> list[Facts]:
+    """What the page typer states."""
+    return [typed_facts(plan)] if plan.settings.uses_page_typer else []
+
+
+Voter = Callable[[Plan, Sequence[TypesReport]], list[Facts]]
+"""Says which classes it states of which pages; `Facts.name` is its name in the report."""
+
+VOTERS: list[Voter] = [types_files, page_typer]
+"""The voters, beside the infoboxes, which come with the facts of the pages."""
 
 
 def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
@@ -209,12 +231,7 @@ def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
     pages = sorted(files.name(part) for part in plan.parts)
     folder = plan.entities.path
     facts = read_page_facts(files.join(folder, "pages"), pages)
-    stated = [
-        read_facts(files.join(folder, "types"), [report.part], voter=report.file)
-        for report in types
-    ]
-    if plan.settings.uses_page_typer:
-        stated.append(typed_facts(plan))
+    stated = [statements for voter in VOTERS for statements in voter(plan, types)]
     built = build(facts, stated, plan.tree, plan.settings.classes)
     ids = parts.read_tables([ids_path(plan)], PAGE_IDS)
     built.table.set_qids(ids.column("key").to_numpy(), ids.column("qid").to_numpy())

@@ -17,8 +17,8 @@ from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import tokenize
 from ontology.entity_table import EntityTable
-from pipeline.examples import filters
 from pipeline.examples.counts import SelectionReport
+from pipeline.examples.filters import FILTERS, Batch
 from pipeline.examples.mentions import COLUMNS as SENTENCE_COLUMNS
 from pipeline.examples.mentions import (
     SOURCES,
@@ -169,42 +169,16 @@ class Selector:
         self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints, selection: SelectionReport
     ) -> Bools:
         """Whether each sentence passes the filters that need no tokens, shape (sentences,)."""
-        settings = self._settings
-        every = np.ones(len(labels), bool)
-        mentions = sentences.count(every)
+        mentions = sentences.count(np.ones(len(labels), bool))
         selection.sentences_in += len(sentences)
         selection.mentions_in += len(labels)
         by_source = np.bincount(sentences.sources, minlength=len(SOURCES)).tolist()
         selection.mention_sources.update(dict(zip(SOURCES, by_source, strict=True)))
         selection.anchors_outside += sentences.outside
-        page_ids = batch.column("page_id").to_numpy()[sentences.documents]
-        disambiguation = batch.column("is_disambiguation").to_numpy(zero_copy_only=False)
-        other = batch.column("other_language").to_numpy(zero_copy_only=False).astype(bool)
-        typed = filters.with_category(sentences, labels)
-        wanted = mentions > 0 if settings.keep_untyped else typed
-        is_kept = wanted.copy()
-        checks = (
-            ("no-category", lambda: ~wanted),
-            # A check is called after those before it, and sees what they kept.
-            (
-                "frequent",
-                lambda: filters.frequent_drops(
-                    sentences,
-                    labels,
-                    is_kept,
-                    self._frequent,
-                    settings.drop_entity,
-                    settings.seed,
-                    page_ids,
-                ),
-            ),
-            ("disambiguation-page", lambda: disambiguation[sentences.documents].astype(bool)),
-            ("other-language", lambda: other[sentences.documents] & settings.drop_other_languages),
-            ("markup", lambda: sentences.markup),
-            ("hole", lambda: sentences.holes),
-        )
-        for reason, check in checks:
-            dropped = check() & (is_kept if reason != "no-category" else True)
+        facts = Batch(batch, sentences, labels, self._frequent, self._settings)
+        is_kept = np.ones(len(sentences), bool)
+        for reason, drops in FILTERS.items():
+            dropped = drops(facts, is_kept) & is_kept
             selection.drop(reason, dropped, mentions)
             is_kept &= ~dropped
         return is_kept

@@ -39,9 +39,9 @@ def outlook(plan: Plan) -> str:
     if looked:
         least = "" if is_all else "at least "
         share = f"{least}{100 * typed / looked:.0f} % of the first {looked:,} articles"
-        pieces.append(f": {share}, and of links to articles, have a class by these")
+        pieces.append(f": {share} have a class from these")
     if remedy:
-        pieces.append(f"; more with {remedy}")
+        pieces.append(f"; give {remedy} for more")
     return "".join(pieces)
 
 

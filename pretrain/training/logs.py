@@ -172,8 +172,7 @@ class FitProgress(TrainerCallback):
         self._best = float("nan") if state.best_metric is None else state.best_metric
         if state.global_step:
             _LOGGER.info(
-                "%scontinues after step %d of %d",
-                *(self._before, state.global_step, state.max_steps),
+                "%scontinues after step %d of %d", self._before, state.global_step, state.max_steps
             )
         if self._shown:
             self._bar = tqdm(
@@ -206,7 +205,11 @@ class FitProgress(TrainerCallback):
         left = seconds * (state.max_steps - state.global_step)
         _LOGGER.info(
             "%sstep %s of at most %s: %s, at most %.0f s left",
-            *(self._before, f"{state.global_step:,}", f"{state.max_steps:,}", scores, left),
+            self._before,
+            f"{state.global_step:,}",
+            f"{state.max_steps:,}",
+            scores,
+            left,
         )
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -69,7 +69,7 @@ def test_changed_file(mirror, capsys, tmp_path):
     mirror.files["/" + remote_path(known, known.files["test"])] = b"EU B-ORG\n"
     code, _, err = fetch(mirror, capsys, tmp_path, "wikigold")
     assert code == 1
-    assert "twice another file than was published" in err
+    assert "checksum mismatch after two downloads" in err
     assert not (tmp_path / known.files["test"]).exists()
 
 

@@ -157,7 +157,7 @@ def test_unknown_errors_of_a_cluster_are_one_line_with_the_logs(tmp_path):
     found = session(engine, tmp_path)._explained(RuntimeError(java), "extract")
     assert isinstance(found, RunError)
     assert str(found) == (
-        f"extract: org.x.DeepException: the cause; {tmp_path / 'logs'} holds all that was said"
+        f"extract: org.x.DeepException: the cause; see the logs in {tmp_path / 'logs'}"
     )
 
 
