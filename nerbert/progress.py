@@ -19,6 +19,11 @@ Add = Callable[[int], None]
 """Called for each finished part with the number of pages that were read for it."""
 
 
+def has_bars() -> bool:
+    """Whether progress is a bar: on a terminal, and in a notebook."""
+    return "ipykernel" in sys.modules or sys.stderr.isatty()
+
+
 class _Bar:
     """A progress bar over parts."""
 
@@ -81,8 +86,7 @@ class _Lines:
 @contextmanager
 def shown(stage: str, parts: int) -> Iterator[Add]:
     """Shows the progress of a stage; the block calls the given function for each finished part."""
-    in_notebook = "ipykernel" in sys.modules
-    display = (_Bar if in_notebook or sys.stderr.isatty() else _Lines)(stage, parts)
+    display = (_Bar if has_bars() else _Lines)(stage, parts)
     try:
         yield display.add
     finally:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 import pytest
 from runs import DEMO, ROOT, examples, run
 
-from nerbert.text.punkt import Parameters, Splitter
+from nerbert.text.punkt import Parameters, SentenceSplitter
 from nerbert.text.tokens import tokenize
 
 PIECES = (
@@ -62,7 +62,7 @@ def test_sentence_ends():
     parameters = Parameters(
         frozenset(("e.g", "etc")), frozenset((("u.s", "he"),)), frozenset(("he",)), {"he": 34}
     )
-    splitter = Splitter(parameters)
+    splitter = SentenceSplitter(parameters)
     assert digest([splitter.spans(text) for text in texts()]) == "97ec1d913ba1efae"
 
 

@@ -143,7 +143,7 @@ class Experiment:
         )
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        scores = scores_by_language(model, tokenizer, data.test, settings.max_subwords)
+        scores = scores_by_language(model, tokenizer, data.test, settings.max_subwords, True)
         f1 = [score.f1 for score in scores.values()]
         return {
             "languages": list(data.languages),

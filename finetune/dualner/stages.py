@@ -14,7 +14,7 @@ from finetune.dualner.settings import DualSettings, Method
 from finetune.dualner.training import Best, DualTrainer
 from finetune.tagger.fitting import COMMON_ARGUMENTS, features
 from nerbert.text.columns import Sentence
-from pretrain.training.checkpoints import last_whole, train
+from pretrain.training.checkpoints import last_whole, resume
 from pretrain.training.features import Collator, PieceFeatures
 from pretrain.training.logs import FitProgress
 
@@ -79,7 +79,7 @@ def run_stage(
         data_collator=Collator(int(tokenizer.pad_token_id or 0)),
         callbacks=[FitProgress(name)],
     )
-    train(trainer, str(last) if last else None)
+    resume(trainer, str(last) if last else None)
     history = _evaluations(trainer)
     model.load_state_dict(trainer.best.state)
     return trainer.best, history

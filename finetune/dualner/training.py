@@ -223,14 +223,23 @@ def _mask_scores(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 def scores_by_language(
-    model: Any, tokenizer: Any, sets: Mapping[str, Sequence[Sentence]], max_subwords: int
+    model: Any,
+    tokenizer: Any,
+    sets: Mapping[str, Sequence[Sentence]],
+    max_subwords: int,
+    for_report: bool = False,
 ) -> dict[str, Scores]:
-    """Strict scores on the sentences of each language."""
+    """Strict scores on the sentences of each language; for a report seqeval computes them, too."""
     words, head = WordTagger(model, tokenizer, max_subwords), head_of(model)
     names = tag_names(model)
     by_language = {}
     for language, rows in sets.items():
         logits = words.logits([row.tokens for row in rows])
         tags = [[names[index] for index in head.decode(scores)[0]] for scores in logits]
-        by_language[language] = metrics.strict_scores([row.tags for row in rows], tags)
+        gold = [row.tags for row in rows]
+        by_language[language] = (
+            metrics.seqeval_scores(gold, tags)[0]
+            if for_report
+            else metrics.strict_scores(gold, tags)
+        )
     return by_language

@@ -200,8 +200,9 @@ def all_scores(
         raw: predicted tags with the tagger's own types, for scores that ignore types.
         known: all tags that the tagger has, with these types.
     """
+    strict, per_type = metrics.seqeval_scores(gold, predicted)
     return {
-        "strict": metrics.strict_scores(gold, predicted).to_json(),
+        "strict": strict.to_json(),
         "interval_95": metrics.bootstrap_interval(gold, predicted),
         "crossner": metrics.crossner_scores(gold, predicted).to_json(),
         "conlleval": metrics.conlleval_scores(gold, predicted).to_json(),
@@ -209,7 +210,7 @@ def all_scores(
         "span_f1": metrics.span_f1(gold, raw),
         "shared_label_span_f1": metrics.shared_label_span_f1(gold, raw),
         "tner_span_f1": metrics.tner_span_f1(gold, raw, known),
-        "per_type": {k: v.to_json() for k, v in metrics.per_type(gold, predicted).items()},
+        "per_type": {name: scores.to_json() for name, scores in per_type.items()},
         "errors": asdict(metrics.error_split(gold, predicted)),
         "confusion": metrics.type_confusion(gold, predicted),
     }

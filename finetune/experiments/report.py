@@ -71,7 +71,7 @@ class Report:
         gold, guess = (
             [side[n] for n in clean] for side in (predictions.gold, predictions.predicted)
         )
-        return metrics.strict_scores(gold, guess).to_json()
+        return metrics.seqeval_scores(gold, guess)[0].to_json()
 
     def table(self) -> str:
         """Tables of F1 by model and set, or by model and shots; and of contamination."""

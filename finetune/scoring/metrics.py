@@ -11,7 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from seqeval.metrics.v1 import precision_recall_fscore_support
+from seqeval.scheme import IOB2
 
+from nerbert.errors import RunError
 from nerbert.text.tags import Scores, TypedSpan, tags_to_spans, to_iob2
 
 TagLists = Sequence[Sequence[str]]
@@ -51,6 +54,26 @@ def strict_scores(gold: TagLists, predicted: TagLists) -> Scores:
     """
     _checked(gold, predicted)
     return _count(_spans(gold), _spans(predicted))
+
+
+def seqeval_scores(gold: TagLists, predicted: TagLists) -> tuple[Scores, dict[str, Scores]]:
+    """The strict scores, and those of each type, for reports: seqeval computes them, too.
+
+    Raises:
+        RunError: our counts give other scores than seqeval.
+    """
+    ours, of_types = strict_scores(gold, predicted), per_type(gold, predicted)
+    if not gold:
+        return ours, of_types
+    both = [list(map(list, gold)), list(map(list, predicted))]
+    known = {"scheme": IOB2, "zero_division": 0}
+    micro = precision_recall_fscore_support(*both, average="micro", **known)[:3]
+    each = np.transpose(precision_recall_fscore_support(*both, average=None, **known)[:3])
+    rows = [(ours, micro), *zip(of_types.values(), each, strict=True)]
+    for scores, stated in rows:
+        if not np.allclose((scores.precision, scores.recall, scores.f1), stated, atol=1e-9):
+            raise RunError(f"seqeval computes {stated}, and we {scores}: please report this")
+    return ours, of_types
 
 
 def conlleval_scores(gold: TagLists, predicted: TagLists) -> Scores:

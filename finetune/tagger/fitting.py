@@ -23,8 +23,7 @@ from finetune.settings import FitSettings
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
-from pretrain.training.checkpoints import last_whole
-from pretrain.training.checkpoints import train as train_from
+from pretrain.training.checkpoints import last_whole, resume
 from pretrain.training.features import PIECES, UNLINKED, Collator, PieceFeatures
 from pretrain.training.pieces import count_subwords
 from pretrain.training.scores import EntityScores
@@ -115,7 +114,7 @@ def trained(
         # The checkpoints are not needed afterwards: the Trainer loads the best weights at the end.
         checkpoint = last_whole(Path(folder)) if work.folder else None
         with lora(model, settings.lora_rank, settings.lora_alpha):
-            train_from(trainer, str(checkpoint) if checkpoint else None)
+            resume(trainer, str(checkpoint) if checkpoint else None)
     return trainer
 
 

@@ -15,13 +15,13 @@ from finetune.data.sets import Data, DataSets
 from finetune.data.views import UNIFIED, LabelMap, View, nearest
 from finetune.heads.spans import scores_of
 from finetune.heads.windows import BATCH, WordTagger
-from finetune.scoring.metrics import strict_scores
+from finetune.scoring.metrics import seqeval_scores
 from finetune.settings import NAMES, FitSettings
 from finetune.tagger.fitting import Work, features, trained
 from finetune.tagger.models import Floats, add_head, head_of, load_with_head
 from finetune.tagger.onnx import NAMES as BACKENDS
 from finetune.tagger.onnx import exported
-from finetune.tagger.texts import Entity, Prediction, Splitter, Text, checked_texts, entities_of
+from finetune.tagger.texts import Entity, Prediction, Text, TextSplitter, checked_texts, entities_of
 from finetune.tagger.train_rows import train_rows
 from finetune.words import bilstm
 from nerbert.commands.options import build_from_python
@@ -71,7 +71,7 @@ class Tagger:
         self._head_init_map = head_init_map or (nearest if self.settings.carry_head else None)
         self._words: WordTagger | None = None
         self._tags: list[str] = []
-        self.splitter = Splitter()
+        self.splitter = TextSplitter()
         self.history: list[dict[str, float]] = []
 
     def fit(
@@ -145,7 +145,7 @@ class Tagger:
     def _set(self, model: Any, tokenizer: Any, forward: Any = None) -> None:
         self._tags = tag_names(model)
         if self.base not in NAMES:
-            self.splitter = Splitter.beside(self.base)
+            self.splitter = TextSplitter.beside(self.base)
         self._model, self._tokenizer = model, tokenizer
         limit = self.settings.max_subwords or longest_input(model)
         attend = self.settings.attend_padding
@@ -271,7 +271,7 @@ class Tagger:
         rows = DataSets(view=View(UNIFIED)).sentences(data, "test")
         names = LabelMap.load(UNIFIED)
         predicted = [names.tags(tags) for tags in self.tag([row.tokens for row in rows])]
-        return strict_scores([row.tags for row in rows], predicted).f1
+        return seqeval_scores([row.tags for row in rows], predicted)[0].f1
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes an ordinary Hugging Face checkpoint."""

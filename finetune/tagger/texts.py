@@ -32,14 +32,14 @@ _USUAL = {word.casefold() for word in ENGLISH_ABBREVIATIONS}
 _INNER_STOP = re.compile(r"[.?!]\s")
 
 
-class Splitter:
+class TextSplitter:
     """Parts texts by a Punkt model; without one, by a model that is trained on the text itself."""
 
     def __init__(self, model: SentenceModel | None = None) -> None:
         self._model = model
 
     @classmethod
-    def beside(cls, folder: str | os.PathLike[str]) -> Splitter:
+    def beside(cls, folder: str | os.PathLike[str]) -> TextSplitter:
         """The splitter of a checkpoint, by the Punkt model of the corpus that it was made from.
 
         Args:

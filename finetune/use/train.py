@@ -105,11 +105,12 @@ def _made(
 
 def _scores(tagger: Tagger, rows: Sequence[Sentence]) -> dict[str, Any]:
     gold, predicted = [row.tags for row in rows], tagger.tag([row.tokens for row in rows])
+    strict, per_type = metrics.seqeval_scores(gold, predicted)
     return {
-        "strict": metrics.strict_scores(gold, predicted).to_json(),
+        "strict": strict.to_json(),
         "interval_95": metrics.bootstrap_interval(gold, predicted),
         "macro_f1": metrics.macro_f1(gold, predicted),
-        "per_type": {k: v.to_json() for k, v in metrics.per_type(gold, predicted).items()},
+        "per_type": {name: scores.to_json() for name, scores in per_type.items()},
     }
 
 

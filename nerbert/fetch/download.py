@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from tqdm.auto import tqdm
 from nerbert.errors import RunError, UserError
 from nerbert.fetch.client import Client, blocks
 from nerbert.fetch.wanted import Wanted, check_space, is_html
+from nerbert.progress import has_bars
 from nerbert.storage import files
 from nerbert.storage.files import name
 
@@ -183,9 +183,8 @@ class Progress:
         self._lock = threading.Lock()
         self._done, self._files = 0, n_files
         self._sizes: dict[str, int] = {}
-        shown = "ipykernel" in sys.modules or sys.stderr.isatty()
         self._bar: Any = tqdm(
-            total=size or None, unit="B", unit_scale=True, desc="fetch", disable=not shown
+            total=size or None, unit="B", unit_scale=True, desc="fetch", disable=not has_bars()
         )
 
     def __enter__(self) -> Progress:

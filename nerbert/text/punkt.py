@@ -83,7 +83,7 @@ def first_decision(token: str, abbreviations: frozenset[str] | set[str]) -> str:
     return "abbreviation" if _is_abbreviation(token, abbreviations) else "break"
 
 
-class Splitter:
+class SentenceSplitter:
     """Finds sentences by the parameters of a model."""
 
     def __init__(self, parameters: Parameters) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nerbert.text.punkt import Parameters, Span, Splitter
+from nerbert.text.punkt import Parameters, SentenceSplitter, Span
 from nerbert.text.punkt_training import train
 
 TRAINED = "dump"
@@ -87,8 +87,8 @@ class SentenceModel:
             raise ValueError(f"no model of sentences ({error!r:.100})") from None
 
     @cached_property
-    def _splitter(self) -> Splitter:
-        return Splitter(self.parameters)
+    def _splitter(self) -> SentenceSplitter:
+        return SentenceSplitter(self.parameters)
 
     def split_line(self, line: str) -> list[Span]:
         """Spans of the sentences of one paragraph, in characters."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,9 +25,9 @@ from pretrain.mlm import blocks
 from pretrain.mlm.masking import Masker
 from pretrain.mlm.model import FiniteLoss, MlmTrainer, load_masked_lm
 from pretrain.settings import TINY, DaptSettings
-from pretrain.training.checkpoints import check_vocabulary, train
+from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.logs import LogLines, quiet_libraries
-from pretrain.training.session import Session, processes
+from pretrain.training.session import TrainingRun, processes
 from pretrain.training.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")
@@ -62,24 +61,23 @@ def run(settings: DaptSettings, rest: Sequence[str]) -> str:
     corpus = blocks.load(settings.corpus, settings.cache_dir)
     rows = blocks.rows_of(corpus, settings.level, settings.corpus)
     digest = blocks.fingerprint(settings.corpus)
-    session = Session(settings, rest, _KIND, digest, domain=_domain(settings.corpus))
-    with session.args.main_process_first(desc="corpus"):
-        base = session.base_model(lambda: corpus)
+    training = TrainingRun(settings, rest, _KIND, digest, domain=_domain(settings.corpus))
+    with training.args.main_process_first(desc="corpus"):
+        base = training.base_model(lambda: corpus)
         tokenizer = load_tokenizer(base)
         _check_mask(base, tokenizer)
         ids = blocks.subwords(corpus, tokenizer, processes())
     pieces, held = (blocks.Blocks(ids, part, tokenizer, settings.max_subwords) for part in rows)
     pieces.take(settings.share)
     # Set again, so that a new head does not depend on whether the tiny model was made now.
-    set_seed(session.args.seed)
+    set_seed(training.args.seed)
     new_head = settings.new_head or settings.base_model == TINY
     model = load_masked_lm(base, settings.max_subwords, new_head)
     check_vocabulary(model, tokenizer, base)
-    trainer = _trainer(settings, session.args, model, tokenizer, pieces, held)
-    _LOGGER.info("%s", _plan_line(settings, rows, len(pieces), session.checkpoint))
-    before = _before(session.folder, trainer, session.checkpoint)
-    start = time.monotonic()
-    train(trainer, session.checkpoint)
+    trainer = _trainer(settings, training.args, model, tokenizer, pieces, held)
+    _LOGGER.info("%s", _plan_line(settings, rows, len(pieces), training.checkpoint))
+    before = _before(training.folder, trainer, training.checkpoint)
+    done = training.train(trainer)
     results = {
         "perplexity_before": round(before, 4),
         "perplexity": round(_perplexity(trainer), 4),
@@ -87,11 +85,9 @@ def run(settings: DaptSettings, rest: Sequence[str]) -> str:
         "held_out": len(rows[1]),
         "blocks": len(pieces),
         "subwords": pieces.subwords,
-        "steps": trainer.state.global_step,
-        "epochs": round(trainer.state.epoch or 0, 4),
-        "train_s": round(time.monotonic() - start, 1),
+        **done,
     }
-    trainer.finish(lambda: _card(session.finish(results)))
+    trainer.finish(lambda: _card(training.finish(results)))
     return _summary(settings, results)
 
 

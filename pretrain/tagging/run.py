@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +19,13 @@ from nerbert.storage import files
 from nerbert.text.corpus import SENTENCES, Corpus, report_of
 from nerbert.text.tags import LabelSet
 from pretrain.settings import TINY, PretrainSettings
-from pretrain.training.checkpoints import check_vocabulary, train
+from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures, category_view, load_split
 from pretrain.training.logs import LogLines, quiet_libraries
 from pretrain.training.models import load_model
 from pretrain.training.pieces import PieceCounts, count_subwords
 from pretrain.training.scores import EntityScores, best_label
-from pretrain.training.session import TAGGING, Session, processes, spread
+from pretrain.training.session import TAGGING, TrainingRun, processes, spread
 from pretrain.training.tokenizer import load_tokenizer
 from pretrain.training.trainer import TaggingTrainer
 
@@ -57,34 +56,32 @@ def _run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     corpus = Corpus.open(settings.corpus, settings.mask_unlinked)
     labels, new_labels = category_view(corpus.labels, settings.categories)
     quiet_libraries()
-    session = Session(
+    training = TrainingRun(
         settings, rest, TAGGING, corpus.fingerprint, labels.tags, categories=len(labels.categories)
     )
-    settings = session.settings
-    with session.args.main_process_first(desc="corpus"):
-        inputs = _inputs(session, corpus, new_labels)
+    settings = training.settings
+    with training.args.main_process_first(desc="corpus"):
+        inputs = _inputs(training, corpus, new_labels)
     # Set again, so that the head does not depend on whether the tiny model was made now.
-    set_seed(session.args.seed)
-    trainer = _trainer(settings, session.args, inputs, labels)
-    _LOGGER.info("%s", _plan_line(trainer, settings, inputs.counts, session.checkpoint))
-    start = time.monotonic()
-    train(trainer, session.checkpoint)
-    elapsed_s = time.monotonic() - start
+    set_seed(training.args.seed)
+    trainer = _trainer(settings, training.args, inputs, labels)
+    _LOGGER.info("%s", _plan_line(trainer, settings, inputs.counts, training.checkpoint))
+    done = training.train(trainer)
     scores = {key.removeprefix("eval_"): value for key, value in trainer.evaluate().items()}
     shown = ("precision", "recall", "f1", "f1_unlinked_ignored")
     results = {
         "validation": {key: round(scores[key], 6) for key in shown},
         "validation_pieces": len(trainer.eval_dataset),  # type: ignore[arg-type]
-        "steps": trainer.state.global_step,
-        "epochs": round(trainer.state.epoch or 0, 4),
+        "steps": done.pop("steps"),
+        "epochs": done.pop("epochs"),
         "train": inputs.counts.to_json(),
-        "train_s": round(elapsed_s, 1),
+        **done,
         **trainer.throughput.totals(),
     }
     model = str(Path(corpus.folder, SENTENCES))
     if trainer.is_world_process_zero() and files.exists(model):
         files.write_bytes(str(Path(settings.output, SENTENCES)), files.read_bytes(model))
-    trainer.finish(lambda: model_card(session.finish(results), corpus.folder))
+    trainer.finish(lambda: model_card(training.finish(results), corpus.folder))
     return _summary(settings, results)
 
 
@@ -107,20 +104,20 @@ class _Inputs:
     counts: PieceCounts
 
 
-def _inputs(session: Session[PretrainSettings], corpus: Corpus, new_labels: Any) -> _Inputs:
+def _inputs(training: TrainingRun[PretrainSettings], corpus: Corpus, new_labels: Any) -> _Inputs:
     """Reads both splits, and makes their pieces; makes the base model if it is `tiny`.
 
     Args:
-        session: the run.
+        training: the run.
         corpus: the corpus.
         new_labels: label id of the view for each label id of the corpus, shape (old tags,).
     """
-    settings = session.settings
+    settings = training.settings
     rows = {
         split: load_split(corpus, split, examples, settings.cache_dir)
         for split, examples in (("train", settings.train_examples), ("validation", 0))
     }
-    base = session.base_model(lambda: rows["train"])
+    base = training.base_model(lambda: rows["train"])
     tokenizer = load_tokenizer(base)
     pieces = {
         split: count_subwords(

@@ -97,7 +97,7 @@ def _is_whole_safetensors(path: Path) -> bool:
     return size == 8 + length + max(ends, default=0)
 
 
-def train(trainer: Trainer, checkpoint: str | None) -> None:
+def resume(trainer: Trainer, checkpoint: str | None) -> None:
     """Trains from the start, or from a checkpoint.
 
     A finished run is not trained any more, unless more steps are asked for than it has.

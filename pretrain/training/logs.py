@@ -15,6 +15,8 @@ from torch import nn
 from tqdm.auto import tqdm
 from transformers import TrainerCallback
 
+from nerbert.progress import has_bars
+
 _LOGGER = logging.getLogger("nerbert")
 
 
@@ -162,7 +164,7 @@ class FitProgress(TrainerCallback):
         """
         self._name, self._lines = name, lines
         self._before = f"{name}: " if name else ""
-        self._shown = "ipykernel" in sys.modules or sys.stderr.isatty()
+        self._shown = has_bars()
         self._bar: Any = None
         self._start, self._first = 0.0, 0
         self._loss = self._f1 = self._best = float("nan")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import torch
 from datasets import Dataset
-from transformers import HfArgumentParser, TrainingArguments, set_seed
+from transformers import HfArgumentParser, Trainer, TrainingArguments, set_seed
 
 from nerbert.commands.options import near, options_of
 from nerbert.commands.process import cores
@@ -20,7 +21,7 @@ from nerbert.reports import TRAINING, versions
 from nerbert.storage import files
 from pretrain.settings import RECORD, Settings
 from pretrain.training import tiny
-from pretrain.training.checkpoints import damage, last_whole
+from pretrain.training.checkpoints import damage, last_whole, resume
 from pretrain.training.features import UNLINKED
 
 S = TypeVar("S", bound=Settings)
@@ -147,7 +148,7 @@ _DECIDING = (
 """Training arguments that must be equal to continue a stopped run."""
 
 
-class Session(Generic[S]):
+class TrainingRun(Generic[S]):
     """A run of pre-training.
 
     Attributes:
@@ -263,6 +264,16 @@ class Session(Generic[S]):
         self._record["name"] = self.folder.name
         self._record |= facts
         files.write_json(str(self.folder / RECORD), self._record)
+
+    def train(self, trainer: Trainer) -> dict[str, Any]:
+        """Trains from the checkpoint on; returns steps, epochs and seconds."""
+        start = time.monotonic()
+        resume(trainer, self.checkpoint)
+        return {
+            "steps": trainer.state.global_step,
+            "epochs": round(trainer.state.epoch or 0, 4),
+            "train_s": round(time.monotonic() - start, 1),
+        }
 
     def finish(self, results: dict[str, Any]) -> dict[str, Any]:
         """Adds the results to the record, and returns the record."""

@@ -7,7 +7,7 @@ import pytest
 from lazy import lazy
 from runs import check_example, examples, run
 
-from nerbert.text.punkt import Splitter
+from nerbert.text.punkt import SentenceSplitter
 from nerbert.text.tokens import _aligned, word_spans
 from pipeline.documents.extract import sampled_texts
 from pipeline.documents.rows import kept_as
@@ -86,7 +86,10 @@ def test_every_sentence_and_word_of_every_slice_as_nltk(shared):
         parameters.collocations = set(model.parameters.collocations)
         parameters.sent_starters = set(model.parameters.starters)
         parameters.ortho_context.update(model.parameters.contexts)
-        reference, splitter = punkt.PunktSentenceTokenizer(parameters), Splitter(model.parameters)
+        reference, splitter = (
+            punkt.PunktSentenceTokenizer(parameters),
+            SentenceSplitter(model.parameters),
+        )
         for page in (page for unit in cut for page in units.read_unit(unit)):
             if not isinstance(page, Page) or kept_as(page) != "article":
                 continue

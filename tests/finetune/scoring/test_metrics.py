@@ -7,7 +7,8 @@ from lazy import lazy
 from seqeval.scheme import IOB2
 
 from finetune.scoring import metrics
-from nerbert.text.tags import tags_to_spans
+from nerbert.errors import RunError
+from nerbert.text.tags import Scores, tags_to_spans
 
 metrics_module = lazy("seqeval.metrics")
 v1 = lazy("seqeval.metrics.v1")
@@ -68,6 +69,17 @@ def test_scores_of_2000_random_sets():
         loose = metrics.conlleval_scores(gold, predicted)
         assert [loose.gold, loose.predicted, loose.right] == conlleval(gold, predicted)
         assert loose.f1 == pytest.approx(metrics_module.f1_score(gold, predicted, zero_division=0))
+
+
+@pytest.mark.filterwarnings("ignore:.*seems not to be NE tag")
+def test_reported_scores_are_checked_by_seqeval(monkeypatch):
+    for gold, predicted in random_pairs(100, seed=2):
+        strict, types = metrics.seqeval_scores(gold, predicted)
+        assert strict == metrics.strict_scores(gold, predicted)
+        assert types == metrics.per_type(gold, predicted)
+    monkeypatch.setattr(metrics, "strict_scores", lambda gold, predicted: Scores(3, 3, 1))
+    with pytest.raises(RunError, match=r"seqeval computes .* please report this"):
+        metrics.seqeval_scores([["B-a", "O"]], [["B-a", "O"]])
 
 
 def test_types_and_macro_are_those_of_seqeval():

@@ -8,7 +8,7 @@ from lazy import lazy
 from toy import FLAGS, QUICK, rows, write_set
 
 from finetune.data import conll
-from finetune.tagger.texts import Splitter
+from finetune.tagger.texts import TextSplitter
 from nerbert.commands.table import main
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.sentences import SentenceModel
@@ -46,11 +46,11 @@ def test_words_of_a_text_do_not_depend_on_other_texts(fitted):
 
 def test_abbreviations_of_the_corpus(fitted, tmp_path):
     text = "He met Abg. Byron in Ulm. She left."
-    assert len(Splitter().sentences(text)) == 3
+    assert len(TextSplitter().sentences(text)) == 3
     model = SentenceModel.train(["Der Abg. Byron sprach. Auch Abg. Noether sprach."] * 40)
-    Splitter(model).save(tmp_path)
+    TextSplitter(model).save(tmp_path)
     assert (tmp_path / SENTENCES).is_file()
-    again = Splitter.beside(tmp_path)
+    again = TextSplitter.beside(tmp_path)
     assert len(again.sentences(text)) == 2
     fitted.save(tmp_path / "saved")
     assert not (tmp_path / "saved" / SENTENCES).exists()
@@ -61,7 +61,7 @@ def test_abbreviations_of_the_corpus(fitted, tmp_path):
 
 
 def test_the_usual_abbreviations_are_known():
-    assert len(Splitter().sentences("Mr. Smith met Dr. Jones. They left.")) == 2
+    assert len(TextSplitter().sentences("Mr. Smith met Dr. Jones. They left.")) == 2
 
 
 def test_lists_of_tokens(fitted):
