@@ -15,6 +15,19 @@ ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("NERBERT_SHARED", ROOT.parent / "shared"))
 
 
+UNIT = ("nerbert/text", "ontology", "pipeline/dump", "pipeline/examples", "pipeline/wikitext")
+"""Folders of unit tests: those that run no command, and need no real data."""
+
+
+def pytest_collection_modifyitems(items):
+    """`pytest -m unit` is for daily work: under one minute."""
+    folders = tuple(str(ROOT / "tests" / name) for name in UNIT)
+    for item in items:
+        needs_more = {"shared", "demo"} & {*item.fixturenames} or hasattr(item.module, "run")
+        if str(item.path).startswith(folders) and not needs_more:
+            item.add_marker("unit")
+
+
 @pytest.fixture(autouse=True)
 def no_handlers_left():
     """Commands run in this process log to a standard error that pytest closes afterwards."""

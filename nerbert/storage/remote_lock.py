@@ -90,8 +90,7 @@ class _Lock:
 def _read(path: str) -> dict[str, Any]:
     """The content of the object; empty if there is none."""
     try:
-        with stores.open_read(path) as file:
-            content = json.loads(file.read())
+        content = json.loads(stores.read_whole(path))
     except (FileNotFoundError, ValueError):  # torn, where a store shows a part of a file
         return {}
     return content if isinstance(content, dict) else {}

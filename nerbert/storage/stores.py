@@ -136,6 +136,12 @@ def open_read(path: str) -> IO[bytes]:
         return io.BufferedReader(_Reader(path, system.open(path, "rb")), _BLOCK)
 
 
+def read_whole(path: str) -> bytes:
+    """The bytes of a small file by one request: another process may replace it at any moment."""
+    with _store(path) as system:
+        return bytes(system.cat_file(path))
+
+
 class _Reader(io.RawIOBase):
     """Reads a file of a store. A lost connection is no damage of the file, and says so."""
 
