@@ -1,4 +1,4 @@
-"""Keyed digests: random decisions that depend only on the seed, their purpose and the example."""
+"""Digests: random decisions by seed, purpose and example; fingerprints; names of results."""
 
 from __future__ import annotations
 
@@ -19,3 +19,8 @@ def uniform(seed: int, purpose: str, key: str | int) -> float:
 def fingerprint(*values: object) -> str:
     """32 hexadecimal digits that change when the `repr` of any value changes."""
     return blake2b("\x1f".join(map(repr, values)).encode(), digest_size=16).hexdigest()
+
+
+def short_key(text: str) -> str:
+    """16 hexadecimal digits that change with the text: names of kept results."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

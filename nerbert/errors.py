@@ -1,4 +1,18 @@
-"""Errors by consequence: errors that the user can correct, and errors that end a run."""
+"""Errors by consequence.
+
+Exception
++-- UserError            wrong input; one line, exit code 2
++-- RunError             the run cannot go on; one line, exit code 1
+|   +-- BadLossError     the loss is NaN or infinite
+|   +-- WorkerDiedError  a local worker process ended early
+|   +-- HostLostError    a host of a cluster was lost; the job starts again without it
++-- TooSlowError         a page took too long; it is counted and set aside
++-- RefusedError         a request to the demo is refused (finetune.use.page)
+ValueError
++-- UnreadableError      a file of types is no RDF (ontology.sources.types)
+OSError
++-- CorruptStreamError   a stream of a dump is damaged; it is counted (pipeline.dump.streams)
+"""
 
 from __future__ import annotations
 
@@ -38,6 +52,10 @@ class HostLostError(RunError):
     def __init__(self, message: str, host: str) -> None:
         super().__init__(message)
         self.host = host
+
+
+class TooSlowError(Exception):
+    """A block took longer than its limit."""
 
 
 def is_disk_full(error: Exception) -> bool:

@@ -10,7 +10,7 @@ from finetune.crossner.cells import Cell, Encoder
 from finetune.crossner.report import GridReport
 from finetune.crossner.settings import DAPT_RECIPES, SYSTEMS, CrossnerOptions, GridRegime, row_of
 from finetune.data.sets import DataSets
-from finetune.experiments.evaluate import check_missing, execute_run
+from finetune.experiments.evaluate import execute_run, results_of
 from finetune.experiments.runs import ResultStore, Run
 from finetune.settings import FitSettings, seeds, shots_of
 from nerbert.commands.options import Given, build, options_of
@@ -42,15 +42,13 @@ def fill_grid(
     plan = planned(options, settings, encoders(options, settings), sets, chosen)
     output = Path(options.output)
     store = ResultStore(output / "runs", sets)
-    check_missing(store.missing(cell.run for cell in plan))
-    results = [
-        store.result(
-            cell.run,
-            lambda run: execute_run(run, sets),
-            f"{number} of {len(plan)}: {cell.run.regime}, {cell.encoder.name}: ",
-        )
-        for number, cell in enumerate(plan, start=1)
-    ]
+    encoder_of = {cell.run: cell.encoder.name for cell in plan}
+    results = results_of(
+        [cell.run for cell in plan],
+        store,
+        lambda run: execute_run(run, sets),
+        lambda run: f"{run.regime}, {encoder_of[run]}: ",
+    )
     report = GridReport(plan, results)
     report.write(output)
     return report.table_2()

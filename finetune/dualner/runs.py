@@ -8,7 +8,6 @@ import shutil
 import time
 from dataclasses import astuple, replace
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from finetune.experiments.runs import model_fingerprint
 from finetune.heads.spans import add_heads
 from finetune.settings import seeds
 from finetune.tagger.models import load_with_head
+from nerbert.digests import short_key
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
 from nerbert.storage import files
@@ -81,7 +81,7 @@ class Experiment:
             self._sets.view.lowercase,
             dual_data.fingerprint(self._names, self._sets),
         ]
-        return blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
+        return short_key(json.dumps(content))
 
     def folder(self, method: str, share: float, seed: int) -> Path:
         """Folder of a model."""

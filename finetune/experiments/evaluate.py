@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from finetune.data.registry import GROUPS, expand
 from finetune.data.sets import DataSets, are_several
 from finetune.experiments.report import Report
-from finetune.experiments.runs import Predictions, ResultStore, Run
+from finetune.experiments.runs import Make, Predictions, ResultStore, Run
 from finetune.options import Device, EvaluateOptions
 from finetune.settings import ALL, FitSettings, seeds, shots_of
 from nerbert.errors import UserError
@@ -32,11 +32,7 @@ def evaluate(options: EvaluateOptions, settings: FitSettings) -> str:
     runs = planned([name for name in data if name not in missing], options, settings, sets)
     output = Path(options.output)
     store = ResultStore(output / "runs", sets)
-    check_missing(store.missing(runs))
-    results = [
-        store.result(run, lambda run: execute_run(run, sets, options), f"{number} of {len(runs)}: ")
-        for number, run in enumerate(runs, start=1)
-    ]
+    results = results_of(runs, store, lambda run: execute_run(run, sets, options))
     report = Report(results, store, options.check_contamination, missing)
     report.write(output)
     return report.table()
@@ -84,16 +80,31 @@ def planned(
     ]
 
 
-def check_missing(runs: Sequence[Run]) -> None:
-    """Checks the models of runs that are to be done.
+def results_of(
+    plan: Sequence[Run],
+    store: ResultStore,
+    make: Make,
+    where: Callable[[Run], str] = lambda run: "",
+) -> list[dict[str, Any]]:
+    """The results of a plan, in its order; the missing runs are done.
+
+    Args:
+        plan: the runs.
+        store: keeps the results.
+        make: does a run.
+        where: what the log line of a run says beside its number.
 
     Raises:
-        UserError: one cannot be loaded.
+        UserError: the model of a missing run cannot be loaded; no run has been done.
     """
-    if runs:
+    if missing := store.missing(plan):
         from finetune.experiments.execution import check_models  # loads torch
 
-        check_models(run.model for run in runs)
+        check_models(run.model for run in missing)
+    return [
+        store.result(run, make, f"{number} of {len(plan)}: {where(run)}")
+        for number, run in enumerate(plan, start=1)
+    ]
 
 
 def execute_run(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
@@ -14,13 +13,14 @@ import numpy as np
 
 from finetune.data.registry import expand
 from finetune.data.sets import DataSets
-from finetune.experiments.evaluate import check_missing
+from finetune.experiments.evaluate import results_of
 from finetune.experiments.report import file_name
 from finetune.experiments.runs import Predictions, ResultStore, Run
 from finetune.options import MatrixOptions
 from finetune.scoring import plots
 from finetune.scoring.tables import markdown, spread, tner_models, tner_row
 from finetune.settings import FitSettings, seeds
+from nerbert.digests import short_key
 from nerbert.errors import UserError
 from nerbert.storage import files
 from nerbert.storage.folders import made_whole, seal, sealed
@@ -55,7 +55,7 @@ class Rows:
 
     def _path(self, run: Run) -> Path:
         row = replace(run, data=run.source[0])
-        return self._folder / blake2b(self._store.key(row).encode(), digest_size=8).hexdigest()
+        return self._folder / short_key(self._store.key(row))
 
     def score(self, run: Run) -> tuple[dict[str, Any], Predictions]:
         """Scores and predictions of the row's tagger on a test set."""
@@ -70,14 +70,20 @@ class Rows:
                 tagger.save(folder)
                 seal(str(folder / _MARK), run.to_json())
         if self._loaded is None or self._loaded[0] != path:
+            if self._loaded is not None:
+                self._forget(self._loaded[0])  # the plan goes row by row
             device, half = self._options.device, self._options.half
             self._loaded = path, Tagger.load(str(path), run.settings, device, half)
         return score_run(self._loaded[1], run, self._store.sets)
 
-    def done(self, run: Run) -> None:
-        """Removes the checkpoint of a row, unless it is to be kept."""
+    def end(self, plan: Sequence[Run]) -> None:
+        """Removes the checkpoints of all rows, unless they are to be kept."""
+        for run in plan:
+            self._forget(self._path(run))
+
+    def _forget(self, path: Path) -> None:
         if not self._options.keep_models:
-            shutil.rmtree(self._path(run), ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def fill_matrix(options: MatrixOptions, settings: FitSettings) -> str:
@@ -91,16 +97,12 @@ def fill_matrix(options: MatrixOptions, settings: FitSettings) -> str:
     store = ResultStore(output / "cells", sets)
     rows = Rows(output / "rows", options, store)
     plan = planned(options, settings, store)
-    check_missing(store.missing(run for row in plan for run in row))
-    results = []
-    for number, row in enumerate(plan, start=1):
-        where = f"row {number} of {len(plan)}: {row[0].source[0]} -> "
-        results += [store.result(run, rows.score, where) for run in row]
-        rows.done(row[0])
+    results = results_of(plan, store, rows.score, lambda run: f"{run.source[0]} -> ")
+    rows.end(plan)
     return written(results, output, sets.identity)
 
 
-def planned(options: MatrixOptions, settings: FitSettings, store: ResultStore) -> list[list[Run]]:
+def planned(options: MatrixOptions, settings: FitSettings, store: ResultStore) -> list[Run]:
     """The cells, row by row. Their data is read once, so that errors are found before training.
 
     Raises:
@@ -116,13 +118,11 @@ def planned(options: MatrixOptions, settings: FitSettings, store: ResultStore) -
     if not train:
         raise UserError("--data: none of these sets has a train split; name one with --train")
     return [
-        [
-            Run(model, name, replace(settings, seed=seed), "zero-shot", (source,), view=sets.view)
-            for name in test
-        ]
+        Run(model, name, replace(settings, seed=seed), "zero-shot", (source,), view=sets.view)
         for model in options.models
         for source in train
         for seed in seeds(options.seeds)
+        for name in test
     ]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from finetune.data.sets import DataSets
 from finetune.data.views import View
 from finetune.settings import ALL, FitSettings, Regime
+from nerbert.digests import short_key
 from nerbert.errors import UserError
 from nerbert.storage import files
 from nerbert.storage.folders import seal, sealed
@@ -108,7 +109,7 @@ class ResultStore:
         for flag in ("vectors", "lm_text"):
             if paths := getattr(run.settings, flag):
                 content[flag] = [self._file_fingerprint(path, flag) for path in paths]
-        return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
+        return short_key(json.dumps(content, sort_keys=True))
 
     def result(self, run: Run, make: Make, where: str = "") -> dict[str, Any]:
         """The result of a run; the run is done if there is no result yet.

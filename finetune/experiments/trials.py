@@ -6,7 +6,6 @@ import itertools
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from finetune.settings import FitSettings
 from finetune.tagger.fitting import Work
 from finetune.tagger.tagger import Tagger
 from nerbert.commands.options import Given, Option, build, near, options_of
+from nerbert.digests import short_key
 from nerbert.errors import UserError
 from nerbert.storage.folders import made_whole, seal, sealed
 from nerbert.text.columns import Sentence
@@ -165,7 +165,7 @@ class Fits:
         shutil.rmtree(self._folder(values), ignore_errors=True)
 
     def _folder(self, values: Values) -> Path:
-        key = blake2b(repr(sorted(values.items())).encode(), digest_size=8).hexdigest()
+        key = short_key(repr(sorted(values.items())))
         return self._output / "trials" / key
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from nerbert.errors import TooSlowError
+
 
 @contextmanager
 def signals_as_ctrl_c() -> Iterator[None]:
@@ -58,10 +60,6 @@ def cores() -> int:
     """Number of cores that this process may use."""
     # A container or a job of a cluster may use fewer cores than the machine has.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-class TooSlowError(Exception):
-    """The block took longer than its limit."""
 
 
 @contextmanager

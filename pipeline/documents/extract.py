@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nerbert.commands.process import TooSlowError, time_limit
+from nerbert.commands.process import time_limit
 from nerbert.digests import digest64
+from nerbert.errors import TooSlowError
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
 from nerbert.text.corpus import SENTENCES
