@@ -14,8 +14,7 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from pretrain.mlm.blocks import Block
-from pretrain.mlm.masking import Masker, span_mask
-from pretrain.mlm.model import hidden_only
+from pretrain.mlm.model import Masker, hidden_only, span_mask
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY = 28_996

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic.dataclasses import dataclass
 
 from nerbert.commands.options import CHECKED, Numbers, Text, option
-from nerbert.text.levels import Level
+from nerbert.text.tags import Level
 
 TINY = "tiny"
 """Name of a small base model that is made from the corpus."""

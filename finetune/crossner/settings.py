@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from finetune.settings import ALL, NAME, RECIPES, SEEDS, SHOTS, WORDS, DataRoot, FitSettings
 from nerbert.commands.options import CHECKED, Given, Numbers, Recipes, Text, Texts, build, option
-from nerbert.text.levels import LEVELS, Level
+from nerbert.text.tags import LEVELS, Level
 
 DAPT_RECIPES = Recipes("pretrain.mlm", flag="--dapt-recipe")
 """Recipes of the domain-adaptive pre-training."""

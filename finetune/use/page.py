@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from finetune.tagger.tagger import Tagger
 from finetune.tagger.texts import Entity
-from finetune.use import html
+from finetune.use.predict import STYLE, Palette, marked
 
 EXAMPLES = {
     "Politics": "Angela Merkel of the CDU met Barack Obama in Berlin after the election of 2013. "
@@ -107,7 +107,7 @@ class Page:
         other = fields.get("other", "")
         threshold = _threshold(fields.get("threshold", "0"))
         sides: list[Side] = []
-        palette = html.Palette()
+        palette = Palette()
         if fields and not error:
             names = [model, other] if other and other != model else [model]
             sides = [self._side(name, text, palette, threshold) for name in names]
@@ -116,7 +116,7 @@ class Page:
             for name in palette.types
         }
         return self._template.render(
-            style=Markup(html.STYLE),
+            style=Markup(STYLE),
             script=Markup(self._script),
             palette=palette,
             counts=counts,
@@ -134,14 +134,14 @@ class Page:
     def render_api(self, address: str) -> str:
         """Renders the page that describes the API."""
         return self._api_template.render(
-            style=Markup(html.STYLE), models=self.models, longest=self._longest, address=address
+            style=Markup(STYLE), models=self.models, longest=self._longest, address=address
         )
 
-    def _side(self, model: str, text: str, palette: html.Palette, threshold: float) -> Side:
+    def _side(self, model: str, text: str, palette: Palette, threshold: float) -> Side:
         (entities,), milliseconds = self.tagged([text], model)
         # `marked` escapes the text.
-        marked = Markup(html.marked(text, entities, palette, threshold))
-        return Side(model, entities, milliseconds, marked)
+        shown = Markup(marked(text, entities, palette, threshold))
+        return Side(model, entities, milliseconds, shown)
 
     def tagged(
         self, texts: Sequence[str], model: str, split: bool = True

@@ -91,7 +91,7 @@ COMMANDS = {
     "domain": Entry(
         "extract the sentences of one domain from a corpus run",
         "pipeline.domain.run:run",
-        ("pipeline.domain.settings:DomainSettings",),
+        ("pipeline.domain.definition:DomainSettings",),
         rest=_TO_BEAM,
     ),
     "audit": Entry(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 OUTSIDE = "O"
 
@@ -176,3 +177,19 @@ class Scores:
             "predicted": self.predicted,
             "right": self.right,
         }
+
+
+Level = Literal["domain", "entity", "task", "integrated"]
+
+LEVELS: dict[Level, tuple[str, ...]] = {
+    "domain": ("domain",),
+    "entity": ("entity",),
+    "task": ("task",),
+    "integrated": ("entity", "task", "task"),
+}
+"""Level of a domain corpus -> flags of the sentences that it holds. `domain` holds all sentences.
+
+Source: Liu et al. 2021 (CrossNER), arXiv:2012.04373, section 3.1.
+"""
+
+assert tuple(LEVELS) == get_args(Level)

@@ -11,8 +11,7 @@ from nerbert.storage.folders import Folder, check_made
 from nerbert.storage.identity import Identities
 from nerbert.text.columns import check_columns
 from ontology.classes import ClassTree
-from pipeline.domain.definition import Domain
-from pipeline.domain.settings import DomainSettings
+from pipeline.domain.definition import Domain, DomainSettings
 from pipeline.plan import DICTIONARY, MANIFEST, WORDS, checked
 
 VERSION = 3

@@ -10,7 +10,7 @@ from typing import Any
 from nerbert.reports import filled
 from nerbert.storage import files
 from nerbert.storage.parts import Report
-from nerbert.text.levels import LEVELS
+from nerbert.text.tags import LEVELS
 from pipeline.domain.plan import DomainPlan
 
 PAPER = {"entity": "0.36-0.52", "task": "0.04-0.13", "integrated": "0.44-0.76"}

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from nerbert.errors import UserError
 from nerbert.storage import files
+from pipeline.domain.definition import DomainSettings
 from pipeline.domain.plan import RECORD, DomainPlan, make_domain_plan
 from pipeline.domain.report import present
-from pipeline.domain.settings import DomainSettings
 from pipeline.domain.stage import category_stage, sentence_stage, total, walk
 from pipeline.execution.executor import Executor
-from pipeline.runs.executors import executor
+from pipeline.runs.corpus import executor
 
 _LOGGER = logging.getLogger("nerbert")
 

@@ -17,9 +17,8 @@ from nerbert.text.tokens import tokenize
 from ontology.categories import ENTITY
 from ontology.classes import ClassTree
 from ontology.entity_table import NO_CLASS, EntityTable
-from pipeline.domain.definition import MISC, Domain
+from pipeline.domain.definition import MISC, Domain, DomainSettings
 from pipeline.domain.report import DomainReport
-from pipeline.domain.settings import DomainSettings
 from pipeline.dump.site import ARTICLE
 from pipeline.examples.mentions import (
     ENTITY_INDEX,

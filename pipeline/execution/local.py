@@ -29,7 +29,6 @@ Done = Callable[[Report, bool], None]
 # folder holds others of the same names.
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from pipeline.execution.watch import end_with_parent; end_with_parent(int(sys.argv[2])); "
     "from pipeline.execution.worker import main; main(int(sys.argv[2]))"
 )
 

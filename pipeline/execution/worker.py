@@ -1,17 +1,24 @@
-"""A worker process of `pipeline.execution.local`: receives elements and sends reports."""
+"""A worker process of `pipeline.execution.local`: receives elements and sends reports.
+
+Only the standard library is imported at the top: loading the others takes seconds, in which the
+worker must already end with its parent.
+"""
 
 from __future__ import annotations
 
+import os
 import pickle
+import select
 import traceback
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nerbert.storage.parts import Report
-from pipeline.execution.part_pass import Pass
+if TYPE_CHECKING:
+    from nerbert.storage.parts import Report
+    from pipeline.execution.part_pass import Pass
 
 
 def main(descriptor: int) -> None:
@@ -20,6 +27,9 @@ def main(descriptor: int) -> None:
     Args:
         descriptor: file descriptor of the socket to the parent process.
     """
+    Thread(target=_end_with_parent, args=(descriptor,), daemon=True).start()
+    from pipeline.execution.part_pass import Pass  # loads Arrow; see above
+
     connection: Connection[Any, Any] = Connection(descriptor)
     messages: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_listen, args=(connection, messages), daemon=True).start()
@@ -57,7 +67,16 @@ def _sendable(error: Exception) -> Exception:
 
 
 def _listen(connection: Connection[Any, Any], messages: SimpleQueue[Any]) -> None:
-    """Passes messages on, until the parent process ends; see `pipeline.execution.watch`."""
+    """Passes messages on, until the parent process ends."""
     with suppress(EOFError, OSError):
         while True:
             messages.put(connection.recv())
+
+
+def _end_with_parent(descriptor: int) -> None:
+    """Ends this process as soon as the parent has closed its end of the socket."""
+    poll = select.poll()
+    poll.register(descriptor, 0)  # no event but the end of the other side
+    poll.poll()
+    # `sys.exit` would only end this thread, and an unfinished part is worth nothing.
+    os._exit(1)

@@ -18,9 +18,9 @@ from pipeline.entities.resolve import resolve_stage
 from pipeline.examples.corpus import corpus_stage
 from pipeline.examples.report import CorpusReport
 from pipeline.execution.executor import Executor
+from pipeline.execution.local import Local
 from pipeline.execution.part_pass import Stage
 from pipeline.plan import MANIFEST, VERSIONS, Plan, make_plan
-from pipeline.runs.executors import executor
 from pipeline.runs.outlook import outlook
 from pipeline.settings import DECIDED, DEMO_OUTPUT, STAGES, CorpusSettings, deciding
 
@@ -235,3 +235,20 @@ def _shown(settings: CorpusSettings, what: str) -> dict[str, Any]:
         elif entry.facts["path"]:
             shown[entry.name] = files.name(path or "shipped")
     return shown
+
+
+def executor(workers: int | None, beam_flags: Sequence[str]) -> Executor:
+    """The executor of a run.
+
+    Args:
+        workers: number of local processes; None for one a core.
+        beam_flags: flags of Beam; none for local processes.
+
+    Raises:
+        UserError: Beam does not know a flag, or the runner loses data.
+    """
+    if not beam_flags:
+        return Local(workers)
+    from pipeline.clusters.beam_runner import Beam  # Beam takes a second to load
+
+    return Beam.of(beam_flags)

@@ -19,7 +19,7 @@ from nerbert.errors import UserError
 from nerbert.storage import parts
 from nerbert.storage.identity import Identities
 from nerbert.text.corpus import domain_parts
-from nerbert.text.levels import LEVELS, Level
+from nerbert.text.tags import LEVELS, Level
 from pretrain.training.features import open_parts
 
 HELD_OUT = 0.01

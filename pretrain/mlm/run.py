@@ -22,8 +22,7 @@ from nerbert.reports import filled
 from nerbert.storage import files
 from nerbert.text.corpus import report_of
 from pretrain.mlm import blocks
-from pretrain.mlm.masking import Masker
-from pretrain.mlm.model import FiniteLoss, MlmTrainer, load_masked_lm
+from pretrain.mlm.model import FiniteLoss, Masker, MlmTrainer, load_masked_lm
 from pretrain.settings import TINY, DaptSettings
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.logs import LogLines, quiet_libraries

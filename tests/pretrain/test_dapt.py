@@ -12,11 +12,11 @@ from runs import call
 from toy import QUICK
 
 from nerbert.text.columns import Sentence
-from nerbert.text.levels import LEVELS
+from nerbert.text.tags import LEVELS
 
 blocks = lazy("pretrain.mlm.blocks")
 features = lazy("pretrain.training.features")
-masking_module = lazy("pretrain.mlm.masking")
+masking_module = lazy("pretrain.mlm.model")
 model_module = lazy("pretrain.mlm.model")
 tagger = lazy("finetune.tagger.tagger")
 torch = lazy("torch")

@@ -20,7 +20,7 @@ from lazy import lazy
 from runs import ROOT, run
 
 from finetune.tagger.texts import Entity
-from finetune.use import html
+from finetune.use import predict as html
 
 app = lazy("finetune.use.app")
 image = lazy("matplotlib.image")

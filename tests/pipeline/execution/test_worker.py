@@ -12,7 +12,7 @@ from runs import ROOT
 from toy_stage import Count, Fails, NumberReport, Numbers
 
 from nerbert.errors import UserError
-from pipeline.execution import watch, worker
+from pipeline.execution import worker
 
 
 @pytest.fixture
@@ -24,11 +24,10 @@ def parent(monkeypatch):
         ended.set()
         Event().wait()  # like a process that has ended, this daemon thread does nothing more
 
-    monkeypatch.setattr(watch.os, "_exit", leave)
+    monkeypatch.setattr(worker.os, "_exit", leave)
     ours, theirs = Pipe()
     descriptor = os.dup(theirs.fileno())
     theirs.close()
-    watch.end_with_parent(descriptor)
     Thread(target=worker.main, args=(descriptor,), daemon=True).start()
     yield ours
     ours.close()
@@ -69,8 +68,9 @@ def test_an_exception_that_cannot_be_pickled_keeps_its_text(parent, tmp_path):
 def test_a_worker_that_still_loads_ends_with_its_parent():
     ours, theirs = Pipe()
     code = (
-        "import sys, time; from pipeline.execution.watch import end_with_parent; "
-        "end_with_parent(int(sys.argv[1])); print('up', flush=True); time.sleep(60)"
+        "import sys, threading, time; from pipeline.execution import worker; "
+        "threading.Thread(target=worker._end_with_parent, args=(int(sys.argv[1]),), daemon=True)"
+        ".start(); print('up', flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", code, str(theirs.fileno())]
     with subprocess.Popen(

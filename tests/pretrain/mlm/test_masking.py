@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lazy import lazy
 
-masking = lazy("pretrain.mlm.masking")
+masking = lazy("pretrain.mlm.model")
 
 
 def moved(positions, length=20):
