@@ -9,7 +9,7 @@ import re
 from hashlib import blake2b
 
 import pytest
-from runs import DEMO, ROOT, examples, run
+from helpers.runs import DEMO, ROOT, examples, run
 
 from nerbert.text.punkt import Parameters, SentenceSplitter
 from nerbert.text.tokens import tokenize

@@ -3,9 +3,9 @@
 from importlib.resources import files
 
 import numpy as np
-from lazy import lazy
-from runs import run
-from toy import rows, write_set
+from helpers.lazy import lazy
+from helpers.runs import run
+from helpers.toy import rows, write_set
 
 from finetune.data import registry
 from finetune.data.sets import DataSets

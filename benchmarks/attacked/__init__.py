@@ -4,4 +4,4 @@ import sys
 from pathlib import Path
 
 # Stand-ins of the hub, of mirrors and of stores, and toy sets, are those of the tests.
-sys.path.append(str(Path(__file__).parent.parent.parent / "tests" / "helpers"))
+sys.path.append(str(Path(__file__).parent.parent.parent / "tests"))

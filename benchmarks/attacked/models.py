@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from corpora import simple_corpus
-from toy import QUICK, rows
+from helpers.corpora import simple_corpus
+from helpers.toy import QUICK, rows
 
 from finetune.data import conll
 from nerbert.errors import RunError, UserError

@@ -19,9 +19,9 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from hub import served_hub
-from mirror import served, serving
-from stores import served_s3
+from helpers.hub import served_hub
+from helpers.mirror import served, serving
+from helpers.stores import served_s3
 
 # The stand-in of S3 logs each request.
 logging.getLogger("werkzeug").setLevel(logging.ERROR)

@@ -2,8 +2,8 @@ import bz2
 import shutil
 
 import pytest
-from clusters import DUMPS, arguments, made_cluster, missing
-from runs import start
+from helpers.clusters import DUMPS, arguments, made_cluster, missing
+from helpers.runs import start
 
 
 def started(cluster):

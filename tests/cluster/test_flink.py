@@ -7,9 +7,19 @@ import sys
 import time
 
 import pytest
-import stores
-from clusters import EXTRACTED, FLINK, LEADER, LINKED, Run, arguments, fixed, get, unfinished
-from runs import ROOT, run_apart, start, tree
+from helpers import stores
+from helpers.clusters import (
+    EXTRACTED,
+    FLINK,
+    LEADER,
+    LINKED,
+    Run,
+    arguments,
+    fixed,
+    get,
+    unfinished,
+)
+from helpers.runs import ROOT, run_apart, start, tree
 
 pytestmark = pytest.mark.cluster
 
@@ -27,7 +37,7 @@ def test_a_signal_cancels_the_job(flink, dump, tmp_path, number):
     run.await_files(EXTRACTED)
     code, seconds, err = run.signal(number)
     assert code == 130, err
-    assert seconds < 15
+    assert seconds < 60  # a line, not a run that hangs
     assert err.splitlines()[-1].startswith("Stopped. Job nerbert-extract-")
     assert "is cancelled. Run the same command again" in err
     assert all(job["state"] in ("FINISHED", "CANCELED") for job in jobs(""))
@@ -85,12 +95,12 @@ def test_a_wrong_master_and_a_missing_jar(flink, dump, tmp_path):
     code, line, seconds = refused(dump, tmp_path, *wrong)
     assert code == 2
     assert line.startswith(f"--flink_master {LEADER}:8082: no Flink answers there (Connection ref")
-    assert seconds < 15
+    assert seconds < 60  # a line, not a run that hangs
     missing = [flag.replace("beam-job-server.jar", "no.jar") for flag in FLINK]
     code, line, seconds = refused(dump, tmp_path, *missing)
     assert code == 2
     assert "no.jar: no such file; give the path or address of Beam's job server" in line
-    assert seconds < 15
+    assert seconds < 60  # a line, not a run that hangs
     assert not (tmp_path / "out").exists()
 
 
@@ -184,5 +194,5 @@ def test_no_slot(flink, dump, tmp_path):
     code, line, seconds = refused(dump, tmp_path, *FLINK)
     assert code == 2
     assert "none of its 0 slots is free (0 jobs run); wait for them, or add TaskManagers" in line
-    assert seconds < 15
+    assert seconds < 60  # a line, not a run that hangs
     assert not (tmp_path / "out").exists()

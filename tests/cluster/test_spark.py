@@ -4,7 +4,7 @@ import signal
 from collections import Counter
 
 import pytest
-from clusters import (
+from helpers.clusters import (
     EXTRACTED,
     LEADER,
     LINKED,
@@ -16,7 +16,7 @@ from clusters import (
     get,
     unfinished,
 )
-from runs import assert_same_bytes, start
+from helpers.runs import assert_same_bytes, start
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

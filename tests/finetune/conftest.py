@@ -1,7 +1,7 @@
 import pytest
-from corpora import simple_corpus
-from lazy import lazy
-from toy import QUICK, rows
+from helpers.corpora import simple_corpus
+from helpers.lazy import lazy
+from helpers.toy import QUICK, rows
 
 from nerbert.text.corpus import Corpus
 

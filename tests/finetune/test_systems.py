@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from lazy import lazy
-from toy import rows
+from helpers.lazy import lazy
+from helpers.toy import rows
 
 from finetune.settings import FitSettings
 from nerbert.errors import UserError

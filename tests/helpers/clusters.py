@@ -1,7 +1,7 @@
 """Real clusters of Flink and Spark on this machine: hosts are network namespaces.
 
 The engines are installed once into the folder that NERBERT_CLUSTERS names, or into a temporary one;
-`python tests/helpers/clusters.py DIR` does only that.
+`PYTHONPATH=tests python -m helpers.clusters DIR` does only that.
 """
 
 import json
@@ -16,7 +16,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from runs import ROOT, assert_same_bytes, start
+
+from helpers.runs import ROOT, assert_same_bytes, start
 
 TOOL = ROOT.parent / "shared" / "tools" / "cluster"
 JARS = ROOT.parent / "shared" / "cluster"

@@ -5,7 +5,7 @@ import json
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 
-from mirror import serving
+from helpers.mirror import serving
 
 
 class Hub:

@@ -4,8 +4,9 @@ import json
 from contextlib import contextmanager
 
 import pytest
-from runs import DEMO
-from tables import write_table
+
+from helpers.runs import DEMO
+from helpers.tables import write_table
 
 TYPE = (
     "<http://dbpedia.org/resource/Pisa> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "

@@ -1,9 +1,9 @@
 """Two made-up languages that share names: only the first one has labels."""
 
 import numpy as np
-from lazy import lazy
 
 from finetune.data.conll import Sentence, write
+from helpers.lazy import lazy
 
 datasets = lazy("datasets")
 tiny = lazy("pretrain.training.tiny")

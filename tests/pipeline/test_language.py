@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 from nerbert.errors import UserError
 from nerbert.text.punkt import Parameters

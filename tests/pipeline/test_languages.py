@@ -4,7 +4,7 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from runs import run
+from helpers.runs import run
 
 from ontology.entity_table import EntityTable
 

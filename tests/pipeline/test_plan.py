@@ -2,7 +2,7 @@ import dataclasses
 import logging
 
 import pytest
-from runs import DEMO
+from helpers.runs import DEMO
 
 from nerbert.errors import UserError
 from nerbert.storage import files

@@ -10,9 +10,9 @@ import subprocess
 import sys
 import time
 
-import corrupt
 import pytest
-from runs import DEMO, assert_same_bytes, run, start
+from helpers import corrupt
+from helpers.runs import DEMO, assert_same_bytes, run, start
 
 from nerbert.storage import parts
 from nerbert.text.sentences import SentenceModel

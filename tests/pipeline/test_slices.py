@@ -4,8 +4,8 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from lazy import lazy
-from runs import check_example, examples, run
+from helpers.lazy import lazy
+from helpers.runs import check_example, examples, run
 
 from nerbert.text.punkt import SentenceSplitter
 from nerbert.text.tokens import _aligned, word_spans

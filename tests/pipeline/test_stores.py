@@ -9,9 +9,9 @@ import threading
 import time
 
 import pytest
-from mirror import CUT, EMPTY, served
-from runs import DEMO, ROOT, run_apart, tree
-from stores import arguments, assert_same, inputs, put_inputs, served_s3, stored
+from helpers.mirror import CUT, EMPTY, served
+from helpers.runs import DEMO, ROOT, run_apart, tree
+from helpers.stores import arguments, assert_same, inputs, put_inputs, served_s3, stored
 
 from nerbert.errors import RunError, UserError
 from nerbert.storage import files

@@ -6,10 +6,10 @@ import shutil
 
 import numpy as np
 import pytest
-from domain import write_sentences
-from lazy import lazy
-from runs import call
-from toy import QUICK
+from helpers.domain import write_sentences
+from helpers.lazy import lazy
+from helpers.runs import call
+from helpers.toy import QUICK
 
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LEVELS

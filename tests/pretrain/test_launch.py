@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from corpora import example, simple_corpus, write_part
-from runs import PRETRAIN, ROOT, call, run_apart, start
+from helpers.corpora import example, simple_corpus, write_part
+from helpers.runs import PRETRAIN, ROOT, call, run_apart, start
 
 QUICK = ("--recipe", "paper-debug", "--logging-steps", 1)
 TORCHRUN = (

@@ -1,7 +1,7 @@
 import dataclasses
 
 import pytest
-from runs import parsed
+from helpers.runs import parsed
 
 from nerbert.commands.table import COMMANDS
 from nerbert.errors import UserError

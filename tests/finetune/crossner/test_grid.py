@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from domain import write_sentences
-from lazy import lazy
-from runs import call, parsed
-from toy import FLAGS, QUICK, rows, write_set
+from helpers.domain import write_sentences
+from helpers.lazy import lazy
+from helpers.runs import call, parsed
+from helpers.toy import FLAGS, QUICK, rows, write_set
 
 from finetune.crossner import grid as grid_module
 from finetune.crossner.cells import Cell, Encoder

@@ -3,7 +3,7 @@
 import lzma
 
 import pytest
-from mirror import served
+from helpers.mirror import served
 
 from finetune.data.download import _files, remote_path
 from finetune.data.registry import known_set, registry

@@ -1,6 +1,6 @@
 import pytest
-from corpora import simple_corpus
-from lazy import lazy
+from helpers.corpora import simple_corpus
+from helpers.lazy import lazy
 
 from finetune.data.sets import DataSets
 from nerbert.errors import UserError

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 from finetune.data import conll
 from finetune.data.sets import DataSets

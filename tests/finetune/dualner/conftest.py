@@ -1,8 +1,8 @@
 import pytest
-from lazy import lazy
-from runs import call
+from helpers.lazy import lazy
+from helpers.runs import call
 
-tongues = lazy("tongues")
+tongues = lazy("helpers.tongues")
 torch = lazy("torch")
 
 RECIPE = """epochs = {epochs}

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 loss_module = lazy("finetune.dualner.loss")
 span_head = lazy("finetune.heads.spans")

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 from finetune.data import conll
 from finetune.dualner.settings import METHODS

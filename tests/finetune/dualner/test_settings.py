@@ -2,8 +2,8 @@ import os
 from types import SimpleNamespace
 
 import pytest
-from lazy import lazy
-from runs import parsed
+from helpers.lazy import lazy
+from helpers.runs import parsed
 
 from nerbert.errors import UserError
 

@@ -1,7 +1,7 @@
 import copy
 from types import SimpleNamespace
 
-from lazy import lazy
+from helpers.lazy import lazy
 
 from finetune.data.sets import DataSets
 from finetune.dualner.data import Names, read

@@ -1,9 +1,9 @@
 import json
 
 import pytest
-from domain import write_sentences
-from runs import call
-from toy import write_set
+from helpers.domain import write_sentences
+from helpers.runs import call
+from helpers.toy import write_set
 
 from finetune.experiments.overlap import matrix, top_words
 

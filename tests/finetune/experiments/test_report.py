@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from corpora import simple_corpus
-from runs import call
-from toy import FLAGS, rows, write_set
+from helpers.corpora import simple_corpus
+from helpers.runs import call
+from helpers.toy import FLAGS, rows, write_set
 
 from finetune.data import conll
 from finetune.experiments.runs import Predictions

@@ -2,7 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from toy import QUICK, rows, write_set
+from helpers.toy import QUICK, rows, write_set
 
 from finetune.data import conll
 from finetune.data.sets import DataSets

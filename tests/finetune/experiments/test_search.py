@@ -12,9 +12,9 @@ import tomllib
 from itertools import pairwise
 
 import pytest
-from lazy import lazy
-from runs import ROOT
-from toy import rows, write_set
+from helpers.lazy import lazy
+from helpers.runs import ROOT
+from helpers.toy import rows, write_set
 
 from finetune.settings import FitSettings
 from nerbert.commands.table import main

@@ -3,7 +3,7 @@
 from itertools import pairwise, product
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 crf_module = lazy("finetune.heads.crf")
 torch = lazy("torch")

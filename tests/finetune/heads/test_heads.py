@@ -2,8 +2,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from lazy import lazy
-from toy import QUICK, rows
+from helpers.lazy import lazy
+from helpers.toy import QUICK, rows
 
 from finetune.settings import FitSettings
 

@@ -1,7 +1,7 @@
 import pytest
+from helpers.lazy import lazy
 from hypothesis import given
 from hypothesis import strategies as st
-from lazy import lazy
 
 from nerbert.text.tags import LabelSet, spans_to_tags, tags_to_spans
 

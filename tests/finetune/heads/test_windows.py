@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 torch = lazy("torch")
 windows_module = lazy("finetune.heads.windows")

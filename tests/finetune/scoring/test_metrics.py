@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 from seqeval.scheme import IOB2
 
 from finetune.scoring import metrics

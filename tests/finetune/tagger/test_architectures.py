@@ -1,8 +1,8 @@
 """Encoders of transformers, built tiny: each is trained, tags, is saved and loaded."""
 
 import pytest
-from lazy import lazy
-from toy import QUICK, rows
+from helpers.lazy import lazy
+from helpers.toy import QUICK, rows
 
 models = lazy("pretrain.training.models")
 tagger = lazy("finetune.tagger.tagger")

@@ -7,8 +7,8 @@ import zipfile
 from dataclasses import replace
 
 import pytest
-from lazy import lazy
-from toy import QUICK, rows
+from helpers.lazy import lazy
+from helpers.toy import QUICK, rows
 
 from nerbert.errors import RunError, UserError
 
@@ -265,7 +265,7 @@ def test_a_foreign_pickle_in_a_checkpoint_that_goes_on(tmp_path, capsys):
 
     (tmp_path / "trainer_state.json").write_text('{"global_step": 1, "max_steps": 9}')
     with pytest.raises(UserError, match=r"not a checkpoint of ours .*; remove it"):
-        checkpoints.train(Trainer(), str(tmp_path))
+        checkpoints.resume(Trainer(), str(tmp_path))
     assert "this code ran" not in capsys.readouterr().out
 
 

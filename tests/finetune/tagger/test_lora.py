@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from lazy import lazy
-from toy import QUICK, rows
+from helpers.lazy import lazy
+from helpers.toy import QUICK, rows
 
 lora_module = lazy("finetune.tagger.fitting")
 models = lazy("pretrain.training.models")

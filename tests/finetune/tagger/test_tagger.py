@@ -6,9 +6,9 @@ import sys
 from typing import get_args
 
 import pytest
-from lazy import lazy
-from runs import ROOT, parsed, run
-from toy import FLAGS, QUICK, rows, write_set
+from helpers.lazy import lazy
+from helpers.runs import ROOT, parsed, run
+from helpers.toy import FLAGS, QUICK, rows, write_set
 
 from finetune.data.registry import expand
 from finetune.data.sets import DataSets, draw

@@ -15,9 +15,9 @@ from urllib.request import urlopen
 
 import numpy as np
 import pytest
-from browser import dom, screenshot, session
-from lazy import lazy
-from runs import ROOT, run
+from helpers.browser import dom, screenshot, session
+from helpers.lazy import lazy
+from helpers.runs import ROOT, run
 
 from finetune.tagger.texts import Entity
 from finetune.use import predict as html

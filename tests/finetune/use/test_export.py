@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from lazy import lazy
-from toy import rows, write_set
+from helpers.lazy import lazy
+from helpers.toy import rows, write_set
 
 from finetune.data import conll
 from finetune.tagger.texts import Entity

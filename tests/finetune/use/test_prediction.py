@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lazy import lazy
-from toy import FLAGS, QUICK, rows, write_set
+from helpers.lazy import lazy
+from helpers.toy import FLAGS, QUICK, rows, write_set
 
 from finetune.data import conll
 from finetune.tagger.texts import TextSplitter

@@ -10,10 +10,10 @@ import sys
 import time
 
 import pytest
-from hub import served_hub
-from lazy import lazy
-from runs import ROOT
-from toy import FLAGS, write_set
+from helpers.hub import served_hub
+from helpers.lazy import lazy
+from helpers.runs import ROOT
+from helpers.toy import FLAGS, write_set
 
 from nerbert.commands.table import main
 

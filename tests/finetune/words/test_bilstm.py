@@ -1,8 +1,8 @@
 from dataclasses import replace
 
-from lazy import lazy
-from runs import parsed
-from toy import rows
+from helpers.lazy import lazy
+from helpers.runs import parsed
+from helpers.toy import rows
 
 from finetune.settings import FitSettings
 from nerbert.text.tags import LabelSet

@@ -1,7 +1,7 @@
 """CDLM: generated weights, sampled softmax and language models, on small numbers."""
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 cdlm = lazy("finetune.words.cdlm")
 sequence = lazy("finetune.heads.sequence")

@@ -1,7 +1,7 @@
 """Coach, against its equations written out on small numbers."""
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 from finetune.words.words import description
 

@@ -1,7 +1,7 @@
 """The multi-cell compositional LSTM, against its equations written out for one word at a time."""
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 multicell = lazy("finetune.words.multicell")
 sequence = lazy("finetune.heads.sequence")

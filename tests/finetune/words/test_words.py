@@ -1,8 +1,8 @@
 """The vectors of words and of their spelling."""
 
 import pytest
-from lazy import lazy
-from toy import rows
+from helpers.lazy import lazy
+from helpers.toy import rows
 
 from finetune.settings import FitSettings
 from nerbert.errors import UserError

@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 import pytest
-from runs import ROOT
+from helpers.runs import ROOT
 
 import nerbert
 from nerbert.commands.table import COMMANDS, main, run_command

@@ -1,5 +1,5 @@
 import pytest
-from mirror import served
+from helpers.mirror import served
 
 from nerbert.fetch.download import Downloader
 

@@ -6,7 +6,7 @@ import shutil
 import time
 
 import pytest
-from mirror import CUT, EMPTY
+from helpers.mirror import CUT, EMPTY
 
 from nerbert.errors import RunError, UserError
 from nerbert.fetch import client

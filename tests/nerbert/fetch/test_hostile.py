@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from mirror import CUT
+from helpers.mirror import CUT
 
 from nerbert.commands.table import main
 from nerbert.errors import RunError, UserError

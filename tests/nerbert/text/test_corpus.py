@@ -1,8 +1,8 @@
 import json
 
 import pytest
-from corpora import LABELS, example, simple_corpus, write_part
-from runs import examples
+from helpers.corpora import LABELS, example, simple_corpus, write_part
+from helpers.runs import examples
 
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence

@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 from seqeval.scheme import IOB2, IOBES, Entities
 
 from nerbert.text.tags import scheme_of, tags_to_spans, to_iob2

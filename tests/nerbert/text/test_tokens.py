@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 from nerbert.text import tokens as tokens_module
 from nerbert.text.tokens import tokenize, word_spans

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tables import write_table
+from helpers.tables import write_table
 
 from ontology.sources import sql
 from ontology.sources.sql import check_table, read_langlinks, read_page_props

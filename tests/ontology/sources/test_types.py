@@ -2,7 +2,7 @@ import bz2
 from contextlib import nullcontext
 
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 from ontology.classes import NAMESPACE
 from ontology.sources.types import UNREADABLE, UnreadableError, is_turtle, read_instance_types

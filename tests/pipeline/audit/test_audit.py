@@ -6,9 +6,9 @@ from html import unescape
 from itertools import pairwise
 
 import pytest
-from browser import dom, screenshot
-from lazy import lazy
-from runs import call
+from helpers.browser import dom, screenshot
+from helpers.lazy import lazy
+from helpers.runs import call
 
 from nerbert.errors import UserError
 from nerbert.text.corpus import load_corpus

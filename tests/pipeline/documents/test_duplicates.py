@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from runs import DEMO, assert_same_bytes, run
+from helpers.runs import DEMO, assert_same_bytes, run
 
 from nerbert.storage import parts
 from pipeline.documents.duplicates import overlapping, superseded

@@ -4,8 +4,8 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from domain import PAGES, write_dump
-from runs import assert_same_bytes, run
+from helpers.domain import PAGES, write_dump
+from helpers.runs import assert_same_bytes, run
 
 from finetune.data import conll
 from nerbert.commands import table

@@ -7,8 +7,8 @@ import re
 
 import pyarrow.parquet as pq
 import pytest
-from runs import run
-from tables import write_table
+from helpers.runs import run
+from helpers.tables import write_table
 
 from ontology.entity_table import EntityTable
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from runs import assert_same_bytes, examples, run
+from helpers.runs import assert_same_bytes, examples, run
 
 from nerbert.storage import files
 from pipeline.examples import boilerplate as module

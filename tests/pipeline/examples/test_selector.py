@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from toy_stage import Count, Fails, Numbers, toy_stage
+from helpers.toy_stage import Count, Fails, Numbers, toy_stage
 
 from nerbert.errors import UserError, WorkerDiedError
 from pipeline.execution import local

@@ -14,7 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from runs import DEMO, ROOT, assert_same_bytes, start, tree
+from helpers.runs import DEMO, ROOT, assert_same_bytes, start, tree
 
 ARGUMENTS = ("--dump", DEMO, "--min-entities", "2")
 REMOTE = (

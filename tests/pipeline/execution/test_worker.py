@@ -8,8 +8,8 @@ from multiprocessing.connection import Pipe
 from threading import Event, Thread
 
 import pytest
-from runs import ROOT
-from toy_stage import Count, Fails, NumberReport, Numbers
+from helpers.runs import ROOT
+from helpers.toy_stage import Count, Fails, NumberReport, Numbers
 
 from nerbert.errors import UserError
 from pipeline.execution import worker

@@ -2,7 +2,7 @@
 
 import re
 
-from walker import anchors
+from helpers.walker import anchors
 
 from pipeline.dump import units
 from pipeline.dump.pages import Page

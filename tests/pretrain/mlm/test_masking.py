@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from helpers.lazy import lazy
 from hypothesis import given
 from hypothesis import strategies as st
-from lazy import lazy
 
 masking = lazy("pretrain.mlm.model")
 

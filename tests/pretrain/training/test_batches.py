@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 trainer = lazy("pretrain.training.trainer")
 

@@ -4,8 +4,8 @@ import json
 import shutil
 
 import pytest
-from corpora import example, simple_corpus, write_part
-from runs import call
+from helpers.corpora import example, simple_corpus, write_part
+from helpers.runs import call
 
 from nerbert.errors import UserError
 from nerbert.storage import files

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from corpora import LABELS, example, simple_corpus, write_corpus, write_part
-from lazy import lazy
+from helpers.corpora import LABELS, example, simple_corpus, write_corpus, write_part
+from helpers.lazy import lazy
 
 from nerbert.text.corpus import Corpus
 

@@ -1,5 +1,5 @@
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet

@@ -4,10 +4,10 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from corpora import LABELS, example
+from helpers.corpora import LABELS, example
+from helpers.lazy import lazy
 from hypothesis import given
 from hypothesis import strategies as st
-from lazy import lazy
 from seqeval.scheme import IOB2, Entities
 
 from nerbert.errors import UserError

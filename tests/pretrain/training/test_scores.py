@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 from seqeval.scheme import IOB2
 
 from nerbert.text.tags import LabelSet

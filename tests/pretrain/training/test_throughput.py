@@ -1,5 +1,5 @@
 import pytest
-from lazy import lazy
+from helpers.lazy import lazy
 
 flop_counter = lazy("torch.utils.flop_counter")
 logs = lazy("pretrain.training.logs")

@@ -1,6 +1,6 @@
 from types import SimpleNamespace
 
-from lazy import lazy
+from helpers.lazy import lazy
 
 torch = lazy("torch")
 trainer = lazy("pretrain.training.trainer")

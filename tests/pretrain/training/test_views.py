@@ -1,8 +1,8 @@
 """Views of a corpus's categories."""
 
 import pytest
-from corpora import LABELS
-from lazy import lazy
+from helpers.corpora import LABELS
+from helpers.lazy import lazy
 
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
