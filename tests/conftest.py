@@ -5,7 +5,8 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from helpers.runs import run
+
+from tests.helpers.runs import run
 
 # Times are not asserted: machines are noisy, and the first call of torch is slow.
 hypothesis.settings.register_profile("untimed", deadline=None)

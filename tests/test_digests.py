@@ -9,10 +9,10 @@ import re
 from hashlib import blake2b
 
 import pytest
-from helpers.runs import DEMO, ROOT, examples, run
 
 from nerbert.text.punkt import Parameters, SentenceSplitter
 from nerbert.text.tokens import tokenize
+from tests.helpers.runs import DEMO, ROOT, examples, run
 
 PIECES = (
     *(

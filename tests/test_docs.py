@@ -22,7 +22,7 @@ def test_quick_start_output_is_real(demo):
 
 
 def test_tagged_sentence_is_of_the_demo(demo):
-    from helpers.runs import examples
+    from tests.helpers.runs import examples
 
     sentence = re.search(r"^    (\S+/[OB]\S* .*)$", README, re.MULTILINE)[1]
     tokens = [pair.rpartition("/")[0] for pair in sentence.split()]

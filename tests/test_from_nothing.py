@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from helpers.mirror import CUT, served
-from helpers.tables import write_table
+
+from tests.helpers.mirror import CUT, served
+from tests.helpers.tables import write_table
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "from-nothing.md").read_text(encoding="utf-8")

@@ -3,15 +3,15 @@
 from importlib.resources import files
 
 import numpy as np
-from helpers.lazy import lazy
-from helpers.runs import run
-from helpers.toy import rows, write_set
 
 from finetune.data import registry
 from finetune.data.sets import DataSets
 from ontology.entity_table import EntityTable
 from ontology.titles import title_keys
 from ontology.voting.building import Facts
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import run
+from tests.helpers.toy import rows, write_set
 
 beam_runner = lazy("pipeline.clusters.beam_runner")
 engine = lazy("pipeline.clusters.engine")

@@ -11,11 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from helpers.corpora import simple_corpus
-from helpers.toy import QUICK, rows
-
 from finetune.data import conll
 from nerbert.errors import RunError, UserError
+from tests.helpers.corpora import simple_corpus
+from tests.helpers.toy import QUICK, rows
 
 _TEXTS = ["Ada Byron lived in Ulm for years.", "Emmy Noether lived in Rom", "", "x" * 300]
 

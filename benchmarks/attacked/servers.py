@@ -19,9 +19,9 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from helpers.hub import served_hub
-from helpers.mirror import served, serving
-from helpers.stores import served_s3
+from tests.helpers.hub import served_hub
+from tests.helpers.mirror import served, serving
+from tests.helpers.stores import served_s3
 
 # The stand-in of S3 logs each request.
 logging.getLogger("werkzeug").setLevel(logging.ERROR)

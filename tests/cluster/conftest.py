@@ -2,8 +2,9 @@ import bz2
 import shutil
 
 import pytest
-from helpers.clusters import DUMPS, arguments, made_cluster, missing
-from helpers.runs import start
+
+from tests.helpers.clusters import DUMPS, arguments, made_cluster, missing
+from tests.helpers.runs import start
 
 
 def started(cluster):

@@ -7,8 +7,9 @@ import sys
 import time
 
 import pytest
-from helpers import stores
-from helpers.clusters import (
+
+from tests.helpers import stores
+from tests.helpers.clusters import (
     EXTRACTED,
     FLINK,
     LEADER,
@@ -19,7 +20,7 @@ from helpers.clusters import (
     get,
     unfinished,
 )
-from helpers.runs import ROOT, run_apart, start, tree
+from tests.helpers.runs import ROOT, run_apart, start, tree
 
 pytestmark = pytest.mark.cluster
 

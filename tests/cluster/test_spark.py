@@ -4,7 +4,8 @@ import signal
 from collections import Counter
 
 import pytest
-from helpers.clusters import (
+
+from tests.helpers.clusters import (
     EXTRACTED,
     LEADER,
     LINKED,
@@ -16,7 +17,7 @@ from helpers.clusters import (
     get,
     unfinished,
 )
-from helpers.runs import assert_same_bytes, start
+from tests.helpers.runs import assert_same_bytes, start
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

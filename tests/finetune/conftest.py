@@ -1,9 +1,9 @@
 import pytest
-from helpers.corpora import simple_corpus
-from helpers.lazy import lazy
-from helpers.toy import QUICK, rows
 
 from nerbert.text.corpus import Corpus
+from tests.helpers.corpora import simple_corpus
+from tests.helpers.lazy import lazy
+from tests.helpers.toy import QUICK, rows
 
 data = lazy("pretrain.training.features")
 tagger = lazy("finetune.tagger.tagger")

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from helpers.lazy import lazy
-from helpers.toy import rows
 
 from finetune.settings import FitSettings
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
+from tests.helpers.lazy import lazy
+from tests.helpers.toy import rows
 
 execution = lazy("finetune.experiments.execution")
 fitting = lazy("finetune.tagger.fitting")

@@ -1,7 +1,7 @@
 """Real clusters of Flink and Spark on this machine: hosts are network namespaces.
 
 The engines are installed once into the folder that NERBERT_CLUSTERS names, or into a temporary one;
-`PYTHONPATH=tests python -m helpers.clusters DIR` does only that.
+`python -m tests.helpers.clusters DIR` does only that.
 """
 
 import json
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.runs import ROOT, assert_same_bytes, start
+from tests.helpers.runs import ROOT, assert_same_bytes, start
 
 TOOL = ROOT.parent / "shared" / "tools" / "cluster"
 JARS = ROOT.parent / "shared" / "cluster"

@@ -5,7 +5,7 @@ import json
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 
-from helpers.mirror import serving
+from tests.helpers.mirror import serving
 
 
 class Hub:

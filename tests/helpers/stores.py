@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from helpers.runs import DEMO
-from helpers.tables import write_table
+from tests.helpers.runs import DEMO
+from tests.helpers.tables import write_table
 
 TYPE = (
     "<http://dbpedia.org/resource/Pisa> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "

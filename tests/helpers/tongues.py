@@ -3,7 +3,7 @@
 import numpy as np
 
 from finetune.data.conll import Sentence, write
-from helpers.lazy import lazy
+from tests.helpers.lazy import lazy
 
 datasets = lazy("datasets")
 tiny = lazy("pretrain.training.tiny")

@@ -15,7 +15,8 @@ import time
 
 import pyarrow.parquet as pq
 import pytest
-from helpers.runs import DEMO, assert_same_bytes, check_example, examples, run, start, tree
+
+from tests.helpers.runs import DEMO, assert_same_bytes, check_example, examples, run, start, tree
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 

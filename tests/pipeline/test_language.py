@@ -1,7 +1,6 @@
 import random
 
 import pytest
-from helpers.lazy import lazy
 
 from nerbert.errors import UserError
 from nerbert.text.punkt import Parameters
@@ -13,6 +12,7 @@ from pipeline.dump.site import ENGLISH
 from pipeline.dump.streams import find_dumps
 from pipeline.language import pretrained, trained
 from pipeline.wikitext.render import Anchor, render
+from tests.helpers.lazy import lazy
 
 punkt = lazy("nltk.tokenize.punkt")
 

@@ -4,9 +4,9 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from helpers.runs import run
 
 from ontology.entity_table import EntityTable
+from tests.helpers.runs import run
 
 RDF = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 # language -> pages: title, text; and the classes that the types state.

@@ -2,7 +2,6 @@ import dataclasses
 import logging
 
 import pytest
-from helpers.runs import DEMO
 
 from nerbert.errors import UserError
 from nerbert.storage import files
@@ -11,6 +10,7 @@ from pipeline.execution.executor import with_absolute_paths
 from pipeline.plan import MANIFEST, make_plan
 from pipeline.runs import corpus as running
 from pipeline.settings import CorpusSettings
+from tests.helpers.runs import DEMO
 
 
 def plan_of(tmp_path, **options):

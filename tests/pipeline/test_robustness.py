@@ -11,8 +11,6 @@ import sys
 import time
 
 import pytest
-from helpers import corrupt
-from helpers.runs import DEMO, assert_same_bytes, run, start
 
 from nerbert.storage import parts
 from nerbert.text.sentences import SentenceModel
@@ -21,6 +19,8 @@ from pipeline.documents.report import total
 from pipeline.dump import units
 from pipeline.dump.pages import Page
 from pipeline.dump.units import Damage
+from tests.helpers import corrupt
+from tests.helpers.runs import DEMO, assert_same_bytes, run, start
 
 GOOD = [corrupt.page(number) for number in range(corrupt.PAGES)]
 

@@ -4,8 +4,6 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from helpers.lazy import lazy
-from helpers.runs import check_example, examples, run
 
 from nerbert.text.punkt import SentenceSplitter
 from nerbert.text.tokens import _aligned, word_spans
@@ -16,6 +14,8 @@ from pipeline.dump.pages import Page
 from pipeline.dump.streams import find_dumps
 from pipeline.language import trained
 from pipeline.wikitext.render import render
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import check_example, examples, run
 
 destructive = lazy("nltk.tokenize.destructive")
 punkt = lazy("nltk.tokenize.punkt")

@@ -9,12 +9,12 @@ import threading
 import time
 
 import pytest
-from helpers.mirror import CUT, EMPTY, served
-from helpers.runs import DEMO, ROOT, run_apart, tree
-from helpers.stores import arguments, assert_same, inputs, put_inputs, served_s3, stored
 
 from nerbert.errors import RunError, UserError
 from nerbert.storage import files
+from tests.helpers.mirror import CUT, EMPTY, served
+from tests.helpers.runs import DEMO, ROOT, run_apart, tree
+from tests.helpers.stores import arguments, assert_same, inputs, put_inputs, served_s3, stored
 
 
 @pytest.fixture

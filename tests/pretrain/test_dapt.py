@@ -6,13 +6,13 @@ import shutil
 
 import numpy as np
 import pytest
-from helpers.domain import write_sentences
-from helpers.lazy import lazy
-from helpers.runs import call
-from helpers.toy import QUICK
 
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LEVELS
+from tests.helpers.domain import write_sentences
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import call
+from tests.helpers.toy import QUICK
 
 blocks = lazy("pretrain.mlm.blocks")
 features = lazy("pretrain.training.features")

@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.corpora import example, simple_corpus, write_part
-from helpers.runs import PRETRAIN, ROOT, call, run_apart, start
+
+from tests.helpers.corpora import example, simple_corpus, write_part
+from tests.helpers.runs import PRETRAIN, ROOT, call, run_apart, start
 
 QUICK = ("--recipe", "paper-debug", "--logging-steps", 1)
 TORCHRUN = (

@@ -1,12 +1,12 @@
 import dataclasses
 
 import pytest
-from helpers.runs import parsed
 
 from nerbert.commands.table import COMMANDS
 from nerbert.errors import UserError
 from ontology.categories import SHIPPED
 from pretrain.settings import AS_IN_CORPUS, DaptSettings, PretrainSettings
+from tests.helpers.runs import parsed
 
 REQUIRED = ("--corpus", "c", "--output", "o")
 

@@ -5,10 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.domain import write_sentences
-from helpers.lazy import lazy
-from helpers.runs import call, parsed
-from helpers.toy import FLAGS, QUICK, rows, write_set
 
 from finetune.crossner import grid as grid_module
 from finetune.crossner.cells import Cell, Encoder
@@ -23,6 +19,10 @@ from finetune.crossner.settings import SYSTEMS, row_of
 from finetune.experiments.runs import Run
 from nerbert.commands.options import Given
 from nerbert.errors import UserError
+from tests.helpers.domain import write_sentences
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import call, parsed
+from tests.helpers.toy import FLAGS, QUICK, rows, write_set
 
 execution = lazy("finetune.experiments.execution")
 torch = lazy("torch")

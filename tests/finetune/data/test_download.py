@@ -3,13 +3,13 @@
 import lzma
 
 import pytest
-from helpers.mirror import served
 
 from finetune.data.download import _files, remote_path
 from finetune.data.registry import known_set, registry
 from finetune.data.sets import DataSets
 from nerbert.commands.table import main
 from nerbert.fetch.wanted import source
+from tests.helpers.mirror import served
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 import pytest
-from helpers.corpora import simple_corpus
-from helpers.lazy import lazy
 
 from finetune.data.sets import DataSets
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
+from tests.helpers.corpora import simple_corpus
+from tests.helpers.lazy import lazy
 
 datasets = lazy("datasets")
 

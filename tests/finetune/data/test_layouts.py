@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from helpers.lazy import lazy
 
 from finetune.data import conll
 from finetune.data.sets import DataSets
@@ -12,6 +11,7 @@ from finetune.experiments.runs import ResultStore, Run
 from finetune.settings import FitSettings
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
+from tests.helpers.lazy import lazy
 
 datasets = lazy("datasets")
 

@@ -1,8 +1,9 @@
 import pytest
-from helpers.lazy import lazy
-from helpers.runs import call
 
-tongues = lazy("helpers.tongues")
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import call
+
+tongues = lazy("tests.helpers.tongues")
 torch = lazy("torch")
 
 RECIPE = """epochs = {epochs}

@@ -3,7 +3,8 @@
 import math
 
 import pytest
-from helpers.lazy import lazy
+
+from tests.helpers.lazy import lazy
 
 loss_module = lazy("finetune.dualner.loss")
 span_head = lazy("finetune.heads.spans")

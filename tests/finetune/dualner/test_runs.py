@@ -4,10 +4,10 @@ import json
 import shutil
 
 import pytest
-from helpers.lazy import lazy
 
 from finetune.data import conll
 from finetune.dualner.settings import METHODS
+from tests.helpers.lazy import lazy
 
 dual_training = lazy("finetune.dualner.training")
 tagger_module = lazy("finetune.tagger.tagger")

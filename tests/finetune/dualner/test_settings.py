@@ -2,10 +2,10 @@ import os
 from types import SimpleNamespace
 
 import pytest
-from helpers.lazy import lazy
-from helpers.runs import parsed
 
 from nerbert.errors import UserError
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import parsed
 
 runs = lazy("finetune.dualner.runs")
 

@@ -1,11 +1,10 @@
 import copy
 from types import SimpleNamespace
 
-from helpers.lazy import lazy
-
 from finetune.data.sets import DataSets
 from finetune.dualner.data import Names, read
 from finetune.dualner.settings import METHODS, DualSettings
+from tests.helpers.lazy import lazy
 
 dual_training = lazy("finetune.dualner.training")
 features = lazy("pretrain.training.features")

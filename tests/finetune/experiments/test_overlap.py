@@ -1,11 +1,11 @@
 import json
 
 import pytest
-from helpers.domain import write_sentences
-from helpers.runs import call
-from helpers.toy import write_set
 
 from finetune.experiments.overlap import matrix, top_words
+from tests.helpers.domain import write_sentences
+from tests.helpers.runs import call
+from tests.helpers.toy import write_set
 
 
 def test_top_words_and_matrix():

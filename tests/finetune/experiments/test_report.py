@@ -3,9 +3,6 @@
 import json
 
 import pytest
-from helpers.corpora import simple_corpus
-from helpers.runs import call
-from helpers.toy import FLAGS, rows, write_set
 
 from finetune.data import conll
 from finetune.experiments.runs import Predictions
@@ -13,6 +10,9 @@ from finetune.scoring import metrics, plots
 from finetune.scoring.tables import markdown, spread
 from nerbert.errors import UserError
 from nerbert.text import overlap
+from tests.helpers.corpora import simple_corpus
+from tests.helpers.runs import call
+from tests.helpers.toy import FLAGS, rows, write_set
 
 PNG = b"\x89PNG"
 

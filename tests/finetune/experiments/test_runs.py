@@ -2,7 +2,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from helpers.toy import QUICK, rows, write_set
 
 from finetune.data import conll
 from finetune.data.sets import DataSets
@@ -10,6 +9,7 @@ from finetune.data.views import View
 from finetune.experiments.runs import Predictions, ResultStore, Run
 from finetune.settings import shots_of
 from nerbert.errors import UserError
+from tests.helpers.toy import QUICK, rows, write_set
 
 SCORES = {"strict": {"f1": 0.5}, "seconds": 1.0}
 FOUND = Predictions([["a", "b"], ["c"]], [["B-A", "I-A"], ["O"]], [["B-A", "O"], ["O"]])

@@ -12,13 +12,13 @@ import tomllib
 from itertools import pairwise
 
 import pytest
-from helpers.lazy import lazy
-from helpers.runs import ROOT
-from helpers.toy import rows, write_set
 
 from finetune.settings import FitSettings
 from nerbert.commands.table import main
 from nerbert.errors import UserError
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import ROOT
+from tests.helpers.toy import rows, write_set
 
 optuna = lazy("optuna")
 fits = lazy("finetune.experiments.trials")

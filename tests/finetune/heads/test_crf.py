@@ -3,7 +3,8 @@
 from itertools import pairwise, product
 
 import pytest
-from helpers.lazy import lazy
+
+from tests.helpers.lazy import lazy
 
 crf_module = lazy("finetune.heads.crf")
 torch = lazy("torch")

@@ -2,10 +2,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from helpers.lazy import lazy
-from helpers.toy import QUICK, rows
 
 from finetune.settings import FitSettings
+from tests.helpers.lazy import lazy
+from tests.helpers.toy import QUICK, rows
 
 crf_module = lazy("finetune.heads.crf")
 features = lazy("pretrain.training.features")

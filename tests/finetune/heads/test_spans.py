@@ -1,9 +1,9 @@
 import pytest
-from helpers.lazy import lazy
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nerbert.text.tags import LabelSet, spans_to_tags, tags_to_spans
+from tests.helpers.lazy import lazy
 
 spans = lazy("finetune.heads.spans")
 torch = lazy("torch")

@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers.lazy import lazy
+
+from tests.helpers.lazy import lazy
 
 torch = lazy("torch")
 windows_module = lazy("finetune.heads.windows")

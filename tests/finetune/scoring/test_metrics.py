@@ -3,12 +3,12 @@
 import random
 
 import pytest
-from helpers.lazy import lazy
 from seqeval.scheme import IOB2
 
 from finetune.scoring import metrics
 from nerbert.errors import RunError
 from nerbert.text.tags import Scores, tags_to_spans
+from tests.helpers.lazy import lazy
 
 metrics_module = lazy("seqeval.metrics")
 v1 = lazy("seqeval.metrics.v1")

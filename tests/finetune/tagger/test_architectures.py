@@ -1,8 +1,9 @@
 """Encoders of transformers, built tiny: each is trained, tags, is saved and loaded."""
 
 import pytest
-from helpers.lazy import lazy
-from helpers.toy import QUICK, rows
+
+from tests.helpers.lazy import lazy
+from tests.helpers.toy import QUICK, rows
 
 models = lazy("pretrain.training.models")
 tagger = lazy("finetune.tagger.tagger")

@@ -7,10 +7,10 @@ import zipfile
 from dataclasses import replace
 
 import pytest
-from helpers.lazy import lazy
-from helpers.toy import QUICK, rows
 
 from nerbert.errors import RunError, UserError
+from tests.helpers.lazy import lazy
+from tests.helpers.toy import QUICK, rows
 
 checkpoints = lazy("pretrain.training.checkpoints")
 models = lazy("pretrain.training.models")

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from helpers.lazy import lazy
-from helpers.toy import QUICK, rows
+
+from tests.helpers.lazy import lazy
+from tests.helpers.toy import QUICK, rows
 
 lora_module = lazy("finetune.tagger.fitting")
 models = lazy("pretrain.training.models")

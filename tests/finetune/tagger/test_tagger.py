@@ -6,9 +6,6 @@ import sys
 from typing import get_args
 
 import pytest
-from helpers.lazy import lazy
-from helpers.runs import ROOT, parsed, run
-from helpers.toy import FLAGS, QUICK, rows, write_set
 
 from finetune.data.registry import expand
 from finetune.data.sets import DataSets, draw
@@ -16,6 +13,9 @@ from finetune.data.views import same_name
 from finetune.settings import RECIPES, FitSettings, Regime
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import ROOT, parsed, run
+from tests.helpers.toy import FLAGS, QUICK, rows, write_set
 
 execution = lazy("finetune.experiments.execution")
 tagger_module = lazy("finetune.tagger.tagger")

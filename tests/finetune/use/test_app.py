@@ -15,12 +15,12 @@ from urllib.request import urlopen
 
 import numpy as np
 import pytest
-from helpers.browser import dom, screenshot, session
-from helpers.lazy import lazy
-from helpers.runs import ROOT, run
 
 from finetune.tagger.texts import Entity
 from finetune.use import predict as html
+from tests.helpers.browser import dom, screenshot, session
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import ROOT, run
 
 app = lazy("finetune.use.app")
 image = lazy("matplotlib.image")

@@ -8,8 +8,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from helpers.lazy import lazy
-from helpers.toy import rows, write_set
 
 from finetune.data import conll
 from finetune.tagger.texts import Entity
@@ -18,6 +16,8 @@ from nerbert.commands.table import main
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
+from tests.helpers.lazy import lazy
+from tests.helpers.toy import rows, write_set
 
 onnx = lazy("finetune.tagger.onnx")
 onnx_file = lazy("finetune.use.onnx_file")

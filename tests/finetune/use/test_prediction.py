@@ -4,8 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.lazy import lazy
-from helpers.toy import FLAGS, QUICK, rows, write_set
 
 from finetune.data import conll
 from finetune.tagger.texts import TextSplitter
@@ -13,6 +11,8 @@ from nerbert.commands.table import main
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.sentences import SentenceModel
 from nerbert.text.tokens import spans_in_text
+from tests.helpers.lazy import lazy
+from tests.helpers.toy import FLAGS, QUICK, rows, write_set
 
 tagger = lazy("finetune.tagger.tagger")
 

@@ -10,12 +10,12 @@ import sys
 import time
 
 import pytest
-from helpers.hub import served_hub
-from helpers.lazy import lazy
-from helpers.runs import ROOT
-from helpers.toy import FLAGS, write_set
 
 from nerbert.commands.table import main
+from tests.helpers.hub import served_hub
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import ROOT
+from tests.helpers.toy import FLAGS, write_set
 
 torch = lazy("torch")
 transformers = lazy("transformers")

@@ -1,11 +1,10 @@
 from dataclasses import replace
 
-from helpers.lazy import lazy
-from helpers.runs import parsed
-from helpers.toy import rows
-
 from finetune.settings import FitSettings
 from nerbert.text.tags import LabelSet
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import parsed
+from tests.helpers.toy import rows
 
 bilstm = lazy("finetune.words.bilstm")
 torch = lazy("torch")

@@ -1,7 +1,8 @@
 """CDLM: generated weights, sampled softmax and language models, on small numbers."""
 
 import pytest
-from helpers.lazy import lazy
+
+from tests.helpers.lazy import lazy
 
 cdlm = lazy("finetune.words.cdlm")
 sequence = lazy("finetune.heads.sequence")

@@ -1,9 +1,9 @@
 """Coach, against its equations written out on small numbers."""
 
 import pytest
-from helpers.lazy import lazy
 
 from finetune.words.words import description
+from tests.helpers.lazy import lazy
 
 coach = lazy("finetune.words.coach")
 sequence = lazy("finetune.heads.sequence")

@@ -1,7 +1,8 @@
 """The multi-cell compositional LSTM, against its equations written out for one word at a time."""
 
 import pytest
-from helpers.lazy import lazy
+
+from tests.helpers.lazy import lazy
 
 multicell = lazy("finetune.words.multicell")
 sequence = lazy("finetune.heads.sequence")

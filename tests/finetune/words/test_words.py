@@ -1,13 +1,13 @@
 """The vectors of words and of their spelling."""
 
 import pytest
-from helpers.lazy import lazy
-from helpers.toy import rows
 
 from finetune.settings import FitSettings
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
+from tests.helpers.lazy import lazy
+from tests.helpers.toy import rows
 
 bilstm = lazy("finetune.words.bilstm")
 torch = lazy("torch")

@@ -2,10 +2,10 @@ import subprocess
 import sys
 
 import pytest
-from helpers.runs import ROOT
 
 import nerbert
 from nerbert.commands.table import COMMANDS, main, run_command
+from tests.helpers.runs import ROOT
 
 
 def test_help_lists_every_command(capsys):

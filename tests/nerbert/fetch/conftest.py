@@ -1,7 +1,7 @@
 import pytest
-from helpers.mirror import served
 
 from nerbert.fetch.download import Downloader
+from tests.helpers.mirror import served
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import shutil
 import time
 
 import pytest
-from helpers.mirror import CUT, EMPTY
 
 from nerbert.errors import RunError, UserError
 from nerbert.fetch import client
 from nerbert.fetch.download import Downloader, report
 from nerbert.fetch.wanted import Wanted
 from nerbert.storage.files import locked
+from tests.helpers.mirror import CUT, EMPTY
 
 CONTENT = bytes(range(256)) * 5000  # 1.28 MB, several blocks
 

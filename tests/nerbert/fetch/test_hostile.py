@@ -11,13 +11,13 @@ import time
 from contextlib import suppress
 
 import pytest
-from helpers.mirror import CUT
 
 from nerbert.commands.table import main
 from nerbert.errors import RunError, UserError
 from nerbert.fetch import client, download
 from nerbert.fetch.download import Downloader
 from nerbert.fetch.wanted import Wanted
+from tests.helpers.mirror import CUT
 
 WIKI, DATE = "ukwiki", "20250201"
 NAME = f"{WIKI}-{DATE}-pages-articles-multistream.xml.bz2"

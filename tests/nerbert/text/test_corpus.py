@@ -1,12 +1,12 @@
 import json
 
 import pytest
-from helpers.corpora import LABELS, example, simple_corpus, write_part
-from helpers.runs import examples
 
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.corpus import Corpus, load_corpus
+from tests.helpers.corpora import LABELS, example, simple_corpus, write_part
+from tests.helpers.runs import examples
 
 PART = "validation/part-00000.parquet"
 

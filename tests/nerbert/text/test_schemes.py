@@ -1,10 +1,10 @@
 import random
 
 import pytest
-from helpers.lazy import lazy
 from seqeval.scheme import IOB2, IOBES, Entities
 
 from nerbert.text.tags import scheme_of, tags_to_spans, to_iob2
+from tests.helpers.lazy import lazy
 
 sequence_labeling = lazy("seqeval.metrics.sequence_labeling")
 

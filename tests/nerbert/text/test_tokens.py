@@ -1,10 +1,10 @@
 import random
 
 import pytest
-from helpers.lazy import lazy
 
 from nerbert.text import tokens as tokens_module
 from nerbert.text.tokens import tokenize, word_spans
+from tests.helpers.lazy import lazy
 
 destructive = lazy("nltk.tokenize.destructive")
 

@@ -7,11 +7,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from helpers.tables import write_table
 
 from ontology.sources import sql
 from ontology.sources.sql import check_table, read_langlinks, read_page_props
 from ontology.titles import normal_title
+from tests.helpers.tables import write_table
 
 NASTY = [
     'O\'Brien, "Conan"',

@@ -2,10 +2,10 @@ import bz2
 from contextlib import nullcontext
 
 import pytest
-from helpers.lazy import lazy
 
 from ontology.classes import NAMESPACE
 from ontology.sources.types import UNREADABLE, UnreadableError, is_turtle, read_instance_types
+from tests.helpers.lazy import lazy
 
 rdflib = lazy("rdflib")
 RDF = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"

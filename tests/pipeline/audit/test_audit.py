@@ -6,14 +6,14 @@ from html import unescape
 from itertools import pairwise
 
 import pytest
-from helpers.browser import dom, screenshot
-from helpers.lazy import lazy
-from helpers.runs import call
 
 from nerbert.errors import UserError
 from nerbert.text.corpus import load_corpus
 from ontology.categories import ENTITY
 from pipeline.audit.run import QUESTIONS, read_judgements, sample_mentions, table, wilson
+from tests.helpers.browser import dom, screenshot
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import call
 
 stats = lazy("scipy.stats")
 

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.runs import DEMO, assert_same_bytes, run
 
 from nerbert.storage import parts
 from pipeline.documents.duplicates import overlapping, superseded
 from pipeline.documents.report import DocumentsReport
+from tests.helpers.runs import DEMO, assert_same_bytes, run
 
 TEXT = DEMO.read_text(encoding="utf-8")
 HEAD, _, REST = TEXT.partition("<page>")

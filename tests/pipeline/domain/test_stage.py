@@ -4,11 +4,11 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from helpers.domain import PAGES, write_dump
-from helpers.runs import assert_same_bytes, run
 
 from finetune.data import conll
 from nerbert.commands import table
+from tests.helpers.domain import PAGES, write_dump
+from tests.helpers.runs import assert_same_bytes, run
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import re
 
 import pyarrow.parquet as pq
 import pytest
-from helpers.runs import run
-from helpers.tables import write_table
 
 from ontology.entity_table import EntityTable
+from tests.helpers.runs import run
+from tests.helpers.tables import write_table
 
 RDF = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 CLASS, ITEM = "http://dbpedia.org/ontology/", "http://www.wikidata.org/entity/"

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.runs import assert_same_bytes, examples, run
 
 from nerbert.storage import files
 from pipeline.examples import boilerplate as module
 from pipeline.examples.selector import DIGESTS
+from tests.helpers.runs import assert_same_bytes, examples, run
 
 HEAD = (
     '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">\n'

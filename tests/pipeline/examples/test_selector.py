@@ -3,7 +3,6 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers.lazy import lazy
 
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
@@ -23,6 +22,7 @@ from pipeline.examples.mentions import (
 )
 from pipeline.examples.selector import Selector
 from pipeline.settings import CorpusSettings
+from tests.helpers.lazy import lazy
 
 stats = lazy("scipy.stats")
 

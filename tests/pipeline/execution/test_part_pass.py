@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helpers.toy_stage import Count, Fails, Numbers, toy_stage
 
 from nerbert.errors import UserError, WorkerDiedError
 from pipeline.execution import local
 from pipeline.execution.part_pass import Gather, part_passes
+from tests.helpers.toy_stage import Count, Fails, Numbers, toy_stage
 
 
 @dataclass

@@ -14,7 +14,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from helpers.runs import DEMO, ROOT, assert_same_bytes, start, tree
+
+from tests.helpers.runs import DEMO, ROOT, assert_same_bytes, start, tree
 
 ARGUMENTS = ("--dump", DEMO, "--min-entities", "2")
 REMOTE = (

@@ -8,11 +8,11 @@ from multiprocessing.connection import Pipe
 from threading import Event, Thread
 
 import pytest
-from helpers.runs import ROOT
-from helpers.toy_stage import Count, Fails, NumberReport, Numbers
 
 from nerbert.errors import UserError
 from pipeline.execution import worker
+from tests.helpers.runs import ROOT
+from tests.helpers.toy_stage import Count, Fails, NumberReport, Numbers
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 import re
 
-from helpers.walker import anchors
-
 from pipeline.dump import units
 from pipeline.dump.pages import Page
 from pipeline.dump.streams import find_dumps
 from pipeline.wikitext.render import render
+from tests.helpers.walker import anchors
 
 RESIDUE = re.compile(r"\[\[|\]\]|\{\{|\}\}")
 

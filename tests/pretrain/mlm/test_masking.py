@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from helpers.lazy import lazy
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.helpers.lazy import lazy
 
 masking = lazy("pretrain.mlm.model")
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from helpers.lazy import lazy
+
+from tests.helpers.lazy import lazy
 
 trainer = lazy("pretrain.training.trainer")
 

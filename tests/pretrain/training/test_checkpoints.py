@@ -4,8 +4,6 @@ import json
 import shutil
 
 import pytest
-from helpers.corpora import example, simple_corpus, write_part
-from helpers.runs import call
 
 from nerbert.errors import UserError
 from nerbert.storage import files
@@ -14,6 +12,8 @@ from pretrain.training.checkpoints import damage, last_whole
 from pretrain.training.features import open_parts
 from pretrain.training.models import load_model
 from pretrain.training.tokenizer import load_tokenizer
+from tests.helpers.corpora import example, simple_corpus, write_part
+from tests.helpers.runs import call
 
 FLAGS = ("--recipe", "paper-debug", "--batch-size", 2, "--num-train-epochs", 9)
 FLAGS += ("--max-steps", 3, "--save-steps", 1, "--eval-steps", 1, "--save-total-limit", 3)

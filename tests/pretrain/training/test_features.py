@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from helpers.corpora import LABELS, example, simple_corpus, write_corpus, write_part
-from helpers.lazy import lazy
 
 from nerbert.text.corpus import Corpus
+from tests.helpers.corpora import LABELS, example, simple_corpus, write_corpus, write_part
+from tests.helpers.lazy import lazy
 
 data = lazy("pretrain.training.features")
 pieces_module = lazy("pretrain.training.pieces")

@@ -1,8 +1,8 @@
 import pytest
-from helpers.lazy import lazy
 
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
+from tests.helpers.lazy import lazy
 
 models = lazy("pretrain.training.models")
 tokenizer_module = lazy("pretrain.training.tokenizer")

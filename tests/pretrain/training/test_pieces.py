@@ -4,13 +4,13 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers.corpora import LABELS, example
-from helpers.lazy import lazy
 from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.scheme import IOB2, Entities
 
 from nerbert.errors import UserError
+from tests.helpers.corpora import LABELS, example
+from tests.helpers.lazy import lazy
 
 pieces_module = lazy("pretrain.training.pieces")
 

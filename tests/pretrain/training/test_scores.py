@@ -3,10 +3,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers.lazy import lazy
 from seqeval.scheme import IOB2
 
 from nerbert.text.tags import LabelSet
+from tests.helpers.lazy import lazy
 
 features = lazy("pretrain.training.features")
 metrics = lazy("seqeval.metrics")

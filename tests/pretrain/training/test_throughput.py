@@ -1,5 +1,6 @@
 import pytest
-from helpers.lazy import lazy
+
+from tests.helpers.lazy import lazy
 
 flop_counter = lazy("torch.utils.flop_counter")
 logs = lazy("pretrain.training.logs")

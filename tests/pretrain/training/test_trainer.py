@@ -1,6 +1,6 @@
 from types import SimpleNamespace
 
-from helpers.lazy import lazy
+from tests.helpers.lazy import lazy
 
 torch = lazy("torch")
 trainer = lazy("pretrain.training.trainer")

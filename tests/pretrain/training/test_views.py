@@ -1,11 +1,11 @@
 """Views of a corpus's categories."""
 
 import pytest
-from helpers.corpora import LABELS
-from helpers.lazy import lazy
 
 from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
+from tests.helpers.corpora import LABELS
+from tests.helpers.lazy import lazy
 
 features = lazy("pretrain.training.features")
 

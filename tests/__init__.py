@@ -1,0 +1,1 @@
+"""The tests: the same tree as the packages."""
