@@ -91,7 +91,7 @@ def _warmup(settings: DualSettings, steps: int) -> int:
         return settings.warmup_steps
     shorter = steps // 10
     _LOGGER.info(
-        "warm-up of %d steps, a tenth of %d, because %d are more than a third",
+        "warm-up shortened to %d of %d steps (%d would exceed a third)",
         shorter,
         steps,
         settings.warmup_steps,

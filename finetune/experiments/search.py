@@ -177,7 +177,7 @@ def _grid(study: Study, fits: Fits, grid: Sequence[Values], options: SearchOptio
     for values in missing(best_points, 2):
         study.add(values, "grid", 2)
     best = study.of_stage(2)[0]
-    # A rate that has fallen to zero teaches nothing more.
+    # With a learning rate of zero, more epochs change nothing.
     constant = fits.settings_of(best.params).schedule.startswith("constant")
     if best.user_attrs["rising"] and constant and not study.of_stage(_LAST):
         study.add(best.params, "grid", _LAST, until_drop=True)

@@ -61,7 +61,7 @@ def parse(texts: Sequence[str]) -> Space:
 def _range(entry: Option, values: str, text: str) -> BaseDistribution:
     low, high = (_value(entry, value, text) for value in values.split(_RANGE, 1))
     if isinstance(low, bool) or not isinstance(low, int | float) or not low < high:
-        raise UserError("a range has a lower and a higher number", text)
+        raise UserError("give the lower number first: LOW..HIGH", text)
     if isinstance(low, int):
         return IntDistribution(low, high)
     return FloatDistribution(low, high, log=low > 0)

@@ -113,7 +113,7 @@ class Client:
             except CONNECTION_ERRORS as error:
                 reason = _why(error)
                 causes = _causes(error)
-                # A cut connection is an EOF; any other error of TLS comes again.
+                # A cut connection is an EOF; other TLS errors would only repeat.
                 if any(isinstance(c, ssl.SSLError) and not isinstance(c, _CUTS) for c in causes):
                     raise UserError(f"{url}: {reason}; check the address, or --mirror") from None
                 if any(isinstance(cause, socket.gaierror) for cause in causes) and not reached():
@@ -213,10 +213,10 @@ def _body(url: str, answer: requests.Response) -> bytes:
         except zlib.error as error:
             raise RunError(f"{url}: damaged ({error}); try again later") from None
     elif encoding != "identity":
-        raise RunError(f"{url}: sent as {encoding[:20]!r}, which nobody asked for")
+        raise RunError(f"{url}: sent as {encoding[:20]!r}, which we did not ask for")
     if len(data) > MOST_TEXT:
         raise RunError(
-            f"{url}: more than {MOST_TEXT:,} bytes, and no list of files; check --mirror"
+            f"{url}: more than {MOST_TEXT:,} bytes, which is no list of files; check --mirror"
         )
     return bytes(data)
 

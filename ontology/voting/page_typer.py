@@ -223,7 +223,7 @@ class PageTyper:
 
     def _given(self, chances: Floats, threshold: float) -> Ints:
         """The deepest name with a probability of at least the threshold, -1 for none."""
-        # Above the kinds there is no answer to "what is it?".
+        # Classes above the kinds, such as Agent, do not say what a page is about.
         possible = (chances >= threshold - 1e-6) & (self._depths > 0)
         score = np.where(possible, self._depths + chances / 2, -1.0)
         best = score.argmax(1) if len(self.names) else np.zeros(len(chances), np.int64)

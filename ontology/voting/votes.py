@@ -139,7 +139,7 @@ def _supported(
     weights = reliability.weights[kinds]
     stated = np.bincount(of_key, reliability.own[rows], len(keys)) > 0
     voters = np.bincount(local)
-    # Among several voters another one decides which of the classes of an answer is meant.
+    # With several voters, the others decide which class of an ambiguous answer is meant.
     alone = voters[local[places]] == 1
     part = np.where(alone, reliability.credits[rows], reliability.own[rows])
     votes = np.bincount(of_key, part * weights[places], len(keys))

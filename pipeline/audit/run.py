@@ -64,7 +64,7 @@ def _check_ours(path: str) -> None:
         UserError: no audit made it.
     """
     if files.exists(path) and _MARK not in files.read_bytes(path)[:1024]:
-        raise UserError("is there already, and no audit made it; choose another --output", path)
+        raise UserError("exists, and nerbert audit did not write it; choose another --output", path)
 
 
 QUESTIONS = {

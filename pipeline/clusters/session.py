@@ -64,7 +64,7 @@ class Session:
             job = check.CheckJob(wanted, max(slots, 1))
             result = self._run(job, "check", check.SECONDS)
             check.raise_problem(result, self._engine.workers_flag)
-            self._flags += self._engine.chosen()  # a job shows more of some engines
+            self._flags += self._engine.chosen()  # some engines show their hosts only to a job
             self.tell()
             if warning := self._engine.warning():
                 _LOGGER.warning("%s", warning)
@@ -103,7 +103,7 @@ class Session:
                 self._engine.leave_out(lost.host)
                 self._engine.check()
                 self._flags += self._engine.chosen()  # the last flag of a name counts
-                _LOGGER.info("%s: %s; again, on %s", name, lost, self._engine.described())
+                _LOGGER.info("%s: %s; starting again on %s", name, lost, self._engine.described())
 
     @property
     def _options(self) -> PipelineOptions:

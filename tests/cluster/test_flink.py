@@ -178,7 +178,7 @@ def test_bytes_of_the_local_run_from_every_slot(flink, dump, local, tmp_path):
         "--parallelism=N --sdk_worker_parallelism=N"
     )
     assert re.match("corpus: Flink at N:N lost (TaskManager N:N-|a TaskManager)", lost)
-    assert lost.endswith("; again, on Flink N at N:N: N TaskManagers, N of N slots free")
+    assert lost.endswith("; starting again on Flink N at N:N: N TaskManagers, N of N slots free")
     assert fixed(out)[:-1] == fixed(local[1])[:-1]
     # One job server for the check and three stages.
     log = (tmp_path / "out" / "logs" / "job-server.log").read_text()

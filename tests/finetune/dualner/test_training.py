@@ -91,4 +91,4 @@ def test_the_warm_up_is_the_papers_unless_the_training_is_short(caplog):
     assert not caplog.messages
     assert stages._warmup(settings, 899) == 89
     (line,) = caplog.messages
-    assert line == "warm-up of 89 steps, a tenth of 899, because 300 are more than a third"
+    assert line == "warm-up shortened to 89 of 899 steps (300 would exceed a third)"

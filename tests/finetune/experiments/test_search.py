@@ -205,7 +205,7 @@ def test_spaces():
         ("learning_rat=1", "did you mean learning_rate"),
         ("learning_rate=fast", "fast is no value of learning_rate"),
         ("learning_rate=-1,1", "--space learning_rate -1: give more than 0"),
-        ("learning_rate=1..0.1", "a range has a lower and a higher number"),
+        ("learning_rate=1..0.1", "give the lower number first: LOW..HIGH"),
         ("head=a..b", "a is no value of head"),
     ):
         with pytest.raises(UserError, match=told):

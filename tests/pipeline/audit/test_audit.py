@@ -199,7 +199,7 @@ def test_a_file_of_yours_is_not_replaced(demo, tmp_path, capsys):
     page.write_text("<!doctype html><p>mine")
     arguments = [str(demo[0]), "--sample", "5", "--output", str(page)]
     assert call("audit", *arguments) == 2
-    assert "mine.html: is there already, and no audit made it" in capsys.readouterr().err
+    assert "mine.html: exists, and nerbert audit did not write it" in capsys.readouterr().err
     assert page.read_text() == "<!doctype html><p>mine"
     page.unlink()
     assert call("audit", *arguments) == 0

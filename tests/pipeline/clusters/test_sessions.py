@@ -135,7 +135,7 @@ def test_a_lost_host_starts_the_job_again(tmp_path, monkeypatch, caplog):
     assert engine.left_out == ["h", "h"]
     assert len(set(rooms)) == 3
     assert [path.name for path in tmp_path.iterdir()] == []
-    assert caplog.text.count("extract: Flink lost TaskManager h; again, on ") == 2
+    assert caplog.text.count("extract: Flink lost TaskManager h; starting again on ") == 2
 
 
 def test_hosts_that_are_lost_again_and_again_end_the_run(tmp_path, monkeypatch):
