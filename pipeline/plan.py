@@ -296,7 +296,9 @@ def check_types(path: str) -> None:
     for number, statement in enumerate(read_instance_types(path)):
         if statement is not None and statement is not UNREADABLE:
             if is_turtle(path):
-                _LOGGER.info("--types %s: Turtle with several triples a line; reading it is slow", path)
+                _LOGGER.info(
+                    "--types %s: Turtle with several triples a line; reading it is slow", path
+                )
             return
         if number == 1000:
             break

@@ -396,7 +396,7 @@ def test_a_file_of_the_user_is_not_removed(finished, tmp_path):
     thesis.write_text("mine")
     code, _, err = run(*command, "--alpha", "0.5", cwd=tmp_path)
     assert code == 2
-    assert "corpus/thesis.tex: not as a run made it" in err
+    assert "corpus/thesis.tex: changed since a run wrote it" in err
     assert thesis.read_text() == "mine"
 
 

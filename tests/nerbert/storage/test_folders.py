@@ -56,7 +56,7 @@ def test_a_folder_with_a_users_file_is_not_emptied(tmp_path, finish, name):
     made(tmp_path, finish)
     files.write_bytes(str(tmp_path / name), b"mine")
     before = files.listing(str(tmp_path))
-    with pytest.raises(UserError, match=f"{name}: not as a run made it"):
+    with pytest.raises(UserError, match=f"{name}: changed since a run wrote it"):
         Folder.of(str(tmp_path), "extract", {"a": 2}).prepare()
     assert files.listing(str(tmp_path)) == before
     made(tmp_path, finish)  # the same outputs again: nothing must be removed
@@ -67,7 +67,7 @@ def test_a_part_that_no_run_listed_or_somebody_changed_is_a_users_file(tmp_path)
     made(tmp_path)
     for name in ("part-00007.parquet", "part-00001.parquet"):
         (tmp_path / name).write_bytes(b"other rows")
-        with pytest.raises(UserError, match=f"{name}: not as a run made it"):
+        with pytest.raises(UserError, match=f"{name}: changed since a run wrote it"):
             Folder.of(str(tmp_path), "extract", {"a": 2}).prepare()
         (tmp_path / name).unlink()
 
@@ -103,7 +103,7 @@ def test_a_link_inside_is_not_followed(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "part-00000.parquet").write_bytes(b"mine")
     (tmp_path / "f" / "validation").symlink_to(tmp_path / "mine")
-    with pytest.raises(UserError, match="validation: not as a run made it"):
+    with pytest.raises(UserError, match="validation: changed since a run wrote it"):
         Folder.of(str(tmp_path / "f"), "extract", {"a": 2}).prepare()
 
 
