@@ -27,6 +27,7 @@ from ontology.sources.types import UNREADABLE, check_whole, is_turtle, read_inst
 from ontology.titles import EXTRAS, converter
 from pipeline.dump.streams import find_dumps
 from pipeline.dump.units import InputFile, Unit, cut, inspect
+from pipeline.execution.part_pass import Pass
 from pipeline.language import pretrained
 from pipeline.settings import CorpusSettings
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
@@ -306,3 +307,14 @@ def check_types(path: str) -> None:
         "none of its first lines says '<http://dbpedia.org/resource/X> rdf:type "
         "<http://dbpedia.org/ontology/C> .'"
     )
+
+
+class PlanPass(Pass):
+    """A pass of a plan, over the parts of its documents unless it says otherwise."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Takes the plan."""
+        self._plan = plan
+
+    def elements(self) -> Sequence[Any]:
+        return self._plan.parts

@@ -164,8 +164,8 @@ class Folder:
                 ours = sizes.get(name) == there[name]
             if not ours:
                 raise UserError(
-                    f"{files.join(self.path, name)}: changed since a run wrote it, and the folder must "
-                    "be emptied; move this file, or choose another --output"
+                    f"{files.join(self.path, name)}: changed since a run wrote it, and the folder "
+                    "must be emptied; move this file, or choose another --output"
                 )
 
 

@@ -32,7 +32,7 @@ from pipeline.dump.pages import BadPage, Page, failed_page
 from pipeline.dump.units import Damage, Unit, read_unit
 from pipeline.execution.part_pass import Gather, PartPass, Stage
 from pipeline.language import CommonWords, trained
-from pipeline.plan import WORDS, Plan
+from pipeline.plan import WORDS, Plan, PlanPass
 from pipeline.wikitext.render import render
 
 SCANNED_CHARS = 3_000_000
@@ -249,14 +249,11 @@ class _Documents:
         )
 
 
-class WriteDocuments(PartPass):
+class WriteDocuments(PlanPass, PartPass):
     """The pass that writes the documents of each unit."""
 
     name = "extract"
     report = DocumentsReport
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
 
     def elements(self) -> Sequence[Unit]:
         """The units, largest first: a large last unit would keep one worker busy alone."""

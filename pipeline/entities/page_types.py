@@ -20,7 +20,7 @@ from ontology.voting.page_typer import MOST_PAGES, PageTyper
 from ontology.voting.statements import among
 from pipeline.entities.facts import FACTS, read_facts, to_facts
 from pipeline.execution.part_pass import PartPass
-from pipeline.plan import Plan
+from pipeline.plan import Plan, PlanPass
 
 _FEATURES = ["key", "features"]
 _WHOLE = 1 << 64
@@ -33,14 +33,11 @@ class TypedReport(Report):
     typed: int
 
 
-class TypePages(PartPass):
+class TypePages(PlanPass, PartPass):
     """Writes the classes that the typer gives to the pages of each part."""
 
     name = "page types"
     report = TypedReport
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
 
     def elements(self) -> Sequence[str]:
         return self._plan.parts if self._plan.settings.uses_page_typer else ()

@@ -36,8 +36,8 @@ from pipeline.entities.page_types import (
     typer_counts,
 )
 from pipeline.entities.type_facts import TypesReport, write_type_facts
-from pipeline.execution.part_pass import Gather, PartPass, Pass, Stage
-from pipeline.plan import Plan
+from pipeline.execution.part_pass import Gather, PartPass, Stage
+from pipeline.plan import Plan, PlanPass
 
 _LOGGER = logging.getLogger("nerbert")
 _SUBJECTS = {WIKIDATA: "Wikidata's items", "en": "English pages"}
@@ -65,16 +65,10 @@ def open_table(folder: str) -> EntityTable:
         return EntityTable.open(local)  # memory maps outlive the names of their files
 
 
-class _TemplateRedirects(Pass):
+class _TemplateRedirects(PlanPass):
     """Collects redirects between templates: a page may use the old name of an infobox."""
 
     name = "template redirects"
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-
-    def elements(self) -> Sequence[str]:
-        return self._plan.parts
 
     def run(self, element: str, known: None) -> _Redirects:
         return _Redirects(dict(template_redirects(element)))
@@ -94,17 +88,11 @@ _Known = tuple[list[TypesReport], dict[str, Any]]
 """Reports of the files of types, and counts of MediaWiki's tables."""
 
 
-class _PageFacts(PartPass):
+class _PageFacts(PlanPass, PartPass):
     """Writes the facts of each part of documents about its pages."""
 
     name = "page facts"
     report = _PartName
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-
-    def elements(self) -> Sequence[str]:
-        return self._plan.parts
 
     def part(self, element: str) -> str:
         return files.join(self._plan.entities.path, "pages", files.name(element))
@@ -121,14 +109,11 @@ class _PageFacts(PartPass):
         return _PartName(files.name(part))
 
 
-class _TypeFacts(PartPass):
+class _TypeFacts(PlanPass, PartPass):
     """Writes the facts of each of DBpedia's files."""
 
     name = "type facts"
     report = TypesReport
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
 
     def elements(self) -> Sequence[tuple[int, str]]:
         return list(enumerate(self._plan.settings.types))

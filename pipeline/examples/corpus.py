@@ -55,7 +55,7 @@ from pipeline.examples.propagation import Propagation
 from pipeline.examples.selector import DIGESTS, DOCUMENT_COLUMNS, Selector, digests_of, schema
 from pipeline.execution.part_pass import Gather, PartPass, Stage
 from pipeline.language import CommonWords
-from pipeline.plan import Plan
+from pipeline.plan import Plan, PlanPass
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
 LINKED = pa.schema([("entity", pa.int32()), ("mentions", pa.int64())])
@@ -65,17 +65,11 @@ _ANCHORS = ("no-name", "unknown-page", "no-class", *SOURCES[1:])
 """Kinds of anchors: no name; to an unknown page, one without class, one with a class by source."""
 
 
-class _CorpusPass(PartPass):
+class _CorpusPass(PlanPass, PartPass):
     """A pass over the parts of documents."""
 
     folder: tuple[str, ...] = ()
     """Folder of its parts below `examples/`."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-
-    def elements(self) -> Sequence[str]:
-        return self._plan.parts
 
     def part(self, element: str) -> str:
         return files.join(self._plan.examples.path, *self.folder, files.name(element))

@@ -22,7 +22,7 @@ from ontology.titles import Keys, title_keys
 from pipeline.entities.resolve import open_table
 from pipeline.examples.mentions import COLUMNS, sentences_of
 from pipeline.execution.part_pass import PartPass
-from pipeline.plan import DICTIONARY, Plan
+from pipeline.plan import DICTIONARY, Plan, PlanPass
 
 Ints = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
@@ -138,12 +138,9 @@ class SurfacesReport(Report):
     links: int
 
 
-class _DictionaryPass(PartPass):
+class _DictionaryPass(PlanPass, PartPass):
     report = SurfacesReport
     folder = ""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
 
     def part(self, element: str) -> str:
         return files.join(self._plan.examples.path, self.folder, files.name(element))
