@@ -4,22 +4,38 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import pytest
+
+from tests.helpers.runs import run
 
 NERBERT = (sys.executable, "-m", "nerbert", "worker")
 
 
-@pytest.fixture
-def pool(free_port):
-    process = subprocess.Popen(
-        [*NERBERT, "--port", str(free_port)], stderr=subprocess.PIPE, text=True
-    )
+@contextmanager
+def started(port):
+    process = subprocess.Popen([*NERBERT, "--port", str(port)], stderr=subprocess.PIPE, text=True)
     line = process.stderr.readline()
-    yield process, free_port, line
+    yield process, port, line
     process.kill()
     process.wait()
     process.stderr.close()
+
+
+@pytest.fixture
+def pool(free_port):
+    """A pool that a test may end; Beam takes seconds to load."""
+    with started(free_port) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def lasting_pool():
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+    with started(port) as pool:
+        yield pool
 
 
 def children(pid):
@@ -27,21 +43,21 @@ def children(pid):
         return [int(number) for number in file.read().split()]
 
 
-def test_one_line_says_what_it_is(pool):
-    _, port, line = pool
+def test_one_line_says_what_it_is(lasting_pool):
+    _, port, line = lasting_pool
     assert line.startswith("nerbert 0.")
     assert f"Python {'.'.join(map(str, sys.version_info[:3]))}, Beam 2." in line
     assert line.endswith(f"workers at localhost:{port}\n")
 
 
 def assert_taken(port):
-    done = subprocess.run([*NERBERT, "--port", str(port)], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr == f"--port {port}: taken, or localhost is not this host; give another\n"
+    code, _, err = run("--port", port, cwd=".", name="worker")
+    assert code == 2
+    assert err == f"--port {port}: taken, or localhost is not this host; give another\n"
 
 
-def test_a_port_that_is_taken(pool):
-    assert_taken(pool[1])
+def test_a_port_that_is_taken(lasting_pool):
+    assert_taken(lasting_pool[1])
 
 
 def test_a_port_that_is_taken_at_one_address_by_who_does_not_listen(free_port):
@@ -51,9 +67,9 @@ def test_a_port_that_is_taken_at_one_address_by_who_does_not_listen(free_port):
 
 
 def test_an_unknown_host():
-    done = subprocess.run([*NERBERT, "--host", "no.such"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr == "--port 50000: taken, or no.such is not this host; give another\n"
+    code, _, err = run("--host", "no.such", cwd=".", name="worker")
+    assert code == 2
+    assert err == "--port 50000: taken, or no.such is not this host; give another\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -70,25 +86,25 @@ def test_its_end_ends_the_workers(pool, number):
         assert process.returncode == 130
 
 
-def test_it_starts_and_stops_workers(pool):
+def test_it_starts_and_stops_workers(lasting_pool):
     grpc = pytest.importorskip("grpc")
     from apache_beam.portability.api import beam_fn_api_pb2 as api
     from apache_beam.portability.api import beam_fn_api_pb2_grpc as api_grpc
 
-    (forks,) = children(pool[0].pid)
-    with grpc.insecure_channel(f"localhost:{pool[1]}") as channel:
+    (forks,) = children(lasting_pool[0].pid)
+    with grpc.insecure_channel(f"localhost:{lasting_pool[1]}") as channel:
         stub = api_grpc.BeamFnExternalWorkerPoolStub(channel)
         for worker in ("1", "2"):
             request = api.StartWorkerRequest(worker_id=worker)
             request.control_endpoint.url = "localhost:1"
             assert not stub.StartWorker(request).error
         time.sleep(0.5)
-        started = children(forks)
-        assert len(started) == 2
+        workers = children(forks)
+        assert len(workers) == 2
         stub.StopWorker(api.StopWorkerRequest(worker_id="1"))
         stub.StopWorker(api.StopWorkerRequest(worker_id="never started"))
         time.sleep(0.5)
-        assert children(forks) == started[1:]
+        assert children(forks) == workers[1:]
 
 
 def test_a_worker_that_is_started_again_replaces_the_first(pool):
@@ -105,13 +121,13 @@ def test_a_worker_that_is_started_again_replaces_the_first(pool):
         stub = api_grpc.BeamFnExternalWorkerPoolStub(channel)
         request = api.StartWorkerRequest(worker_id="1")
         request.control_endpoint.url = f"localhost:{runner.getsockname()[1]}"
-        started = []
+        workers = []
         for _ in range(3):
             assert not stub.StartWorker(request).error
             time.sleep(0.5)
-            started.append(children(forks))
-        assert [len(found) for found in started] == [1, 1, 1]
+            workers.append(children(forks))
+        assert [len(found) for found in workers] == [1, 1, 1]
         process.terminate()
         process.wait(20)
     time.sleep(0.5)
-    assert not any(os.path.exists(f"/proc/{number}") for found in started for number in found)
+    assert not any(os.path.exists(f"/proc/{number}") for found in workers for number in found)
