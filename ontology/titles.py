@@ -110,11 +110,6 @@ def _block_keys(column: pa.StringArray) -> Keys:
     return keys
 
 
-def title_key(title: str) -> int:
-    """Key of one normal title, as by `title_keys`."""
-    return int(title_keys([title])[0])
-
-
 Convert = Callable[[str], list[str]]
 """Title -> its other forms, without the title itself."""
 

@@ -190,17 +190,17 @@ class PieceFeatures(TorchDataset[Feature]):
 class Collator:
     """Makes a batch, padded to its longest piece."""
 
-    def __init__(self, pad_id: int, multiple_of: int = 1, attend: bool = False) -> None:
-        """Takes the id of padding, what lengths are a multiple of, and whether padding is attended.
+    def __init__(self, pad_id: int, attend: bool = False) -> None:
+        """Takes the id of padding, and whether padding is attended.
 
         Only the released code of CrossNER lets words attend to padding.
         """
-        self._pad_id, self._multiple_of, self._attend = pad_id, multiple_of, attend
+        self._pad_id, self._attend = pad_id, attend
 
     def __call__(self, features: Sequence[Feature]) -> dict[str, torch.Tensor]:
         """Makes a batch: ids, mask, labels, unlinked (batch, length); piece numbers (batch,)."""
         longest = max(len(feature.input_ids) for feature in features)
-        shape = (len(features), -(-longest // self._multiple_of) * self._multiple_of)
+        shape = (len(features), longest)
         input_ids = np.full(shape, self._pad_id)
         labels = np.full(shape, IGNORED)
         mask = np.full(shape, int(self._attend))

@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from ontology.titles import normal_title, resource, title_key, title_keys
+from ontology.titles import normal_title, resource, title_keys
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_keys_are_distinct():
     names = [f"Title {i}" for i in range(10_000)]
     keys = title_keys(names)
     assert len(set(keys.tolist())) == len(names)
-    assert keys[17] == title_key(names[17])
+    assert keys[17] == title_keys([names[17]])[0]
 
 
 def murmur(data):
