@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.corpora import example, simple_corpus, write_part
-from tests.helpers.runs import PRETRAIN, ROOT, call, run_apart, start
+from tests.helpers.runs import PRETRAIN, ROOT, call, run, run_apart, start
 
 QUICK = ("--recipe", "paper-debug", "--logging-steps", 1)
 TORCHRUN = (
@@ -65,10 +65,22 @@ def losses(output):
 
 
 @pytest.fixture(scope="module")
-def trained(launch, tmp_path_factory):
+def here(demo, cache):
+    """The same in this process, which has loaded torch; returns exit code, output and log."""
+
+    def run_here(output, *flags, corpus=demo[0] / "corpus"):
+        where = ("--corpus", corpus, "--output", output)
+        return run(*where, *QUICK, *flags, cwd=ROOT, name="pretrain", environment=cache)
+
+    return run_here
+
+
+@pytest.fixture(scope="module")
+def trained(here, tmp_path_factory):
     output = tmp_path_factory.mktemp("trained") / "demo-bert"
     flags = ("--max-steps", 60, "--eval-steps", 20, "--save-steps", 20)
-    out, err = finished(launch(output, *flags))
+    code, out, err = here(output, *flags)
+    assert code == 0, err
     return output, out, err, flags
 
 
@@ -175,7 +187,7 @@ def test_bad_settings_are_one_line(trained, demo, capsys, flags, message):
     assert len(err.splitlines()) == 1
 
 
-def test_other_corpora_and_checkpoints_are_refused(trained, launch, capsys, tmp_path):
+def test_other_corpora_and_checkpoints_are_refused(trained, here, capsys, tmp_path):
     output, _, _, flags = trained
     corpus = simple_corpus(tmp_path / "corpus")
     write_part(
@@ -213,11 +225,9 @@ def test_other_corpora_and_checkpoints_are_refused(trained, launch, capsys, tmp_
         assert len(err.splitlines()) == 1
     # What failed before its first step leaves nothing in the way.
     write_part(corpus / "train" / "part-00002.parquet", [example(70, "a b")])
-    finished(
-        launch(
-            tmp_path / "new", "--max-steps", 1, "--eval-steps", 1, "--save-steps", 1, corpus=corpus
-        )
-    )
+    few = ("--max-steps", 1, "--eval-steps", 1, "--save-steps", 1)
+    code, _, err = here(tmp_path / "new", *few, corpus=corpus)
+    assert code == 0, err
 
 
 def test_ctrl_c_is_one_line(launch, tmp_path):
@@ -239,10 +249,9 @@ def test_ctrl_c_is_one_line(launch, tmp_path):
     )
 
 
-def test_a_loss_that_is_no_number_names_step_and_examples(launch, tmp_path):
-    process = launch(tmp_path / "nan", "--max-steps", 5, "--learning-rate", "1e38")
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 1
+def test_a_loss_that_is_no_number_names_step_and_examples(here, tmp_path):
+    code, _, err = here(tmp_path / "nan", "--max-steps", 5, "--learning-rate", "1e38")
+    assert code == 1
     last = err.splitlines()[-1]
     assert last.startswith("loss is nan in step 2; lower --learning-rate or look at the examples")
     assert last.count(":0") >= 16
@@ -264,17 +273,6 @@ def test_help_is_quick_and_complete():
         [sys.executable, "-c", loaded], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert result.stdout == "False\n"
-
-
-def test_pretrain_loads_no_beam():
-    code = (
-        "import sys, pretrain.tagging.run, pretrain.mlm.run, finetune.experiments.execution\n"
-        "print([name for name in sys.modules if name.startswith('apache_beam')])"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert result.stdout == "[]\n"
 
 
 @pytest.mark.slow

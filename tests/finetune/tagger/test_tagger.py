@@ -266,6 +266,7 @@ def test_the_package_loads_torch_only_for_the_tagger():
         "from finetune import Entity, Tagger\n"
         "assert 'torch' in sys.modules\n"
         "assert not hasattr(finetune, 'Taggers')\n"
+        "import pretrain.tagging.run, pretrain.mlm.run, finetune.experiments.execution\n"
         "assert not [name for name in sys.modules if name.startswith('apache_beam')]\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
