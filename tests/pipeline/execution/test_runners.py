@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import runs
 from tests.helpers.runs import DEMO, ROOT, assert_same_bytes, start, tree
 
 ARGUMENTS = ("--dump", DEMO, "--min-entities", "2")
@@ -170,7 +171,7 @@ def storage():
 def test_gs_paths_in_and_out(storage, tmp_path):
     (tmp_path / "types.nt.bz2").write_bytes(TYPES)
     arguments = (*ARGUMENTS, "--types", "types.nt.bz2", "--output", "local")
-    code, _, err = run(*arguments, cwd=tmp_path)
+    code, _, err = runs.run(*arguments, cwd=tmp_path)
     assert code == 0, err
     err = run_all([(*REMOTE, "--stage", "resolve"), REMOTE], tmp_path, **storage.environment)
     assert err.count("up to date") == 2
@@ -303,7 +304,7 @@ def test_staged_package_installs_and_imports_alone(storage, tmp_path):
     ],
 )
 def test_wrong_runners_are_one_line(tmp_path, flags, message):
-    code, _, err = run(*ARGUMENTS, "--output", "out", *flags, cwd=tmp_path)
+    code, _, err = runs.run(*ARGUMENTS, "--output", "out", *flags, cwd=tmp_path)
     assert code == 2
     assert len(err.strip().splitlines()) == 1
     assert err.startswith(message)
@@ -337,7 +338,7 @@ def test_a_runner_that_beam_cannot_download(tmp_path, runner):
 
 
 def test_dataflow_refuses_files_of_this_disk(tmp_path):
-    code, _, err = run(
+    code, _, err = runs.run(
         *ARGUMENTS,
         "--output",
         "gs://bucket/out",
