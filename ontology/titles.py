@@ -1,4 +1,4 @@
-"""The normal form of page titles and DBpedia resource IRIs, and their 64-bit keys."""
+"""Page titles: normal form, DBpedia's IRIs, 64-bit keys, and the other script of a language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Punkt model of a wiki: trained on its dump, or NLTK's pre-trained one."""
+"""Language models of a wiki: Punkt for sentences, frequent words for pages of other languages."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
 from ontology.sources.infobox import InfoboxMapping
 from ontology.sources.sql import check_table
-from ontology.sources.types import UNREADABLE, check_whole, is_turtle, read_instance_types
+from ontology.sources.types import check_types
 from ontology.titles import EXTRAS, converter
 from pipeline.dump.streams import find_dumps
 from pipeline.dump.units import InputFile, Unit, cut, inspect
@@ -45,8 +45,6 @@ DICTIONARY = "dictionary.arrow"
 """File in `examples/` with the dictionary of the dump's links."""
 
 _LOGGER = logging.getLogger("nerbert")
-_SMALL = 512 << 10
-"""Bytes of a file that is read to its end before a run begins."""
 
 
 @dataclass(frozen=True)
@@ -281,32 +279,6 @@ def checked(flag: str, path: str | None, read: Callable[[str], Any]) -> Any:
     except ValueError as error:
         reason = " ".join(str(error).removeprefix(f"{local}: ").split())
         raise UserError(f"{flag} {path}: {reason}; give another file") from None
-
-
-def check_types(path: str) -> None:
-    """Checks that there is a statement in the first 1,000 lines of a file of types.
-
-    A small file is checked to its end; a large one when it is read.
-
-    Raises:
-        ValueError: there is none.
-        OSError, EOFError: the file is damaged or truncated.
-    """
-    if files.size(path) <= _SMALL:
-        check_whole(path)
-    for number, statement in enumerate(read_instance_types(path)):
-        if statement is not None and statement is not UNREADABLE:
-            if is_turtle(path):
-                _LOGGER.info(
-                    "--types %s: Turtle with several triples a line; reading it is slow", path
-                )
-            return
-        if number == 1000:
-            break
-    raise ValueError(
-        "none of its first lines says '<http://dbpedia.org/resource/X> rdf:type "
-        "<http://dbpedia.org/ontology/C> .'"
-    )
 
 
 class PlanPass(Pass):

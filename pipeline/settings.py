@@ -1,4 +1,4 @@
-"""The options of a corpus."""
+"""The options of `nerbert corpus` and `nerbert worker`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings that a search tries, from texts such as "learning_rate=1e-5,1e-4"."""
+"""What a search tries: settings from texts such as "learning_rate=1e-5,1e-4", and their fits."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Heads on an encoder: linear, CRF, spans; windows, and LoRA."""
+"""Heads on an encoder: linear, CRF, spans; windows over long texts."""

@@ -1,4 +1,4 @@
-"""Published scores, for comparison with ours."""
+"""Tables in Markdown, and the published scores that stand beside ours in them."""
 
 from __future__ import annotations
 

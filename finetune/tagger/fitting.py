@@ -1,4 +1,4 @@
-"""Fine-tunes a model with transformers' Trainer."""
+"""Fine-tunes a model with transformers' Trainer, whole or by LoRA."""
 
 from __future__ import annotations
 

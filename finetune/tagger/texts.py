@@ -1,4 +1,4 @@
-"""Parts texts into sentences and words, as the corpora do; taggers have learnt single sentences."""
+"""Texts: their sentences and words, parted as the corpora do; predictions and entities in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web page that tags text: it shows coloured entities with types and scores."""
+"""Serves the web page that tags text, and its API; limits time and number of connections."""
 
 from __future__ import annotations
 

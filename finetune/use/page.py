@@ -1,4 +1,4 @@
-"""The web page that tags text: form, result, legend."""
+"""The web page that tags text: form, result, legend; and the requests and answers of its API."""
 
 from __future__ import annotations
 

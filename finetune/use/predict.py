@@ -1,4 +1,4 @@
-"""Prints predictions as JSON lines, CoNLL columns or HTML."""
+"""Prints predictions as JSON lines, CoNLL columns or HTML with coloured entities."""
 
 from __future__ import annotations
 

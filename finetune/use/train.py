@@ -1,4 +1,4 @@
-"""Runs `nerbert train`: reads the data, fine-tunes, scores, and writes the tagger's folder."""
+"""Runs `nerbert train`: fine-tunes, scores, writes the tagger's folder and card, sends it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from finetune.scoring import metrics
 from finetune.settings import FitSettings
 from finetune.tagger.fitting import Work
 from finetune.tagger.tagger import Tagger
-from nerbert.commands.parser import only_run
+from nerbert.commands.process import only_run
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, filled, versions
 from nerbert.storage import files
@@ -34,6 +34,13 @@ RECORD, METRICS = "training.json", "metrics.json"
 
 _WORK = ".training"
 Rows = dict[str, list[Sentence]]
+
+for _name in ("httpx", "httpx2"):
+    logging.getLogger(_name).setLevel(logging.WARNING)  # a line for each request
+
+_CLIENT_ERRORS: Any = HfHubHTTPError.__bases__
+"""What the HTTP client of the hub raises; versions of huggingface_hub have different clients."""
+_LEFT_OUT = [".training/*", ".lock", "events/*"]
 
 
 def train(options: TrainOptions, settings: FitSettings) -> str:
@@ -128,14 +135,6 @@ def _summary(options: TrainOptions, results: dict[str, Any]) -> str:
     if options.push_to_hub:
         lines.append(f"hub         {options.push_to_hub}")
     return "\n".join(lines)
-
-
-for _name in ("httpx", "httpx2"):
-    logging.getLogger(_name).setLevel(logging.WARNING)  # a line for each request
-
-_CLIENT_ERRORS: Any = HfHubHTTPError.__bases__
-"""What the HTTP client of the hub raises; versions of huggingface_hub have different clients."""
-_LEFT_OUT = [".training/*", ".lock", "events/*"]
 
 
 def check_token(repository: str) -> None:

@@ -95,16 +95,8 @@ def option(
     return Field(default, **extra)
 
 
-_NO_FACTS = {
-    "metavar": "",
-    "also": "",
-    "group": "",
-    "flag": True,
-    "recipe": True,
-    "positional": False,
-    "decides": "",
-    "path": "",
-}
+_NO_FACTS: Mapping[str, Any] = option().json_schema_extra
+"""Facts of a field that `option` did not make."""
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import argparse
 import errno
-import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from nerbert import check_packages
 from nerbert.commands.options import Given, Option, Recipes, build, near, options_of
-from nerbert.commands.process import signals_as_ctrl_c
+from nerbert.commands.process import (
+    begin_logging,
+    check_system,
+    print_error,
+    signals_as_ctrl_c,
+    typed_program,
+)
 from nerbert.errors import RunError, UserError, is_disk_full, missing_extra
-from nerbert.storage import files
 
 
 class _Parser(argparse.ArgumentParser):
@@ -230,7 +232,7 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
     try:
         work()
     except UserError as error:
-        _print_error(parsed.message(error))
+        print_error(parsed.message(error))
         return 2
     except RunError as error:
         print(error, file=sys.stderr)
@@ -244,7 +246,7 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
         print(missing_extra(error), file=sys.stderr)
         return 2
     except MemoryError:
-        _print_error("Out of memory; give fewer --workers, or use a machine with more memory")
+        print_error("Out of memory; give fewer --workers, or use a machine with more memory")
         return 1
     except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -255,74 +257,8 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
             place, reason = parsed.output, os.strerror(errno.ENOSPC)
         else:
             raise
-        _print_error(
+        print_error(
             f"{place}: {reason}; check space and permissions, then run the same command again"
         )
         return 1
     return 0
-
-
-_LEAST_ADDRESSES = 4_000_000_000
-"""A run of two workers needs 2 GB; much of it is reserved by Arrow, and never used."""
-
-
-def check_system(module: str) -> None:
-    """Checks that this system has what we need, and that no other package hides one of ours.
-
-    Args:
-        module: module of the command.
-
-    Raises:
-        UserError: it is not.
-    """
-    if sys.platform == "win32":
-        raise UserError("nerbert runs on Linux and macOS; on Windows use it in WSL")
-    import resource  # Windows has none
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if 0 <= limit < _LEAST_ADDRESSES:
-        raise UserError(
-            f"ulimit -v leaves {limit / 1e9:.1f} GB of addresses; OpenBLAS may hang below "
-            f"{_LEAST_ADDRESSES / 1e9:g} GB; raise it"
-        )
-    try:
-        check_packages(module)
-    except ImportError as error:
-        raise UserError(str(error)) from None
-
-
-def _print_error(message: str) -> None:
-    """Prints an error. If a run has several processes, only the first one prints."""
-    if is_first():
-        print(message, file=sys.stderr)
-
-
-def begin_logging() -> None:
-    """Sends log lines to standard error. If a run has several processes, only the first logs."""
-    level = logging.INFO if is_first() else logging.ERROR
-    logging.basicConfig(level=level, format="%(message)s", stream=sys.stderr, force=True)
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells of its font cache
-
-
-def is_first() -> bool:
-    """Whether this is the first process that torchrun started, or the only one."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-def only_run(output: str) -> AbstractContextManager[None]:
-    """Locks an output folder against a second run; the first of several processes locks it.
-
-    Raises:
-        UserError: another run has locked it.
-    """
-    return files.locked(output) if is_first() else nullcontext()
-
-
-def typed_program() -> str:
-    """The program as the user typed it: "nerbert", "python -m nerbert evaluate", "python x.py"."""
-    main = sys.modules.get("__main__")
-    spec = getattr(main, "__spec__", None)
-    if spec is not None:
-        return f"python -m {spec.name.removesuffix('.__main__')}"
-    name = os.path.basename(sys.argv[0] or "nerbert")
-    return f"python {name}" if name.endswith(".py") else name

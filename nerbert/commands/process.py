@@ -1,4 +1,4 @@
-"""The process of a command: its signals, and the cores that it may use."""
+"""The process of a command: system check, logging, signals, cores, locks, limits of time."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from nerbert.errors import TooSlowError
+from nerbert import check_packages
+from nerbert.errors import TooSlowError, UserError
+from nerbert.storage import files
 
 
 @contextmanager
@@ -86,3 +88,69 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+_LEAST_ADDRESSES = 4_000_000_000
+"""A run of two workers needs 2 GB; much of it is reserved by Arrow, and never used."""
+
+
+def check_system(module: str) -> None:
+    """Checks that this system has what we need, and that no other package hides one of ours.
+
+    Args:
+        module: module of the command.
+
+    Raises:
+        UserError: it is not.
+    """
+    if sys.platform == "win32":
+        raise UserError("nerbert runs on Linux and macOS; on Windows use it in WSL")
+    import resource  # Windows has none
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= limit < _LEAST_ADDRESSES:
+        raise UserError(
+            f"ulimit -v leaves {limit / 1e9:.1f} GB of addresses; OpenBLAS may hang below "
+            f"{_LEAST_ADDRESSES / 1e9:g} GB; raise it"
+        )
+    try:
+        check_packages(module)
+    except ImportError as error:
+        raise UserError(str(error)) from None
+
+
+def print_error(message: str) -> None:
+    """Prints an error. If a run has several processes, only the first one prints."""
+    if is_first():
+        print(message, file=sys.stderr)
+
+
+def begin_logging() -> None:
+    """Sends log lines to standard error. If a run has several processes, only the first logs."""
+    level = logging.INFO if is_first() else logging.ERROR
+    logging.basicConfig(level=level, format="%(message)s", stream=sys.stderr, force=True)
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells of its font cache
+
+
+def is_first() -> bool:
+    """Whether this is the first process that torchrun started, or the only one."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def only_run(output: str) -> AbstractContextManager[None]:
+    """Locks an output folder against a second run; the first of several processes locks it.
+
+    Raises:
+        UserError: another run has locked it.
+    """
+    return files.locked(output) if is_first() else nullcontext()
+
+
+def typed_program() -> str:
+    """The program as the user typed it: "nerbert", "python -m nerbert evaluate", "python x.py"."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return f"python -m {spec.name.removesuffix('.__main__')}"
+    name = os.path.basename(sys.argv[0] or "nerbert")
+    return f"python {name}" if name.endswith(".py") else name

@@ -11,7 +11,8 @@ from typing import Any
 
 from nerbert import __version__
 from nerbert.commands.options import Recipes, near
-from nerbert.commands.parser import Command, check_system, exit_code, is_first, typed_program
+from nerbert.commands.parser import Command, exit_code
+from nerbert.commands.process import check_system, is_first, typed_program
 from nerbert.errors import UserError
 
 NO_RECIPES = Recipes()

@@ -1,4 +1,4 @@
-"""Downloads files: whole, checked, and continued where an earlier download was cut."""
+"""Downloads files, whole, checked and continued; shows progress, and reports what was done."""
 
 from __future__ import annotations
 

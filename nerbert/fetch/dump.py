@@ -51,9 +51,9 @@ class Status(BaseModel):
 
     def files(self, job: str) -> Files:
         """Files of a job, by name; empty if it is not finished."""
-        job_of_name = self.jobs.get(job, _Job())
-        is_complete = all(file.url and file.size is not None for file in job_of_name.files.values())
-        return job_of_name.files if job_of_name.status == "done" and is_complete else {}
+        listed = self.jobs.get(job, _Job())
+        is_complete = all(file.url and file.size is not None for file in listed.files.values())
+        return listed.files if listed.status == "done" and is_complete else {}
 
 
 @dataclass(frozen=True, config=CHECKED)

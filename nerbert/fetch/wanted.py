@@ -1,4 +1,4 @@
-"""The files that are to be downloaded: where they go, and how they are checked."""
+"""The files that are to be downloaded: where they are published, where they go, their checks."""
 
 from __future__ import annotations
 

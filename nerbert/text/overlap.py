@@ -1,4 +1,4 @@
-"""Finds sentences of evaluation sets in a text: equal ones, and ones that share a 13-gram."""
+"""Finds sentences of evaluation sets in texts and corpora: equal ones, and shared 13-grams."""
 
 from __future__ import annotations
 

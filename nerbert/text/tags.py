@@ -1,4 +1,4 @@
-"""Tags: label sets, spans, tagging schemes, and scores of mentions."""
+"""Tags: label sets, spans, tagging schemes, scores of mentions; levels of a domain corpus."""
 
 from __future__ import annotations
 

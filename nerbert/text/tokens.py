@@ -1,4 +1,7 @@
-"""Word tokens with offsets: those of NLTK; in scripts without spaces, one token per character."""
+"""Word tokens with offsets: those of NLTK, of sentences and of texts of any length.
+
+In scripts without spaces each character is a token.
+"""
 
 from __future__ import annotations
 

@@ -7,19 +7,23 @@ read by rdflib, which is slow and holds the file in memory.
 from __future__ import annotations
 
 import io
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from urllib.parse import unquote
 
-from nerbert.storage.files import read_blocks
+from nerbert.storage import files
 from ontology.classes import NAMESPACE, ROOT, ClassTree, rows_of
 from ontology.titles import normal_title, resource
 
 WIKIDATA, SUBCLASS = "wikidata", "subclass"
 """What a statement is about, if it is not about a page of a wiki: a Wikidata item, or a class."""
 
+_LOGGER = logging.getLogger("nerbert")
+_SMALL = 512 << 10
+"""Bytes of a file that is read to its end before a run begins."""
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _DIRECT = "http://www.wikidata.org/prop/direct/"
 _INSTANCE_OF, _SUBCLASS_OF = f"{_DIRECT}P31", f"{_DIRECT}P279"
@@ -113,7 +117,7 @@ def _read_turtle(path: str) -> Iterator[Statement | None]:
 
     graph = Graph()
     # rdflib takes neither a byte order mark nor single carriage returns.
-    text = b"".join(read_blocks(path)).removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n")
+    text = b"".join(files.read_blocks(path)).removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n")
     try:
         graph.parse(io.BytesIO(text), format="turtle")
     except Exception as error:  # rdflib has no common class of errors
@@ -128,7 +132,7 @@ def _read_turtle(path: str) -> Iterator[Statement | None]:
 def _lines(path: str) -> Iterator[str]:
     """Reads the lines of a file, which may be compressed; of a long line only the beginning."""
     rest, start = b"", b"\xef\xbb\xbf"  # a byte order mark
-    for block in read_blocks(path):
+    for block in files.read_blocks(path):
         block, start = block.removeprefix(start), b""
         whole, newline, tail = block.rpartition(b"\n")
         if not newline:
@@ -141,8 +145,34 @@ def _lines(path: str) -> Iterator[str]:
 
 def check_whole(path: str) -> None:
     """Decompresses a file; raises as `read_instance_types`."""
-    for _ in read_blocks(path):
+    for _ in files.read_blocks(path):
         pass
+
+
+def check_types(path: str) -> None:
+    """Checks that there is a statement in the first 1,000 lines of a file of types.
+
+    A small file is checked to its end; a large one when it is read.
+
+    Raises:
+        ValueError: there is none.
+        OSError, EOFError: the file is damaged or truncated.
+    """
+    if files.size(path) <= _SMALL:
+        check_whole(path)
+    for number, statement in enumerate(read_instance_types(path)):
+        if statement is not None and statement is not UNREADABLE:
+            if is_turtle(path):
+                _LOGGER.info(
+                    "--types %s: Turtle with several triples a line; reading it is slow", path
+                )
+            return
+        if number == 1000:
+            break
+    raise ValueError(
+        "none of its first lines says '<http://dbpedia.org/resource/X> rdf:type "
+        "<http://dbpedia.org/ontology/C> .'"
+    )
 
 
 def _statement(subject: str, predicate: str, value: str) -> Statement | None:

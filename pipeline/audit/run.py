@@ -1,4 +1,4 @@
-"""Makes the page of an audit, or prints the rates of its judgements."""
+"""Runs `nerbert audit`: samples mentions, makes the page, or prints the rates of judgements."""
 
 from __future__ import annotations
 

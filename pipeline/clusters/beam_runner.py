@@ -1,4 +1,4 @@
-"""Runs stages on the runner that Beam's flags name."""
+"""The executor `Beam`: runs stages on the runner that Beam's flags name, with logs of its own."""
 
 from __future__ import annotations
 
@@ -74,9 +74,12 @@ class Beam(Executor):
     def __init__(self, engine: Engine) -> None:
         """Takes the engine; `of` makes the one that flags name, and checks it."""
         self.engine = engine
-        self.template = engine.template
         self._session: Session | None = None
         self._begin: Callable[[], Session]
+
+    @property
+    def template(self) -> str | None:
+        return self.engine.template
 
     @classmethod
     def of(cls, flags: Sequence[str]) -> Beam:

@@ -1,4 +1,4 @@
-"""Google Cloud Dataflow: jobs cost money, so none is forgotten."""
+"""Google Cloud Dataflow: its jobs, and our package for its workers."""
 
 from __future__ import annotations
 

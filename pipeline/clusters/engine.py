@@ -1,4 +1,4 @@
-"""The shape of an engine: what a runner of Beam needs beside the graph of a stage."""
+"""The shape of an engine: what a runner of Beam needs beside a stage; its flags, addresses."""
 
 from __future__ import annotations
 

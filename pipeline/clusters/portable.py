@@ -1,4 +1,4 @@
-"""Beam's job server, one Java process for a whole run, and what is asked of it."""
+"""Beam's job server, what is asked of it, and any job service that speaks its interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions of domains: wiki categories, entity types and their classes, special types."""
+"""Domains: wiki categories, entity types, special types; and the options of `nerbert domain`."""
 
 from __future__ import annotations
 

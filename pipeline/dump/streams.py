@@ -1,4 +1,4 @@
-"""Reads the bytes of dump files: plain, or compressed streams, of which some may be damaged."""
+"""Finds dump files, and reads their bytes: plain, or streams of which some may be damaged."""
 
 from __future__ import annotations
 

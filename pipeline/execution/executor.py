@@ -23,8 +23,10 @@ T = TypeVar("T")
 class Executor:
     """Runs stages somewhere, and shows their progress."""
 
-    template: str | None = None
-    """Path of a job's template that is written instead of running the stage; None if it runs."""
+    @property
+    def template(self) -> str | None:
+        """Path of a template that is written instead of running a stage; None if it runs."""
+        return None
 
     def adapted(self, settings: T) -> T:
         """The settings of a run for the processes or machines that do its work.

@@ -1,4 +1,4 @@
-"""Runs the stages of a corpus that are not up to date, on local processes or on a Beam runner."""
+"""Runs the stages of a corpus that are not up to date, on the executor that the flags name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads masked language models, and trains them on masked positions only."""
+"""Masks sub-words, loads masked language models, and trains them on masked positions only."""
 
 from __future__ import annotations
 

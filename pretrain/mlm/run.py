@@ -16,7 +16,7 @@ from transformers import (
     set_seed,
 )
 
-from nerbert.commands.parser import is_first, only_run
+from nerbert.commands.process import is_first, only_run
 from nerbert.errors import UserError
 from nerbert.reports import filled
 from nerbert.storage import files

@@ -12,7 +12,7 @@ import numpy as np
 from torch.utils.data import Subset
 from transformers import PreTrainedTokenizerFast, TrainingArguments, set_seed
 
-from nerbert.commands.parser import only_run
+from nerbert.commands.process import only_run
 from nerbert.errors import UserError
 from nerbert.reports import filled
 from nerbert.storage import files

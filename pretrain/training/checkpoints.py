@@ -1,4 +1,4 @@
-"""The checkpoints of a run: which of them are whole, and how training continues from one."""
+"""Checkpoints: which are whole, how training continues, whether weights and tokenizer fit."""
 
 from __future__ import annotations
 

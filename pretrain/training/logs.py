@@ -1,4 +1,4 @@
-"""Logs of the Trainer as lines of JSON, with sub-words per second and FLOPs utilisation (MFU)."""
+"""Logs of a training: JSON lines, a bar, sub-words per second, FLOPs utilisation (MFU)."""
 
 from __future__ import annotations
 
