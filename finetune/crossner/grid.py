@@ -61,17 +61,17 @@ def encoders(options: CrossnerOptions, settings: FitSettings) -> list[Encoder]:
         UserError: a checkpoint or corpus is unsuitable, or of a domain that --domain lacks.
     """
     base = Encoder(options.base_model, system=row_of(options.base_model, settings))
-    known = [base, *map(Encoder.of, options.dapt)]
+    candidates = [base, *map(Encoder.of, options.dapt)]
     for corpus in options.corpus:
         for masking in options.masking:
             for level in options.level:
                 for fraction in options.fraction:
                     dapt = _dapt_settings(options, corpus, masking, level, fraction)
-                    known.append(_adapted(dapt, settings.bf16))
-    for encoder in known[1:]:
+                    candidates.append(_adapted(dapt, settings.bf16))
+    for encoder in candidates[1:]:
         if encoder.domain not in options.domain:
             raise UserError(f"is of the domain {encoder.domain}; add it to --domain", encoder.model)
-    return known
+    return candidates
 
 
 def _dapt_settings(
@@ -148,14 +148,16 @@ def planned(
 def _rows(
     options: CrossnerOptions,
     settings: FitSettings,
-    bases_: Sequence[Encoder],
+    candidates: Sequence[Encoder],
     systems: Mapping[str, FitSettings],
 ) -> list[tuple[Encoder, FitSettings]]:
     """The rows of the table, with their settings: encoders, then systems on their models."""
-    rows = [(encoder, settings) for encoder in bases_]
+    rows = [(encoder, settings) for encoder in candidates]
     for name, own in systems.items():
         system = SYSTEMS[name]
-        bases = [one for one in bases_ if one.domain] if system.adapted else [Encoder(system.base)]
+        bases = (
+            [one for one in candidates if one.domain] if system.adapted else [Encoder(system.base)]
+        )
         rows += [
             (replace(base, model=base.model or options.base_model, system=system.row), own)
             for base in bases

@@ -173,9 +173,9 @@ def without_settlements(
     is_settlement = statements.classes == settlement
 
     def stated(which: Bools) -> Bools:
-        is_candidate = np.zeros(len(of_entity), bool)
-        is_candidate[statements.entities[which]] = True
-        return is_candidate
+        is_stated = np.zeros(len(of_entity), bool)
+        is_stated[statements.entities[which]] = True
+        return is_stated
 
     region_stated = stated(hierarchy.above[statements.classes, hierarchy.index[_REGION]])
     is_region = _by_ending(stated(is_settlement), region_stated, names, of_entity)
