@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +87,7 @@ class Folder:
 
     def on_disk(self) -> dict[str, Any]:
         """The state on disk, without the sizes of files; empty if there is none, or it is torn."""
-        return {key: value for key, value in self._read().items() if key != "sizes"}
+        return {key: value for key, value in self._read().items() if key != _SIZES}
 
     def is_current(self) -> bool:
         """Whether the outputs, as far as there are any, were made from the same."""
@@ -136,12 +136,7 @@ class Folder:
         """
         if not self.is_current():
             raise changed(self.path)
-        sizes = {
-            name: size
-            for name, size in files.listing(self.path).items()
-            if name != STATE and not files.name(name).startswith(".")
-        }
-        files.write_json(self.state_path, {**self.state, "complete": True, **facts, "sizes": sizes})
+        seal(self.state_path, {**self.state, "complete": True, **facts}, edited=())
 
     def _read(self) -> dict[str, Any]:
         state = files.read_json_or_none(self.state_path)
@@ -155,7 +150,7 @@ class Folder:
                 f"{self.path}: not empty, and no run made it; move its files, or choose another "
                 "--output"
             )
-        sizes = state.get("sizes")
+        sizes = state.get(_SIZES)
         for name in seen:
             unfinished = finished_name(files.name(name)) is not None
             if sizes is None or unfinished or name == STATE:
@@ -180,11 +175,12 @@ def _is_hidden(name: str) -> bool:
     return last.startswith(".") and finished_name(last) is None
 
 
-def _damaged(state: Mapping[str, Any], there: Mapping[str, int]) -> list[str]:
-    """Files of a finished stage that are missing, or have another size."""
-    if not state.get("complete"):
-        return []
-    return [name for name, size in state["sizes"].items() if there.get(name) != size]
+def _damaged(record: Mapping[str, Any], there: Mapping[str, int]) -> list[str]:
+    """Files of a finished result that are missing, or have another size."""
+    sizes = record.get(_SIZES, {})
+    return [
+        name for name, size in sizes.items() if name not in there or size not in (None, there[name])
+    ]
 
 
 def check_made(output: str, record: str, keys: set[str]) -> None:
@@ -232,11 +228,12 @@ def check_same(output: str, record: str, content: dict[str, Any]) -> None:
     files.write_json(path, content)
 
 
-_EDITED = ("README.md",)
-"""Files that users change: they must only be there."""
-
-
-def seal(record: str, content: Mapping[str, Any], made: Iterable[str] | None = None) -> None:
+def seal(
+    record: str,
+    content: Mapping[str, Any],
+    made: Iterable[str] | None = None,
+    edited: Collection[str] = ("README.md",),
+) -> None:
     """Writes the record of a result, with the sizes of its files; it is written last.
 
     Args:
@@ -244,12 +241,13 @@ def seal(record: str, content: Mapping[str, Any], made: Iterable[str] | None = N
         content: its content.
         made: names of the files beside it that belong to the result; None for all in its folder
             and below, except hidden ones.
+        edited: names of files that users change: they must only be there.
     """
     folder, name = os.path.split(record)
     there = files.listing(folder or ".")
     if made is None:
         made = [path for path in there if path != name and not _is_below_hidden(path)]
-    sizes = {path: None if path in _EDITED else there[path] for path in made}
+    sizes = {path: None if path in edited else there[path] for path in made}
     files.write_json(record, {**content, _SIZES: sizes})
 
 
@@ -262,30 +260,22 @@ def sealed(record: str, log: bool = True) -> dict[str, Any] | None:
         record: path of the record.
         log: whether a torn result is logged.
     """
-    reason = _tear(record)
-    if reason == "":
-        content: dict[str, Any] = files.read_json(record)
-        content.pop(_SIZES, None)
-        return content
-    if reason and log:
-        _LOGGER.warning("%s; the result is made again", reason)
-    return None
-
-
-def _tear(record: str) -> str | None:
-    """What is wrong with the files of a record; empty if nothing is, None without a record."""
     if not files.exists(record):
         return None
     content = files.read_json_or_none(record)
-    sizes = content.get(_SIZES, {}) if isinstance(content, dict) else None
-    if not isinstance(sizes, dict):
-        return f"{record}: torn"
-    folder = os.path.dirname(record) or "."
-    there = files.listing(folder)
-    for path, size in sizes.items():
-        if path not in there or size not in (None, there[path]):
-            return f"{os.path.join(folder, path)}: missing, or not of the size that was written"
-    return ""
+    if not isinstance(content, dict) or not isinstance(content.get(_SIZES, {}), dict):
+        reason = f"{record}: torn"
+    else:
+        folder = os.path.dirname(record) or "."
+        damaged = _damaged(content, files.listing(folder))
+        if not damaged:
+            content.pop(_SIZES, None)
+            return content
+        path = os.path.join(folder, damaged[0])
+        reason = f"{path}: missing, or not of the size that was written"
+    if log:
+        _LOGGER.warning("%s; the result is made again", reason)
+    return None
 
 
 def _is_below_hidden(path: str) -> bool:
