@@ -1,6 +1,8 @@
+import gc
 import logging
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -27,6 +29,17 @@ def pytest_collection_modifyitems(items):
         needs_more = {"shared", "demo"} & {*item.fixturenames} or hasattr(item.module, "run")
         if str(item.path).startswith(folders) and not needs_more:
             item.add_marker("unit")
+
+
+def pytest_runtest_setup(item):
+    """A training begins with a collection of garbage, which looks at all of torch and of pytest.
+
+    What is there after many imports stays, so it is not looked at again.
+    """
+    if len(sys.modules) > item.session.__dict__.get("frozen_modules", 0) + 200:
+        gc.collect()
+        gc.freeze()
+        item.session.frozen_modules = len(sys.modules)
 
 
 @pytest.fixture(autouse=True)
