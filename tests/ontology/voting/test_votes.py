@@ -1,6 +1,7 @@
 import itertools
 import math
 import random
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +51,7 @@ def statements(rows):
     return Statements(*(np.array(column, np.int64) for column in columns))
 
 
+@cache
 def line(name):
     return {name, *TREE.ancestors(name)}
 
