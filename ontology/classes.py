@@ -14,7 +14,7 @@ NAMESPACE = "http://dbpedia.org/ontology/"
 NO_KIND = "Agent"
 """The parent of Person and Organisation. It says so little that depth is measured below it."""
 
-_RENAMED = {"Location": "Place", "RaceHorse": "Horse"}
+_RENAMED = {"Comics": "Comic", "Location": "Place", "RaceHorse": "Horse"}
 """Classes of other releases of DBpedia -> their names in the shipped ontology."""
 
 
@@ -163,5 +163,10 @@ def _shipped() -> ClassTree:
 
 def rows_of(file: str) -> list[list[str]]:
     """Rows of a table in `ontology/data`."""
+    return [line.split("\t") for line in lines_of(file)]
+
+
+def lines_of(file: str) -> list[str]:
+    """Rows of a table in `ontology/data`, not yet cut into columns."""
     text = (files("ontology") / "data" / file).read_text(encoding="utf-8")
-    return [line.split("\t") for line in text.splitlines() if line and line[0] != "#"]
+    return [line for line in text.split("\n") if line and line[0] != "#"]

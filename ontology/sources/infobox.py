@@ -10,7 +10,7 @@ import mwparserfromhell
 from lxml import etree
 
 from nerbert.storage.files import open_decompressed
-from ontology.classes import ROOT, rows_of
+from ontology.classes import ROOT, ClassTree, lines_of, rows_of
 from ontology.titles import normal_title
 
 
@@ -38,12 +38,16 @@ class Case:
 
 
 class InfoboxMapping:
-    """Template -> cases in order. The first case that holds gives the class."""
+    """Template -> cases in order. The first case that holds gives the class.
+
+    Attributes:
+        cases: the cases of each template that the mapping has.
+    """
 
     def __init__(self, cases: Mapping[str, Sequence[Case]]) -> None:
-        self._cases = {name: tuple(rows) for name, rows in cases.items()}
-        more = {name: rows for name, rows in _more().items() if name not in self._cases}
-        known = {**more, **self._cases} if self._cases else {}
+        self.cases = {name: tuple(rows) for name, rows in cases.items()}
+        more = {name: rows for name, rows in _more().items() if name not in self.cases}
+        known = {**more, **self.cases} if self.cases else {}
         self._exact = known
         # Editors write the names in several cases, and the redirect may not be in the dump.
         self._folded = {name.lower(): known[name] for name in sorted(known, reverse=True)}
@@ -95,7 +99,7 @@ class InfoboxMapping:
     @property
     def templates(self) -> list[str]:
         """Names of the mapped templates, sorted."""
-        return sorted(self._cases)
+        return sorted(self.cases)
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._cases_of(name) is not None
@@ -103,10 +107,6 @@ class InfoboxMapping:
     def _cases_of(self, name: str) -> tuple[Case, ...] | None:
         """Cases of a template; if there is none of this name, of its name in another case."""
         return self._exact.get(name) or self._folded.get(name.lower())
-
-    def rows(self) -> Iterable[tuple[str, Case]]:
-        """Pairs of a template and a case; templates are sorted, cases are in order."""
-        return ((name, case) for name in self.templates for case in self._cases[name])
 
     def class_of(
         self,
@@ -182,7 +182,8 @@ def _cases(
 def _text(template: mwparserfromhell.nodes.Template, name: str) -> str:
     if not template.has(name):
         return ""
-    return " ".join(template.get(name).value.strip_code().split())
+    text = template.get(name).value.strip_code().replace("\u200e", "")  # left-to-right marks
+    return " ".join(text.split())
 
 
 @cache
@@ -193,13 +194,21 @@ def _more() -> dict[str, tuple[Case, ...]]:
 
 @cache
 def _shipped(language: str) -> InfoboxMapping:
-    wrong = {name: rows for name, rows in _more().items() if rows[0].class_name == ROOT}
-    return InfoboxMapping({**_cases_in("en"), **_cases_in(language), **wrong})
+    cases = {**_cases_in("en"), **_cases_in(language)}
+    tree = ClassTree.shipped()
+    for name, rows in _more().items():
+        above = (ROOT, *tree.ancestors(rows[0].class_name))
+        stated = {case.class_name for case in cases.get(name, ())}
+        # Ours corrects, or is more specific.
+        if rows[0].class_name == ROOT or (stated and stated <= {*above}):
+            cases[name] = [*rows]
+    return InfoboxMapping(cases)
 
 
 def _cases_in(language: str) -> dict[str, list[Case]]:
     cases: dict[str, list[Case]] = {}
-    for name, *facts in _table()[language]:
+    for line in _table()[language]:
+        name, *facts = line.split("\t")
         cases.setdefault(name, []).append(Case(*facts))
     return cases
 
@@ -210,9 +219,10 @@ def mapped_languages() -> list[str]:
 
 
 @cache
-def _table() -> dict[str, list[list[str]]]:
-    """Language -> rows of the shipped table."""
-    rows: dict[str, list[list[str]]] = {}
-    for language, *row in rows_of("infobox.tsv"):
+def _table() -> dict[str, list[str]]:
+    """Language -> rows of the shipped table, each without the language."""
+    rows: dict[str, list[str]] = {}
+    for line in lines_of("infobox.tsv"):
+        language, _, row = line.partition("\t")
         rows.setdefault(language, []).append(row)
     return rows

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from nerbert.storage.files import open_decompressed
 from ontology.categories import ENTITY
-from ontology.classes import NAMESPACE, ClassTree, rows_of
+from ontology.classes import NAMESPACE, ROOT, ClassTree, rows_of
 from ontology.sources.infobox import InfoboxMapping
 
 ALIASES = {
@@ -105,13 +105,23 @@ def equivalents(path: str, tree: ClassTree) -> list[tuple[str, str]]:
     return sorted((row for row in rows if row[0] not in more), key=lambda row: int(row[0][1:]))
 
 
-def infobox_rows(folder: Path) -> list[list[str]]:
-    """The mappings of all languages in a folder: language, template, and its cases in order."""
-    mappings = {re.split(r"[_.]", path.name)[1]: path for path in folder.glob("Mapping_*.xml*")}
+def infobox_rows(folder: Path, tree: ClassTree) -> list[list[str]]:
+    """The mappings of all languages in a folder: language, template, and its cases in order.
+
+    Templates that are mapped as in English are left out: the English mapping holds for every wiki.
+    A class that the ontology does not have gives none.
+    """
+    paths = {re.split(r"[_.]", path.name)[1]: path for path in folder.glob("Mapping_*.xml*")}
+    mappings = {code: InfoboxMapping.from_xml(str(path)).cases for code, path in paths.items()}
     return [
-        [language, name, case.parameter, case.operator, case.value, case.class_name]
-        for language, path in sorted(mappings.items())
-        for name, case in InfoboxMapping.from_xml(str(path)).rows()
+        [
+            *(code, name, case.parameter, case.operator, case.value),
+            tree.known_name(case.class_name) or ROOT,
+        ]
+        for code, cases_of in sorted(mappings.items())
+        for name, cases in sorted(cases_of.items())
+        if code == "en" or cases != mappings["en"].get(name)
+        for case in cases
     ]
 
 
@@ -152,9 +162,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     _write(
         options.output / "infobox.tsv",
-        "language, template, parameter, operator, value, class. Source: DBpedia mappings, "
-        "CC BY-SA 3.0.",
-        infobox_rows(Path(options.mappings)),
+        "language, template, parameter, operator, value, class. Templates that are mapped as in "
+        "English are left out. Source: DBpedia mappings, CC BY-SA 3.0.",
+        infobox_rows(Path(options.mappings), tree),
     )
 
 

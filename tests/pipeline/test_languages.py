@@ -69,6 +69,26 @@ WIKIS = {
 }
 
 
+# Pages with infoboxes, and their classes by DBpedia's mapping of the language.
+BOXED = {
+    "it": {
+        "Roma": ("{{Divisione amministrativa|Nome=Roma}}", "è la capitale dell'", "PopulatedPlace"),
+        "Italia": ("{{Stato|nomeCorrente=Italia}}", "è uno stato in cui scorre il", "Country"),
+        "Tevere": ("{{Fiume|nome=Tevere}}", "è un fiume che bagna", "River"),
+    },
+    "el": {
+        "Αθήνα": ("{{Πόλη (Ελλάδα)|όνομα=Αθήνα}}", "είναι πόλη και πρωτεύουσα στην", "City"),
+        "Ελλάδα": ("{{Πληροφορίες Χώρας|όνομα=Ελλάδα}}", "είναι χώρα όπου έζησε ο", "Country"),
+        "Περικλής": ("{{Πληροφορίες πολιτικού}}", "ήταν πολιτικός που έζησε στην", "Politician"),
+    },
+    "ru": {
+        "Москва": ("{{НП-Россия|русское название=Москва}}", "город и столица", "PopulatedPlace"),
+        "Россия": ("{{Государство|название=Россия}}", "государство, где родился", "Country"),
+        "Толстой": ("{{Писатель|имя=Лев}}", "писатель, который жил в городе", "Writer"),
+    },
+}
+
+
 def write(folder, language):
     pages, types = WIKIS[language]
     xml = "".join(
@@ -149,3 +169,23 @@ def test_a_page_wins_over_a_title_in_the_other_script(tmp_path):
     assert (table.class_of("Beograd"), table.class_of("Београд")) == ("Village", "City")
     assert table.class_of("Dunav") is None
     assert table.lookup(["Dunav"]) == table.lookup(["Дунав"])
+
+
+@pytest.mark.parametrize("language", BOXED)
+def test_infoboxes_type_a_dump_alone(tmp_path, monkeypatch, language):
+    boxed = BOXED[language]
+    titles = [*boxed]
+    pages = []
+    for title, linked in zip(titles, [*titles[1:], titles[0]], strict=True):
+        box, words, _ = boxed[title]
+        pages.append((title, f"{box}\n'''{title}''' {words} [[{linked}]] 1 2 3."))
+    monkeypatch.setitem(WIKIS, language, (pages, {}))
+    write(tmp_path, language)
+    flags = ["--min-entities", "1", "--no-page-typer", "--min-tokens", "3", "--balance", "none"]
+    code, out, err = run("--dump", "*.xml", "--output", "out", *flags, cwd=tmp_path)
+    assert code == 0, err
+    assert "100.0 % of the others with a class" in out
+    table = EntityTable.open(tmp_path / "out" / "entities")
+    assert {title: table.class_of(title) for title in titles} == {
+        title: class_name for title, (_, _, class_name) in boxed.items()
+    }

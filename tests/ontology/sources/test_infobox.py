@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
-from ontology.classes import ClassTree
+from ontology.classes import ROOT, ClassTree, rows_of
 from ontology.sources.infobox import InfoboxMapping, mapped_languages, resolve_redirect
 
 XML = """<mediawiki><page><title>Mapping en:Infobox band_or_singer</title><revision><text>
@@ -67,18 +69,21 @@ def test_no_mapping_in_file(tmp_path):
 @pytest.mark.parametrize("language", mapped_languages())
 def test_shipped_table_is_that_of_the_export(shared, language):
     path = shared / "dbpedia" / "mappings" / f"Mapping_{language}.xml.xz"
-    read = list(InfoboxMapping.from_xml(str(path)).rows())
-    own = {name for name, _ in read}
-    shipped = InfoboxMapping.shipped(language).rows()
-    corrected = {"Бібліоінформація", "Нп"}
-    found = [row for row in shipped if row[0] in own - corrected]
-    assert found == [row for row in read if row[0] not in corrected]
+    exported, tree = InfoboxMapping.from_xml(str(path)).cases, ClassTree.shipped()
+    shipped = InfoboxMapping.shipped(language).cases
+    corrected = {name for name, class_name, _ in rows_of("infobox_more.tsv") if class_name == ROOT}
+    for name in exported.keys() - corrected:
+        known = [
+            replace(c, class_name=tree.known_name(c.class_name) or ROOT) for c in exported[name]
+        ]
+        assert [*shipped[name]] == known, name
 
 
 @pytest.mark.parametrize("language", mapped_languages())
 def test_shipped_classes_are_known(language):
     tree = ClassTree.shipped()
-    classes = {case.class_name for _, case in InfoboxMapping.shipped(language).rows()}
+    cases = InfoboxMapping.shipped(language).cases.values()
+    classes = {case.class_name for of_template in cases for case in of_template}
     assert {name for name in classes if tree.known_name(name) is None} <= {"owl:Thing"}
 
 
@@ -106,3 +111,52 @@ def test_the_mapping_of_a_template_wins_against_ours():
     assert shipped.class_of([("Infobox Officeholder", [])]) == "Politician"
     assert shipped.class_of([("Infobox Software", [])]) == "Software"
     assert shipped.class_of([("Infobox language family", [])]) == "Language"
+
+
+@pytest.mark.parametrize(
+    ("language", "template", "expected"),
+    [
+        ("am", "የሀገር መረጃ", "Country"),
+        ("ar", "تجمع سكاني", "Settlement"),
+        ("az", "Şəhər", "City"),
+        ("be", "Дзяржава", "Country"),
+        ("bg", "Държава", "Country"),
+        ("bn", "তথ্যছক ব্যক্তি", "Person"),
+        ("ca", "Infotaula persona", "Person"),
+        ("cs", "Infobox - sídlo světa", "City"),
+        ("cy", "Gwybodlen Person", "Person"),
+        ("el", "Πληροφορίες συγγραφέα", "Writer"),
+        ("eo", "Italia komunumo", "Municipality"),
+        ("es", "Ficha de persona", "Person"),
+        ("eu", "Biografia infotaula oinarria", "Person"),
+        ("ga", "Bailte sa Ghearmáin", "Town"),
+        ("gl", "Cidade", "City"),
+        ("hi", "ज्ञानसन्दूक अभिनेता", "Actor"),
+        ("hr", "Infookvir grad", "City"),
+        ("hu", "Életrajz infobox", "Person"),
+        ("id", "Ibukota provinsi", "City"),
+        ("it", "Fumetto e animazione", "Comic"),
+        ("ko", "도시 정보", "Settlement"),
+        ("lv", "Valsts infokaste", "Country"),
+        ("mk", "Град во Србија", "City"),
+        ("nl", "Infobox stad Verenigde Staten", "City"),
+        ("pl", "Władca-Papież", "Pope"),
+        ("pt", "Info/Cidade", "City"),
+        ("ru", "Государство", "Country"),
+        ("sk", "Infobox Osobnosť", "Person"),
+        ("sl", "Infopolje Mesto DE", "City"),
+        ("sr", "Град", "City"),
+        ("sv", "Flod", "River"),
+        ("tr", "TR il bilgi kutusu", "City"),
+        ("ur", "جاپان کا شہر", "City"),
+        ("vi", "Thông tin phim", "Film"),
+    ],
+)
+def test_a_template_of_each_language(language, template, expected):
+    assert InfoboxMapping.shipped(language).class_of([(template, [])]) == expected
+
+
+def test_rows_and_links_are_no_infoboxes():
+    greek = InfoboxMapping.shipped("el")
+    assert greek.class_of([("Πλαίσιο πλοήγησης", []), ("Πόλη", [])]) == "City"
+    assert InfoboxMapping.shipped("es").class_of([("EurovisionCountries", [])]) is None
