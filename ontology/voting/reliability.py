@@ -209,6 +209,11 @@ class Reliability:
         credits: share of its most specific classes that are the class or below it, shape (rows,).
         frequencies: share of the answers that are of each class, shape (classes,).
         weights: weight of the voter of each kind, shape (kinds,).
+        open: whether an answer says nothing about a class below those it states, shape (kinds,
+            classes).
+        silence: how often such an answer is given for an entity of the class, by the voter of each
+            kind, shape (voters, classes).
+        voters: voter of each kind, shape (kinds,).
     """
 
     starts: Ints
@@ -218,6 +223,9 @@ class Reliability:
     credits: Floats
     frequencies: Floats
     weights: Floats
+    open: Bools
+    silence: Floats
+    voters: Ints
 
     @classmethod
     def of(cls, comparisons: Comparisons, hierarchy: Hierarchy, weight: Floats) -> Reliability:
@@ -257,6 +265,9 @@ class Reliability:
             credits=meanings.credit[kinds, classes],
             frequencies=frequencies,
             weights=weight[answers.kind_voters],
+            open=meanings.open,
+            silence=_silence(comparisons),
+            voters=answers.kind_voters,
         )
 
     def lines(self, kinds: Ints) -> tuple[Ints, Ints]:
@@ -265,6 +276,25 @@ class Reliability:
         places = np.repeat(np.arange(len(kinds)), sizes)
         within = np.arange(len(places)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return self.starts[kinds][places] + within, places
+
+
+def _silence(comparisons: Comparisons) -> Floats:
+    """How often each voter states only a class above one that another voter states.
+
+    A voter that calls nearly all rivers rivers says much when it calls one a body of water; a voter
+    that calls all towns settlements says nothing.
+    """
+    meanings = comparisons.meanings
+    shared = comparisons.sums(meanings.own.astype(np.float64))
+    kind_voters = comparisons.answers.kind_voters
+    rates = np.empty((comparisons.n_voters, shared.shape[1]))
+    for voter in range(comparisons.n_voters):
+        mine = kind_voters == voter
+        left_open = (shared[mine] * meanings.open[mine]).sum(0)
+        stated = (shared[mine] * meanings.own[mine]).sum(0)
+        rates[voter] = (left_open + _PRIOR / 2) / (left_open + stated + _PRIOR)
+    # Sums depend on the order of their terms, which differs between processors.
+    return rates.round(9)
 
 
 def _by_statement(

@@ -1,6 +1,7 @@
 """The class of each entity by a vote of the sources that know it.
 
 The class of an entity is the deepest one that more than half of the weight of its voters supports.
+Voters that state only a class above it do not count.
 """
 
 from __future__ import annotations
@@ -48,11 +49,13 @@ def decide(
     """Decides the class of each entity.
 
     A voter supports the classes that it states, and all above them; a single voter that states
-    several most specific classes supports each by its share only. A class is possible if more than
-    half of the weight of the entity's voters supports it, and it is right with at least the
-    probability `least`. Candidates are the possible classes without a possible class below them.
-    The candidate with the best odds wins. Equal candidates abstain to their deepest common
-    ancestor; without one, the entity has no class.
+    several most specific classes supports each by its share only. About classes below those it
+    states it has no vote: who says "Person" says nothing against "Writer", unless he names most
+    writers so, which makes the class less probable. A class is possible if more than half of the
+    weight of the voters that speak of it supports it, and it is right with at least the probability
+    `least`. Candidates are the possible classes without a possible class
+    below them. The candidate with the best odds wins. Equal candidates abstain to their deepest
+    common ancestor; without one, the entity has no class.
 
     Args:
         answers: answers of all voters.
@@ -144,12 +147,36 @@ def _supported(
     part = np.where(alone, reliability.credits[rows], reliability.own[rows])
     votes = np.bincount(of_key, part * weights[places], len(keys))
     wrong = np.bincount(of_key, np.log(np.maximum(1 - rates, 1e-6)), len(keys))
-    share = votes / np.bincount(local, weights)[keys // size]
     voters = voters[keys // size]
     silent = voters - np.bincount(of_key, minlength=len(keys))
     logs = np.bincount(of_key, np.log(rates), len(keys)) + silent * np.log(UNLIKELY)
     score = logs - (voters - 1) * np.log(reliability.frequencies[keys % size])
-    return keys[stated], share[stated], 1 - np.exp(wrong[stated]), score[stated]
+    keys, votes = keys[stated], votes[stated]
+    left_open, silence = _left_open(keys, local, kinds, size, reliability)
+    share = votes / (np.bincount(local, weights)[keys // size] - left_open)
+    odds = np.expm1(-wrong[stated]) * np.exp(silence)
+    return keys, share, odds / (1 + odds), score[stated]
+
+
+def _left_open(
+    keys: Ints, local: Ints, kinds: Ints, size: int, reliability: Reliability
+) -> tuple[Floats, Floats]:
+    """The voters that state only a class above that of each key; see `_supported`.
+
+    Returns:
+        The sum of their weights; the logarithm of how often they do so for such an entity.
+    """
+    first = np.searchsorted(local, keys // size)
+    counts = np.searchsorted(local, keys // size, "right") - first
+    of_key = np.repeat(np.arange(len(keys)), counts)
+    answers = np.arange(len(of_key)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+    classes, of_answer = (keys % size)[of_key], kinds[answers]
+    is_open = reliability.open[of_answer, classes]
+    of_key, of_answer, classes = of_key[is_open], of_answer[is_open], classes[is_open]
+    rates = reliability.silence[reliability.voters[of_answer], classes]
+    weights = np.bincount(of_key, reliability.weights[of_answer], len(keys))
+    silence = np.bincount(of_key, np.log(rates), len(keys))
+    return weights.astype(np.float64), silence.astype(np.float64)
 
 
 def _abstain(keys: Ints, place: Ints, hierarchy: Hierarchy, chosen: Ints) -> None:

@@ -114,12 +114,36 @@ def measured(rows, weight):
     return rates
 
 
-def by_hand(rows, rates, weight, frequency, entity, least):
+def is_open(names, name):
+    """Whether some classes are above a class, and none is this class or below it."""
+    return any(n in line(name) for n in names) and not any(name in line(n) for n in names)
+
+
+def silences(rows, voters):
+    """How often each voter states only what is above a class that another voter states."""
+    answers = all_answers(rows)
+    left_open, stated = {}, {}
+    for (entity, voter), names in answers.items():
+        for (other_entity, other), theirs in answers.items():
+            if other_entity != entity or other == voter:
+                continue
+            for name in NAMES:
+                if any(name in line(t) for t in theirs):
+                    place = voter, name
+                    left_open[place] = left_open.get(place, 0) + is_open(names, name)
+                    stated[place] = stated.get(place, 0) + any(name in line(n) for n in names)
+    places = itertools.product(range(voters), NAMES)
+    return {
+        place: (left_open.get(place, 0) + 5) / (left_open.get(place, 0) + stated.get(place, 0) + 10)
+        for place in places
+    }
+
+
+def by_hand(rows, rates, silence, weight, frequency, entity, least):
     """Class of an entity, and share of the votes for it."""
     stated = {v: names for (e, v), names in all_answers(rows).items() if e == entity}
     if not stated:
         return None, 0
-    total = sum(weight[voter] for voter in stated)
     possible, score = {}, {}
     for name in set(NAMES) - {"Agent"}:
         owners = [v for v, names in stated.items() if any(name in line(n) for n in names)]
@@ -130,6 +154,10 @@ def by_hand(rows, rates, weight, frequency, entity, least):
             if voter in owners or rate >= UNLIKELY:
                 found.append(max(rate, UNLIKELY))
         chance = 1 - math.prod(max(1 - rate, 1e-6) for rate in found)
+        silent = [v for v in stated if is_open(stated[v], name)]
+        total = sum(weight[voter] for voter in stated.keys() - {*silent})
+        odds = chance / max(1 - chance, 1e-12) * math.prod(silence[v, name] for v in silent)
+        chance = odds / (1 + odds)
         if owners and votes / total > 0.5 + 1e-9 and chance >= least - 1e-9:
             possible[name] = votes / total
             score[name] = (
@@ -181,10 +209,10 @@ def test_against_brute_force(seed):
     rows = some_rows(seed)
     least = [0.0, 0.6, 0.8][seed % 3]
     names, found, reliability = decided(rows, WEIGHT, 45, least)
-    rates = measured(rows, WEIGHT)
+    rates, silence = measured(rows, WEIGHT), silences(rows, len(WEIGHT))
     frequency = dict(zip(HIERARCHY.names, reliability.frequencies.tolist(), strict=True))
     for entity in range(45):
-        name, support = by_hand(rows, rates, WEIGHT, frequency, entity, least)
+        name, support = by_hand(rows, rates, silence, WEIGHT, frequency, entity, least)
         assert names[entity] == name, (entity, [row for row in rows if row[0] == entity])
         assert abs(int(found.support[entity]) - support) <= 1
         voters = {v for e, _, v in rows if e == entity}
@@ -215,7 +243,7 @@ def test_reliability_against_brute_force(seed):
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([("Singer", 0), ("Artist", 1), ("Person", 2)], "Artist"),  # two of three say so
+        ([("Singer", 0), ("Artist", 1), ("Person", 2)], "Singer"),  # the others say nothing else
         ([("Singer", 0), ("Song", 1), ("Singer", 2)], "Singer"),
         ([("Song", 0), ("Album", 1)], "Work"),  # the deepest that both support
         ([("Song", 0), ("City", 1)], None),
