@@ -200,7 +200,7 @@ def _shipped(language: str) -> InfoboxMapping:
         above = (ROOT, *tree.ancestors(rows[0].class_name))
         stated = {case.class_name for case in cases.get(name, ())}
         # Ours corrects, or is more specific.
-        if rows[0].class_name == ROOT or (stated and stated <= {*above}):
+        if stated and (rows[0].class_name == ROOT or stated <= {*above}):
             cases[name] = [*rows]
     return InfoboxMapping(cases)
 
