@@ -1,7 +1,7 @@
 """The class of each entity by a vote of the sources that know it.
 
 The class of an entity is the deepest one that more than half of the weight of its voters supports.
-Voters that state only a class above it do not count.
+Those that state only a class above it do not count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Decision:
 
     Attributes:
         classes: index of the class of each entity, NO_CLASS for none, shape (entities,).
-        support: share of the voters' weight that supports the class, in per cent; 0 for none.
+        support: share of the weight of the voters that speak of the class that supports it, in
+            per cent; 0 for none.
         voters: bit set of the voters that know the entity, shape (entities,).
     """
 
@@ -50,12 +51,12 @@ def decide(
 
     A voter supports the classes that it states, and all above them; a single voter that states
     several most specific classes supports each by its share only. About classes below those it
-    states it has no vote: who says "Person" says nothing against "Writer", unless he names most
-    writers so, which makes the class less probable. A class is possible if more than half of the
-    weight of the voters that speak of it supports it, and it is right with at least the probability
-    `least`. Candidates are the possible classes without a possible class
-    below them. The candidate with the best odds wins. Equal candidates abstain to their deepest
-    common ancestor; without one, the entity has no class.
+    states it has no vote: "Person" says nothing against "Writer". But if this voter calls most
+    writers writers, its "Person" makes the class less probable. A class is possible if more than
+    half of the weight of the voters that speak of it supports it, and it is right with at least the
+    probability `least`. Candidates are the possible classes without a possible class below them.
+    The candidate with the best odds wins. Equal candidates abstain to their deepest common
+    ancestor; without one, the entity has no class.
 
     Args:
         answers: answers of all voters.
@@ -132,9 +133,9 @@ def _supported(
         reliability: probabilities that answers are right.
 
     Returns:
-        Keys (entity * classes + class), sorted; share of the voters' weight that supports the
-        class; probability that it is right; logarithm of the odds of the class, with its frequency
-        as the prior and the answers as independent evidence (naive Bayes).
+        Keys (entity * classes + class), sorted; share that supports the class of the weight of the
+        voters that speak of it; probability that it is right; logarithm of the odds of the class,
+        with its frequency as the prior and the answers as independent evidence (naive Bayes).
     """
     rows, places = reliability.lines(kinds)
     rates = reliability.rates[rows]
