@@ -241,7 +241,7 @@ def test_titles_never_become_file_names(tmp_path):
 def test_second_run_on_the_same_output_is_refused(tmp_path):
     first = start("--dump", DEMO, "--output", "out", cwd=tmp_path)
     deadline = time.monotonic() + 60
-    while not (tmp_path / "out" / ".lock").exists():
+    while not (tmp_path / "out" / "documents").exists():  # it has the lock
         assert time.monotonic() < deadline
         time.sleep(0.005)
     os.kill(first.pid, signal.SIGSTOP)  # the first waits while the second tries
