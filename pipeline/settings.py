@@ -263,6 +263,11 @@ class CorpusSettings:
         """Whether a page typer is one of the voters."""
         return self.page_typer and self.classes == "votes"
 
+    @property
+    def judges_lone(self) -> bool:
+        """Whether what a voter states alone is doubted; see `ontology.voting.lone`."""
+        return self.uses_page_typer and bool(self.types)
+
     def decide(self, what: str) -> dict[str, Any]:
         """The options that decide an output, and their values, in the order of fingerprints."""
         return {

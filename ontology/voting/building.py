@@ -13,6 +13,7 @@ from ontology.classes import ClassTree
 from ontology.entity_table import INFOBOX, NO_CLASS, PAGE_TYPER, EntityTable, Int32
 from ontology.titles import Keys
 from ontology.voting.endings import TitleEvidence, without_settlements
+from ontology.voting.lone import Alone, LinkFeatures, doubt
 from ontology.voting.reliability import Answers, Comparisons, Reliability, agreement, weights
 from ontology.voting.statements import (
     Conflict,
@@ -87,6 +88,7 @@ class Built:
         agreed: numbers of agreeing statements, shape (voters, voters).
         compared: numbers of compared statements, shape (voters, voters).
         conflicts: the most frequent disagreements.
+        alone: what unreliable voters state alone, by voter.
     """
 
     table: EntityTable
@@ -94,10 +96,17 @@ class Built:
     agreed: Ints
     compared: Ints
     conflicts: list[Conflict]
+    alone: dict[int, Alone]
 
 
 def build(
-    pages: Facts, types: Sequence[Facts], tree: ClassTree, rule: Rule = "votes", least: float = 0.8
+    pages: Facts,
+    types: Sequence[Facts],
+    tree: ClassTree,
+    rule: Rule = "votes",
+    least: float = 0.8,
+    links: LinkFeatures | None = None,
+    precision: float = 0.95,
 ) -> Built:
     """Builds the table of a dump.
 
@@ -112,6 +121,8 @@ def build(
         rule: "votes": see `ontology.voting.votes`. "deepest": the deepest class of the files of
             instance types; without one, the class of the infobox, as in the paper.
         least: smallest probability of a class, for "votes".
+        links: what the dump says about the pages that it links; without, no voter is doubted.
+        precision: see `ontology.voting.lone`.
     """
     if len(types) >= _MOST_VOTERS:
         raise ValueError(f"{len(types)} files of instance types; at most {_MOST_VOTERS - 1}")
@@ -140,11 +151,16 @@ def build(
     comparisons = election.comparisons(whole)
     agreed, compared = agreement(comparisons)
     weight = weights(agreed, compared)
+    kinds = [tree.kind(name) or name for name in hierarchy.names]
+    alone: dict[int, Alone] = {}
     if rule == "votes":
         chosen = election.decide(comparisons, weight)
         names = [facts.name for facts in voters]
         if PAGE_TYPER in names:
             election.decide_without(names.index(PAGE_TYPER), whole, chosen)
+        if links is not None:
+            found = (keys, titles.entity_of)
+            alone = doubt(chosen, kinds, weight, compared.sum(1), found, links, tree, precision)
     else:
         chosen = _deepest(whole, hierarchy, len(nodes))
     table = EntityTable(
@@ -157,7 +173,7 @@ def build(
         chosen.support,
         chosen.voters,
     )
-    return Built(table, weight.tolist(), agreed, compared, conflicts(whole, hierarchy))
+    return Built(table, weight.tolist(), agreed, compared, conflicts(whole, hierarchy), alone)
 
 
 @dataclass(frozen=True)

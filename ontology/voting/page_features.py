@@ -82,6 +82,34 @@ def page_features(
     return features
 
 
+_AROUND = 40
+"""Characters before and after a link whose nearest words are looked at."""
+
+
+def link_features(target: str, text: str, start: int, end: int) -> set[str]:
+    """Features of the page that a link leads to: its title, and the words around the link.
+
+    Args:
+        target: title of the page.
+        text: text with the link.
+        start: start of the link in the text.
+        end: end of the link.
+    """
+    plain, _, bracket = target.partition(" (")
+    name = words_of(plain)
+    features = {f"title:{word}" for word in name}
+    features.update(f"bracket:{word}" for word in words_of(bracket)[-1:])
+    if name:
+        features.add(f"title ends:{name[-1]}")
+        features.update(f"suffix:{name[-1][-length:]}" for length in (2, 3, 4))
+    before = words_of(text[max(0, start - _AROUND) : start])[-2:]
+    after = words_of(text[end : end + _AROUND])[:2]
+    features.update(f"before {distance}:{word}" for distance, word in enumerate(before[::-1]))
+    features.update(f"after {distance}:{word}" for distance, word in enumerate(after))
+    features.update((f"before:{' '.join(before)}", f"after:{' '.join(after)}"))
+    return features
+
+
 def hashed(pages: Sequence[Iterable[str]]) -> tuple[Features, npt.NDArray[np.int64]]:
     """Numbers of the features of some pages, one page after the other, and numbers per page."""
     rows = [sorted(features) for features in pages]
@@ -103,6 +131,11 @@ class Pages:
     keys: Keys
     features: Features
     sizes: npt.NDArray[np.int64]
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Pages:
+        """Some of the pages."""
+        features = self.features[np.repeat(chosen, self.sizes)]
+        return Pages(self.keys[chosen], features, self.sizes[chosen])
 
     def fold(self) -> npt.NDArray[np.int64]:
         """The part of the data that each page belongs to. No model sees the pages that it types."""

@@ -186,7 +186,11 @@ class PageTyper:
 
     def classes_of(self, pages: Pages) -> Ints:
         """Index into `names` of the class of each page, -1 for none, shape (pages,)."""
-        return self._given(self._chances(self._raw(pages)), self.calibration.threshold)
+        return self._given(self.chances(pages), self.calibration.threshold)
+
+    def chances(self, pages: Pages) -> Floats:
+        """Probability that each name is right for each page, shape (pages, names)."""
+        return self._chances(self._raw(pages))
 
     def _matrix(self, pages: Pages) -> Any:
         """Weighted features of the pages as a sparse matrix, each row of length 1."""
@@ -218,7 +222,6 @@ class PageTyper:
         return raw
 
     def _chances(self, raw: Floats) -> Floats:
-        """Probability that each name is right, shape (pages, names)."""
         return np.minimum(raw / self._expected @ self._lines, 1.0)
 
     def _given(self, chances: Floats, threshold: float) -> Ints:

@@ -14,7 +14,7 @@ from ontology.sources.infobox import InfoboxMapping, resolve_redirect
 from ontology.titles import Convert, Keys, title_keys
 from ontology.voting.building import Facts
 from ontology.voting.endings import endings
-from ontology.voting.page_features import hashed, page_features
+from ontology.voting.page_features import hashed, link_features, page_features
 from pipeline.dump.site import ARTICLE, TEMPLATE
 
 Indices = npt.NDArray[np.int32]
@@ -37,6 +37,9 @@ PAGE_FACTS = pa.schema(
     ]
 )
 """Columns of the parts in `entities/pages/`: one row per page, and per title in another script."""
+
+LINK_FACTS = pa.schema([("key", pa.uint64()), ("features", pa.list_(pa.int32()))])
+"""Columns of the parts in `entities/links/`: one row per title that the part links."""
 
 PAGE_COLUMNS = ("page_id", "namespace", "title", "redirect", "templates", "template_arguments")
 """Columns of a document that its facts are made from."""
@@ -83,6 +86,33 @@ def page_facts(
         ],
         schema=PAGE_FACTS,
     )
+
+
+def add_links(batch: pa.RecordBatch, features: dict[str, set[str]]) -> None:
+    """Adds what a batch of documents says about the titles that it links by a name.
+
+    Args:
+        batch: documents, with the columns "text" and "anchors".
+        features: features of each title.
+    """
+    flat = batch.column("anchors").flatten()
+    sizes = pc.list_value_length(batch.column("anchors")).fill_null(0).to_numpy()
+    texts = batch.column("text").to_pylist()
+    rows = np.repeat(np.arange(len(batch)), sizes).tolist()
+    columns = (flat.field(name).to_pylist() for name in ("name", "target", "start", "end"))
+    for row, is_name, target, start, end in zip(rows, *columns, strict=True):
+        if is_name:
+            found = link_features(target, texts[row], start, end)
+            features.setdefault(target, set()).update(found)
+
+
+def link_facts(features: Mapping[str, set[str]]) -> pa.RecordBatch:
+    """LINK_FACTS of some titles."""
+    numbers, sizes = hashed(list(features.values()))
+    offsets = np.append(0, np.cumsum(sizes)).astype(np.int32)
+    keys = pa.array(title_keys(pa.array(features, pa.string())))
+    columns = [keys, pa.ListArray.from_arrays(offsets, numbers)]
+    return pa.RecordBatch.from_arrays(columns, schema=LINK_FACTS)
 
 
 def script_facts(batch: pa.RecordBatch, convert: Convert) -> pa.RecordBatch:

@@ -14,7 +14,9 @@ from nerbert.digests import digest64
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
 from ontology.entity_table import PAGE_TYPER
+from ontology.titles import Keys
 from ontology.voting.building import Facts, build
+from ontology.voting.lone import LinkFeatures
 from ontology.voting.page_features import Pages
 from ontology.voting.page_typer import MOST_PAGES, PageTyper
 from ontology.voting.statements import among
@@ -137,13 +139,42 @@ def _sample(paths: Sequence[str], seed: int) -> Pages:
     def drawn(keys: pa.Array) -> pa.Array:
         return pa.array((keys.to_numpy() ^ mask) <= bound)
 
-    samples = [
-        _pages(batch, drawn)
+    return _read_pages(paths, drawn)
+
+
+def _read_pages(paths: Sequence[str], wanted: Callable[[pa.Array], pa.Array]) -> Pages:
+    """The wanted pages of some parts that have features."""
+    found = [
+        _pages(batch, wanted)
         for path in paths
         for batch in parts.read_batches(path, _FEATURES, rows=65_536)
     ]
     return Pages(
-        np.concatenate([np.zeros(0, np.uint64), *(pages.keys for pages in samples)]),
-        np.concatenate([np.zeros(0, np.int32), *(pages.features for pages in samples)]),
-        np.concatenate([np.zeros(0, np.int64), *(pages.sizes for pages in samples)]),
+        np.concatenate([np.zeros(0, np.uint64), *(pages.keys for pages in found)]),
+        np.concatenate([np.zeros(0, np.int32), *(pages.features for pages in found)]),
+        np.concatenate([np.zeros(0, np.int64), *(pages.sizes for pages in found)]),
     )
+
+
+def links_path(plan: Plan, part: str) -> str:
+    """Path of LINK_FACTS of a part of documents."""
+    return files.join(plan.entities.path, "links", files.name(part))
+
+
+def linked_features(plan: Plan) -> LinkFeatures | None:
+    """What the dump says about the pages that it has or links; None if it is not asked for."""
+    if not plan.settings.judges_lone:
+        return None
+    folder = files.join(plan.entities.path, "pages")
+    paths = [files.join(folder, files.name(part)) for part in plan.parts]
+    paths += [links_path(plan, part) for part in plan.parts]
+    keys = [
+        batch.column("key").to_numpy()
+        for path in paths
+        for batch in parts.read_batches(path, ["key"], rows=65_536)
+    ]
+
+    def read(wanted: Keys) -> Pages:
+        return _read_pages(paths, lambda found: pa.array(among(found.to_numpy(), wanted)))
+
+    return LinkFeatures(np.unique(np.concatenate([np.zeros(0, np.uint64), *keys])), read)

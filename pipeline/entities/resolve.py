@@ -19,8 +19,11 @@ from ontology.titles import converter, title_keys
 from ontology.voting.building import Built, Facts, build
 from pipeline.entities.facts import (
     FEATURE_COLUMNS,
+    LINK_FACTS,
     PAGE_COLUMNS,
     PAGE_FACTS,
+    add_links,
+    link_facts,
     page_facts,
     read_facts,
     read_page_facts,
@@ -31,6 +34,8 @@ from pipeline.entities.page_ids import PAGE_IDS, Subjects, ids_path, write_page_
 from pipeline.entities.page_types import (
     TypedReport,
     TypePages,
+    linked_features,
+    links_path,
     train_typer,
     typed_facts,
     typer_counts,
@@ -89,7 +94,7 @@ _Known = tuple[list[TypesReport], dict[str, Any]]
 
 
 class _PageFacts(PlanPass, PartPass):
-    """Writes the facts of each part of documents about its pages."""
+    """Writes the facts of each part of documents about its pages, and about those that it links."""
 
     name = "page facts"
     report = _PartName
@@ -98,14 +103,21 @@ class _PageFacts(PlanPass, PartPass):
         return files.join(self._plan.entities.path, "pages", files.name(element))
 
     def make(self, element: str, part: str, known: dict[str, str]) -> _PartName:
-        features = self._plan.settings.uses_page_typer
+        settings = self._plan.settings
+        features, judges = settings.uses_page_typer, settings.judges_lone
         columns = PAGE_COLUMNS + (FEATURE_COLUMNS if features else ())
+        columns += ("anchors",) if judges else ()
+        links: dict[str, set[str]] = {}
         convert = converter(self._plan.language) if self._plan.converts_titles else None
         with parts.writer(part, PAGE_FACTS) as writer:
             for batch in parts.read_batches(element, columns, rows=1024):
                 writer.write_batch(page_facts(batch, self._plan.mapping, known, features))
                 if convert is not None:
                     writer.write_batch(script_facts(batch, convert))
+                if judges:
+                    add_links(batch, links)
+        with parts.writer(links_path(self._plan, element), LINK_FACTS) as writer:
+            writer.write_batch(link_facts(links))
         return _PartName(files.name(part))
 
 
@@ -217,7 +229,14 @@ def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
     folder = plan.entities.path
     facts = read_page_facts(files.join(folder, "pages"), pages)
     stated = [statements for voter in VOTERS for statements in voter(plan, types)]
-    built = build(facts, stated, plan.tree, plan.settings.classes)
+    built = build(
+        facts,
+        stated,
+        plan.tree,
+        plan.settings.classes,
+        links=linked_features(plan),
+        precision=plan.settings.typer_precision,
+    )
     ids = parts.read_tables([ids_path(plan)], PAGE_IDS)
     built.table.set_qids(ids.column("key").to_numpy(), ids.column("qid").to_numpy())
     return built
@@ -233,6 +252,7 @@ def _voters(built: Built) -> list[dict[str, Any]]:
             "weight": round(built.weights[number], 4),
             "agreed": int(built.agreed[number].sum()),
             "compared": int(built.compared[number].sum()),
+            **({"alone": vars(built.alone[number])} if number in built.alone else {}),
         }
         for number, name in enumerate(built.table.voter_names)
     ]

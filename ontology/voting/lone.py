@@ -1,0 +1,173 @@
+"""Classes that one unreliable voter states alone count if links to the page bear them out.
+
+The weight of a voter is measured where others know the entity, too. Where it is alone it may do
+worse: a file that is right about towns, which all files know, may call a religion, which no other
+file knows, a food. So a model learns how entities of each kind (person, place, species, ...) look
+that several voters know: their titles, the words around links to them, and their pages. Its mean
+probability tells how much of what a voter states alone is right: it lies between that for entities
+of the stated kind and that for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ontology.classes import ClassTree
+from ontology.entity_table import NO_CLASS
+from ontology.titles import Keys
+from ontology.voting.page_features import Pages
+from ontology.voting.page_typer import MOST_PAGES, PageTyper
+from ontology.voting.statements import Bools, Floats, Ints, among, unique
+from ontology.voting.votes import Decision
+
+_FEWEST_COMPARED = 100
+"""Statements of a voter that others speak of, before its weight says that it is unreliable."""
+_PRIOR, _PRIOR_RIGHT = 10.0, 9.0
+_LEAST, _MOST = 1e-4, 1 - 1e-4
+
+
+@dataclass(frozen=True)
+class LinkFeatures:
+    """What the dump says about the pages that it has or links.
+
+    Attributes:
+        keys: keys of their titles, sorted.
+        read: reads the features of some of them, by sorted keys; a title may have several rows.
+    """
+
+    keys: Keys
+    read: Callable[[Keys], Pages]
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What an unreliable voter states alone about pages that the dump has or links.
+
+    Attributes:
+        entities: number of these pages.
+        right: estimated share that have the kind that the voter states.
+        kept: number of those that keep their class.
+    """
+
+    entities: int
+    right: float
+    kept: int
+
+
+def doubt(
+    chosen: Decision,
+    kinds: Sequence[str],
+    weights: Floats,
+    compared: Ints,
+    titles: tuple[Keys, npt.NDArray[np.int32]],
+    links: LinkFeatures,
+    tree: ClassTree,
+    precision: float,
+) -> dict[int, Alone]:
+    """Takes back classes that an unreliable voter states alone, unless they are probably right.
+
+    Args:
+        chosen: the classes of the entities; those that are not probable enough become NO_CLASS.
+        kinds: name of the kind of each class.
+        weights: weight of each voter; those below `precision` are unreliable.
+        compared: number of statements of each voter that others speak of.
+        titles: sorted keys of the titles, and the entity of each.
+        links: features.
+        tree: the classes.
+        precision: least probability that the kind of a kept class is right.
+
+    Returns:
+        What each unreliable voter states alone; {} if there is too little to learn from.
+    """
+    typed = chosen.classes != NO_CLASS
+    unreliable = np.flatnonzero((weights < precision) & (compared >= _FEWEST_COMPARED)).tolist()
+    lone_of = {voter: typed & (chosen.voters == 1 << voter) for voter in unreliable}
+    known = typed & (chosen.voters & (chosen.voters - np.uint32(1)) != 0)
+    lone = np.any([np.zeros_like(typed), *lone_of.values()], axis=0)
+    entities, pages = _pages(lone, known, titles, links)
+    if not lone[entities].any():
+        return {}
+    stated = np.array([*kinds, ""], dtype=object)[chosen.classes[entities]]
+    is_known = known[entities]
+    taught = pages.where(is_known)
+    typer = PageTyper.train(taught, stated[is_known].tolist(), tree, precision)
+    if typer is None:
+        return {}
+    judge = _Judge(typer, taught, stated[is_known])
+    found = {}
+    for voter, is_lone in lone_of.items():
+        rows = np.flatnonzero(is_lone[entities])
+        if len(rows):
+            chances, right = judge.chances(pages.where(is_lone[entities]), stated[rows])
+            gone = entities[rows[chances < precision]]
+            chosen.classes[gone], chosen.support[gone] = NO_CLASS, 0
+            found[voter] = Alone(len(rows), right, len(rows) - len(gone))
+    return found
+
+
+def _pages(
+    lone: Bools, known: Bools, titles: tuple[Keys, npt.NDArray[np.int32]], links: LinkFeatures
+) -> tuple[Ints, Pages]:
+    """Entities and their features: of all lone ones, and of some that are known."""
+    keys, entity_of = titles
+    present = links.keys[among(links.keys, keys)]
+    of_key = entity_of[np.searchsorted(keys, present)]
+    some = unique(of_key[known[of_key]].astype(np.int64))
+    # Keys are digests, so the first ones are drawn at random.
+    bound = np.sort(present[known[of_key]])[MOST_PAGES - 1 : MOST_PAGES]
+    drawn = known[of_key] & (present <= (bound[0] if len(some) > MOST_PAGES else ~np.uint64(0)))
+    pages = links.read(present[lone[of_key] | drawn])
+    # The links to redirects of an entity count for it.
+    rows = np.repeat(entity_of[np.searchsorted(keys, pages.keys)].astype(np.int64), pages.sizes)
+    pairs = unique(rows << np.int64(32) | pages.features)
+    entities, sizes = np.unique(pairs >> np.int64(32), return_counts=True)
+    first = np.full(len(lone), -1)
+    first[entity_of[::-1]] = np.arange(len(keys))[::-1]
+    features = (pairs & np.int64(0xFFFFFFFF)).astype(np.int32)
+    return entities, Pages(keys[first[entities]], features, sizes)
+
+
+class _Judge:
+    """Gives the probability that entities have the kinds that a voter states."""
+
+    def __init__(self, typer: PageTyper, pages: Pages, kinds: npt.NDArray[np.object_]) -> None:
+        """Measures the mean probabilities of entities whose kinds are known."""
+        self._typer = typer
+        chances = typer.chances(pages)
+        self._means = {
+            kind: (chances[kinds == kind, number].mean(), chances[kinds != kind, number].mean())
+            for number, kind in enumerate(typer.names)
+            if 0 < (kinds == kind).sum() < len(kinds)
+        }
+        self._share = {kind: float((kinds == kind).mean()) for kind in self._means}
+
+    def chances(self, pages: Pages, kinds: npt.NDArray[np.object_]) -> tuple[Floats, float]:
+        """Probability that each page is of the kind that is stated, and the mean share."""
+        given = self._typer.chances(pages)
+        judged = [kind for kind in sorted(set(kinds)) if kind in self._means]
+        counts = {kind: int((kinds == kind).sum()) for kind in judged}
+        shares = {}
+        for kind in judged:
+            inside, outside = self._means[kind]
+            mean = given[kinds == kind, self._typer.names.index(kind)].mean()
+            shares[kind] = min(max((mean - outside) / max(inside - outside, _LEAST), 0), 1)
+        right = sum(counts[kind] * shares[kind] for kind in judged) + _PRIOR_RIGHT
+        right /= sum(counts.values()) + _PRIOR
+        chances = np.full(len(kinds), right)
+        for kind in judged:
+            mine = kinds == kind
+            share = (counts[kind] * shares[kind] + _PRIOR * right) / (counts[kind] + _PRIOR)
+            chance = np.clip(given[mine, self._typer.names.index(kind)], _LEAST, _MOST)
+            odds = share / (1 - share) * _odds(chance) / _odds(np.array(self._share[kind]))
+            chances[mine] = odds / (1 + odds)
+        # Sums depend on the order of their terms, which differs between processors.
+        return chances.round(6), float(right)
+
+
+def _odds(chance: Floats) -> Floats:
+    odds: Floats = chance / (1 - chance)
+    return odds
