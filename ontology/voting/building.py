@@ -12,8 +12,9 @@ import numpy.typing as npt
 from ontology.classes import ClassTree
 from ontology.entity_table import INFOBOX, NO_CLASS, PAGE_TYPER, EntityTable, Int32
 from ontology.titles import Keys
-from ontology.voting.endings import TitleEvidence, without_settlements
+from ontology.voting.endings import TitleEvidence
 from ontology.voting.lone import Alone, LinkFeatures, doubt
+from ontology.voting.regions import without_settlements
 from ontology.voting.reliability import Answers, Comparisons, Reliability, agreement, weights
 from ontology.voting.statements import (
     Conflict,

@@ -2,9 +2,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ontology.classes import ClassTree
+from ontology.classes import ClassTree, rows_of
 from ontology.titles import title_keys
-from ontology.voting.endings import endings, without_settlements
+from ontology.voting.endings import endings
+from ontology.voting.regions import without_settlements
 from ontology.voting.statements import Hierarchy, Statements
 
 TREE = ClassTree(
@@ -15,9 +16,12 @@ TREE = ClassTree(
         "City": ["Settlement"],
         "AdministrativeRegion": ["PopulatedPlace"],
         "Province": ["AdministrativeRegion"],
+        "Country": ["PopulatedPlace"],
+        "Organisation": [],
     }
 )
 INSIDE = [f"Town {n}, Alberta" for n in range(5)]
+RUPERT = [f"Town {n}, Rupert" for n in range(5)]
 HIERARCHY = Hierarchy(TREE.names, TREE)
 
 
@@ -46,18 +50,51 @@ def meant(stated, others=(), hierarchy=HIERARCHY):
 
 @pytest.mark.parametrize(("inside", "expected"), [(5, "PopulatedPlace"), (4, "Settlement")])
 def test_a_title_behind_the_comma_of_five_others_is_a_region(inside, expected):
-    found = meant({"Alberta": ["Settlement"], "Banff": ["Settlement"]}, INSIDE[:inside])
-    assert found == {"Alberta": [expected], "Banff": ["Settlement"]}
+    found = meant({"Rupert": ["Settlement"], "Banff": ["Settlement"]}, RUPERT[:inside])
+    assert found == {"Rupert": [expected], "Banff": ["Settlement"]}
 
 
 def test_other_statements_stay():
-    found = meant({"Alberta": ["Place", "Settlement", "Province"]}, INSIDE)
-    assert found == {"Alberta": ["Place", "PopulatedPlace", "Province"]}
+    found = meant({"Rupert": ["Place", "Settlement", "Organisation"]}, RUPERT)
+    assert found == {"Rupert": ["Place", "PopulatedPlace", "Organisation"]}
 
 
 def test_a_city_stays_a_settlement():
-    found = meant({"Alberta": ["Settlement", "City"]}, INSIDE)
-    assert found == {"Alberta": ["Settlement", "City"]}
+    found = meant({"Rupert": ["Settlement", "City"]}, RUPERT)
+    assert found == {"Rupert": ["Settlement", "City"]}
+
+
+def test_a_source_that_says_city_and_something_else_does_not_say_city():
+    found = meant({"Rupert": ["Settlement", "City", "Organisation"]}, RUPERT)
+    assert found == {"Rupert": ["PopulatedPlace", "City", "Organisation"]}
+
+
+@pytest.mark.parametrize(
+    ("region", "expected"),
+    [("Province", "Province"), ("AdministrativeRegion",) * 2, ("Country", "PopulatedPlace")],
+)
+def test_what_a_source_calls_settlement_and_region_is_a_region(region, expected):
+    assert meant({"Banff": ["Settlement", region]}) == {"Banff": ["PopulatedPlace", expected]}
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Kerala", ["AdministrativeRegion"] * 3 + ["Province", "Place"]),
+        ("Eastern Europe", ["PopulatedPlace"] * 4 + ["Place"]),
+        ("United Nations", ["Organisation"] * 4 + ["Place"]),
+    ],
+)
+def test_regions_of_the_table(title, expected):
+    stated = ["Settlement", "City", "Country", "Province", "Place"]
+    assert meant({title: stated, "Kochi": ["City"]}) == {title: expected, "Kochi": ["City"]}
+
+
+def test_the_table_has_each_title_once_with_a_class_of_the_ontology():
+    rows = rows_of("regions.tsv")
+    titles = [title for *_, some in rows for title in some.split("; ")]
+    assert len(set(titles)) == len(titles) > 400
+    assert {name for name, *_ in rows} <= set(ClassTree.shipped().names)
 
 
 def test_a_title_behind_commas_need_not_be_an_entity():
@@ -73,7 +110,7 @@ def test_titles_that_end_as_those_of_most_regions(regions, settlements, expected
     stated |= {f"Old {n} County": ["Settlement"] for n in range(settlements)}
     found = meant(stated)
     assert found["Old 0 County"] == [expected]
-    assert found["0 County"] == ["Province", expected]
+    assert found["0 County"] == ["Province", "PopulatedPlace"]  # one source says both
 
 
 def test_what_follows_a_comma_does_not_say_what_a_place_is():

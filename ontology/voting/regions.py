@@ -1,0 +1,128 @@
+"""Regions that sources call settlements, and alliances that they call countries.
+
+They have the infoboxes of settlements and countries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ontology.classes import rows_of
+from ontology.titles import Keys, title_keys
+from ontology.voting.statements import Bools, Hierarchy, Ints, Statements, among
+
+_SETTLEMENT, _REGION, _EITHER = "Settlement", "AdministrativeRegion", "PopulatedPlace"
+_COUNTRY = "Country"
+_FEWEST_INSIDE = 5
+"""Titles "..., X" that make X a region. In DBpedia's English files 61 settlements have so many, and
+no class below Settlement; 60 are regions (the other one is the city of Sao Paulo)."""
+_FEWEST_PLACES, _REGION_SHARE = 20, 0.5
+"""Settlements and regions whose titles end alike, and the share of regions that makes all of them
+regions: 0.75 for "County", 0.59 for "Province", 0.01 for "Municipality"."""
+
+
+def without_settlements(
+    statements: Statements,
+    hierarchy: Hierarchy,
+    keys: Keys,
+    entity_of: npt.NDArray[np.int32],
+    names: Sequence[str],
+    of_entity: npt.NDArray[np.int32],
+) -> Statements:
+    """The statements; regions are populated places where a source says "settlement".
+
+    Regions are what one source calls both a settlement and a region or a country (it is neither),
+    and titles that others follow by a comma, or that end as those of most regions do. An entity
+    that a source calls a city, or another class below Settlement, and nothing else, is none.
+
+    Titles of the table `ontology/data/regions.tsv` have its class where a source calls them a
+    populated place.
+
+    Args:
+        statements: statements of all voters.
+        hierarchy: the classes.
+        keys: sorted title keys, shape (titles,).
+        entity_of: entity of each key, shape (titles,).
+        names: endings of titles; see `ontology.voting.endings`.
+        of_entity: index of the ending of each entity, -1 for an unknown one, shape (entities,).
+    """
+    if not {_SETTLEMENT, _REGION} <= hierarchy.index.keys():
+        return statements
+    settlement = hierarchy.index[_SETTLEMENT]
+    is_settlement = statements.classes == settlement
+    below = hierarchy.above[statements.classes, settlement] & ~is_settlement
+    beside = hierarchy.above[statements.classes, hierarchy.index[_REGION]]
+
+    def stated(which: Bools) -> Bools:
+        is_stated = np.zeros(len(of_entity), bool)
+        is_stated[statements.entities[which]] = True
+        return is_stated
+
+    is_region = _by_ending(stated(is_settlement), stated(beside), names, of_entity)
+    is_region[_containers(keys, entity_of, names, of_entity)] = True
+    country = statements.classes == hierarchy.index.get(_COUNTRY, -1)
+    both = _of_answers_with(beside | country, statements) & is_settlement
+    is_region[statements.entities[both]] = True
+    on_line = hierarchy.above[settlement, statements.classes] | below
+    is_region &= ~stated(below & ~_of_answers_with(~on_line, statements))
+    changed = is_settlement | country & _of_answers_with(both, statements)
+    changed &= is_region[statements.entities]
+    classes = np.where(changed, hierarchy.index[_EITHER], statements.classes)
+    places = hierarchy.above[classes, hierarchy.index[_EITHER]]
+    for name, regions in _tabled(keys, entity_of):
+        if name in hierarchy.index:
+            number = hierarchy.index[name]
+            wrong = places & ~hierarchy.above[classes, number] if name != _EITHER else places
+            classes[wrong & np.isin(statements.entities, regions)] = number
+    return Statements(statements.entities, classes, statements.voters)
+
+
+def _of_answers_with(which: Bools, statements: Statements) -> Bools:
+    """The statements whose voter makes one of some statements about the same entity."""
+    answers = statements.entities * (statements.voters.max(initial=0) + 1) + statements.voters
+    of_answers: Bools = np.isin(answers, answers[which])
+    return of_answers
+
+
+def _tabled(keys: Keys, entity_of: npt.NDArray[np.int32]) -> list[tuple[str, Ints]]:
+    """The classes of the table, and the entities that have them."""
+    found = []
+    for name, _, titles in rows_of("regions.tsv"):
+        of_titles = np.sort(title_keys(titles.split("; ")))
+        found.append((name, _entities(of_titles, keys, entity_of)))
+    return found
+
+
+def _entities(wanted: Keys, keys: Keys, entity_of: npt.NDArray[np.int32]) -> Ints:
+    """Entities of the titles that are known."""
+    return entity_of[np.searchsorted(keys, wanted[among(wanted, keys)])].astype(np.int64)
+
+
+def _containers(
+    keys: Keys,
+    entity_of: npt.NDArray[np.int32],
+    names: Sequence[str],
+    of_entity: npt.NDArray[np.int32],
+) -> Ints:
+    """Entities whose title follows the comma of other titles."""
+    counts = np.bincount(of_entity[of_entity >= 0], minlength=len(names))
+    often = [names[row] for row in np.flatnonzero(counts >= _FEWEST_INSIDE).tolist()]
+    titles = np.sort(title_keys([name[2:] for name in often if name.startswith(", ")]))
+    return _entities(titles, keys, entity_of)
+
+
+def _by_ending(
+    is_settlement: Bools, is_region: Bools, names: Sequence[str], of_entity: npt.NDArray[np.int32]
+) -> Bools:
+    """Entities whose titles end as those of regions do."""
+    # What follows a comma says where a place is, not what it is.
+    says_what = np.array([not name.startswith(",") for name in names] + [False], bool)
+    known = says_what[of_entity]
+    places = np.bincount(of_entity[known & (is_settlement | is_region)], minlength=len(names) + 1)
+    regions = np.bincount(of_entity[known & is_region], minlength=len(names) + 1)
+    region = (places >= _FEWEST_PLACES) & (regions > _REGION_SHARE * places)
+    is_named_so: Bools = region[of_entity] & says_what[of_entity]
+    return is_named_so
