@@ -217,7 +217,7 @@ class CorpusSettings:
         decides="select",
     )
     drop_other_languages: bool = option(
-        False,
+        True,
         "drop pages in another language than the wiki's; they are counted anyway",
         group=_CORPUS,
         decides="select",

@@ -74,7 +74,11 @@ class PretrainSettings(Settings):
         "coarse4, or a table 'category TAB category'",
         metavar="SET",
     )
-    mask_unlinked: bool = option(False, "ignore names without a link in the loss")
+    mask_unlinked: bool | None = option(
+        None,
+        "ignore names without a mark in the loss (default: if the corpus says which they are; "
+        "recipes of papers: no)",
+    )
     train_examples: int = option(0, "use the first N train examples; 0 for all (default: 0)", ge=0)
     validation_examples: int = option(
         20_000, "score checkpoints on N examples, drawn at random", ge=1

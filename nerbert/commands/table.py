@@ -104,7 +104,7 @@ COMMANDS = {
         "continue pre-training an encoder by entity tagging",
         "pretrain.tagging.run:run",
         ("pretrain.settings:PretrainSettings",),
-        recipes=Recipes("pretrain.tagging", "paper"),
+        recipes=Recipes("pretrain.tagging", "nerbert"),
         rest=_TO_TRAINER,
     ),
     "dapt": Entry(

@@ -119,6 +119,12 @@ class Corpus:
         paths = self.parts(split)
         return parts.read_tables(list(map(str, paths)), pq.read_schema(paths[0]))
 
+    @property
+    def has_unlinked(self) -> bool:
+        """Whether every part says which tokens may belong to names that are not marked."""
+        found = (part for split in SPLITS for part in self.parts(split))
+        return all("unlinked" in pq.read_schema(part).names for part in found)
+
     @cached_property
     def rows(self) -> dict[str, list[int]]:
         """Number of examples of each part, by split."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,9 @@ def run(settings: PretrainSettings, rest: Sequence[str] = ()) -> str:
 
 
 def _run(settings: PretrainSettings, rest: Sequence[str]) -> str:
-    corpus = Corpus.open(settings.corpus, settings.mask_unlinked)
+    corpus = Corpus.open(settings.corpus, bool(settings.mask_unlinked))
+    if settings.mask_unlinked is None:
+        settings = replace(settings, mask_unlinked=corpus.has_unlinked)
     labels, new_labels = category_view(corpus.labels, settings.categories)
     quiet_libraries()
     training = TrainingRun(
@@ -135,7 +137,7 @@ def _inputs(training: TrainingRun[PretrainSettings], corpus: Corpus, new_labels:
             f"{corpus.folder}: no sentence fits into --max-subwords {settings.max_subwords}"
         )
     train = PieceFeatures(
-        rows["train"], pieces["train"], tokenizer, new_labels, settings.mask_unlinked
+        rows["train"], pieces["train"], tokenizer, new_labels, bool(settings.mask_unlinked)
     )
     validation = PieceFeatures(rows["validation"], pieces["validation"], tokenizer, new_labels)
     counts = PieceCounts.of(rows["train"], pieces["train"])

@@ -141,6 +141,8 @@ def test_a_corpus_without_unlinked_is_read_when_that_is_not_asked_for(tmp_path):
     simple_corpus(tmp_path / "corpus")
     part = tmp_path / "corpus" / "validation" / "part-00000.parquet"
     write_part(part, [example(0, "a b")], without=["unlinked"])
+    assert not Corpus.open(str(tmp_path / "corpus")).has_unlinked
+    assert Corpus.open(str(simple_corpus(tmp_path / "newer"))).has_unlinked
     corpus = Corpus.open(str(tmp_path / "corpus"))
     rows = data.load_split(corpus, "validation", cache_dir=str(tmp_path / "cache"))
     assert rows.column_names == ["id", "tokens", "ner_tags"]
