@@ -248,6 +248,16 @@ class CorpusSettings:
     balance: Literal["category-first", "calibrated", "none"] = option(
         "category-first", "how train examples are repeated", group=_CORPUS, decides="balance"
     )
+    min_support: float = option(
+        0.0,
+        "categories with a smaller share of mentions whose page several sources know are not "
+        "repeated (default: 0)",
+        metavar="S",
+        group=_CORPUS,
+        ge=0,
+        le=1,
+        decides="balance",
+    )
     alpha: float = option(
         0.7, "exponent of balancing", metavar="A", group=_CORPUS, ge=0, le=1, decides="balance"
     )

@@ -234,9 +234,7 @@ def corpus_stage(plan: Plan) -> Stage:
     def gather_selected(reports: list[SelectionReport], known: Statistics) -> Statistics:
         ordered = sorted(reports, key=lambda report: report.source)
         selected = SelectionReport.sum(ordered)
-        weights = balancing_weights(
-            plan, known.kept, selected, [report.source for report in ordered]
-        )
+        weights = balancing_weights(plan, known, selected, [report.source for report in ordered])
         return replace(known, selected=selected, weights=weights, boilerplate={})
 
     def finish(reports: list[BalanceReport], known: Statistics) -> None:
@@ -274,10 +272,13 @@ def _categories_with_enough_entities(plan: Plan, reports: Sequence[LinkedReport]
         for batch in parts.read_batches(CountLinked(plan).part(report.source)):
             linked[batch.column("entity").to_numpy()] += batch.column("mentions").to_numpy()
     distinct, mentions = distinct_entities(linked, labelling)
+    several = np.asarray(table.voters & (table.voters - 1)) != 0
+    _, supported = distinct_entities(linked * several, labelling)
     assert plan.settings.min_entities is not None
     return Statistics(
         kept=kept_categories(distinct, plan.settings.min_entities),
         entities=distinct,
         mentions=mentions,
+        supported=supported,
         anchors=dict(zip(_ANCHORS, anchors.tolist(), strict=True)),
     )

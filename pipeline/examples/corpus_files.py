@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from nerbert.reports import filled
 from nerbert.storage import files, parts
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.tags import LabelSet
+from ontology.categories import ENTITY
 from pipeline.documents.extract import model_path
 from pipeline.examples import balance
 from pipeline.examples.counts import BalanceReport, SelectionReport, Statistics
@@ -32,10 +34,12 @@ def digests_part(plan: Plan, source: str) -> str:
 
 
 def balancing_weights(
-    plan: Plan, categories: Sequence[str], selected: SelectionReport, sources: Sequence[str]
+    plan: Plan, known: Statistics, selected: SelectionReport, sources: Sequence[str]
 ) -> balance.Weights:
     """Decides how often train examples are repeated."""
-    settings = plan.settings
+    settings, categories = plan.settings, known.kept
+    least = settings.min_support
+    once = np.array([name != ENTITY and known.support(name) < least for name in categories])
     mentions = selected.by_category["train"]
     if settings.balance == "none" or not any(mentions.values()):
         return balance.Weights("none", ())
@@ -47,6 +51,7 @@ def balancing_weights(
             selected.sentences["train"],
             settings.alpha,
         )
+        copies[once] = np.minimum(copies[once], 1)
         return balance.Weights("category-first", tuple(copies.tolist()))
     tags = (
         batch.column("ner_tags")
@@ -55,6 +60,7 @@ def balancing_weights(
     )
     held, times = balance.signatures(tags, len(categories))
     logs, scale, _ = balance.calibrate(held, times, len(categories), settings.alpha)
+    logs[once] = np.minimum(logs[once], -scale)
     return balance.Weights("calibrated", tuple(logs.tolist()), scale)
 
 

@@ -150,6 +150,7 @@ class Statistics:
         kept: categories with enough entities; ENTITY comes first.
         entities: number of distinct linked entities of every category, also of dropped ones.
         mentions: number of mentions of every category, also of dropped ones.
+        supported: number of mentions of every category whose page several sources know.
         anchors: number of anchors, by kind of the page that they lead to.
         with_category: number of mentions of each category in sentences with a category.
         frequent: the most frequent categories.
@@ -161,9 +162,15 @@ class Statistics:
     kept: list[str]
     entities: Counts
     mentions: Counts
+    supported: Counts
     anchors: Counts
     with_category: Counts = field(default_factory=dict)
     frequent: list[str] = field(default_factory=list)
     selected: SelectionReport = field(default_factory=SelectionReport)
     boilerplate: Mapping[str, Ints] = field(default_factory=dict)
     weights: Weights = field(default_factory=lambda: Weights("none", ()))
+
+    def support(self, category: str) -> float:
+        """Share of the mentions of a category whose page several sources know; 1 for none."""
+        mentions = self.mentions.get(category, 0)
+        return self.supported.get(category, 0) / mentions if mentions else 1.0

@@ -91,6 +91,7 @@ class CategoryRow:
 
     entities: int
     mentions: int
+    support: float
     in_sentences_with_category: int
     train: int
     validation: int
@@ -288,6 +289,7 @@ def _categories(statistics: Statistics, balanced: BalanceReport, alpha: float) -
         name: CategoryRow(
             entities=statistics.entities.get(name, 0),
             mentions=statistics.mentions.get(name, 0),
+            support=round(statistics.support(name), 4),
             in_sentences_with_category=statistics.with_category.get(name, 0),
             train=by_split["train"].get(name, 0),
             validation=by_split["validation"].get(name, 0),

@@ -1,10 +1,13 @@
 """Balancing, on a simulated corpus."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.examples import balance
+from pipeline.examples import balance, corpus_files
+from pipeline.examples.counts import SelectionReport, Statistics
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +78,26 @@ def test_sampling_weights():
             balance.sampling_weights(bad, 0.5)
     with pytest.raises(ValueError, match="alpha"):
         balance.sampling_weights({"a": 1}, 1.5)
+
+
+@pytest.mark.parametrize("mode", ["category-first", "calibrated"])
+def test_sentences_of_categories_without_support_are_not_repeated(mode, monkeypatch):
+    names = ["ENTITY", "Band", "City"]
+    tags = pa.array([[3]] * 2 + [[5]] * 90 + [[1]] * 8, pa.list_(pa.int32()))
+    selected = SelectionReport()
+    rows = pa.record_batch([tags, [["x"]] * 100], ["ner_tags", "tokens"])
+    selected.count("train", rows, names)
+    mentions = dict(zip(names, (8, 2, 90), strict=True))
+    known = Statistics(names, {}, mentions, {"Band": 1, "City": 90}, {})
+    monkeypatch.setattr(corpus_files, "example_part", lambda *_: "")
+    batch = pa.record_batch([tags], ["ner_tags"])
+    monkeypatch.setattr(corpus_files.parts, "read_batches", lambda *_: [batch])
+
+    def copies(least):
+        plan = SimpleNamespace(settings=SimpleNamespace(balance=mode, alpha=0.7, min_support=least))
+        weights = corpus_files.balancing_weights(plan, known, selected, [""])
+        held = balance.CategoryCounts.of_tags(tags, len(names))
+        return weights.expected(held)[[0, 2, 92]]
+
+    assert copies(0.5)[0] > 2
+    assert copies(0.6) == pytest.approx([1, *copies(0.5)[1:]])
