@@ -23,7 +23,14 @@ from ontology.entity_table import NO_CLASS, EntityTable
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-COLUMNS = ("sentence_starts", "sentence_ends", "sentence_holes", "sentence_markup", "anchors")
+COLUMNS = (
+    "text",
+    "sentence_starts",
+    "sentence_ends",
+    "sentence_holes",
+    "sentence_markup",
+    "anchors",
+)
 """Columns of a document that `sentences_of` reads."""
 
 SOURCES = ("link", "title", "repeat", "surname", "dictionary")
@@ -98,7 +105,7 @@ def sentences_of(
         batch: documents, with the columns COLUMNS.
         entities: the entity table.
         names_only: whether anchors that are no names are left out, and those such as "French" that
-            lead to a place.
+            lead to a place, or "France" that lead to a team.
     """
     starts_column = batch.column("sentence_starts")
     per_document = _numpy(pc.list_value_length(starts_column).fill_null(0))
@@ -125,6 +132,7 @@ def sentences_of(
     if names_only:
         demonyms = _bools(flat.field("demonym")) & entities.of_kind(of_anchors, "Place")
         inside &= _bools(flat.field("name")) & ~demonyms
+        inside &= ~_places_for_others(batch, flat, anchor_documents, of_anchors, inside, entities)
     targets = flat.field("target").filter(pa.array(inside))
     return Sentences(
         documents=documents,
@@ -142,6 +150,29 @@ def sentences_of(
         outside=outside,
         common=int((~inside).sum()) - outside,
     )
+
+
+def _places_for_others(
+    batch: pa.RecordBatch,
+    anchors: pa.StructArray,
+    documents: Ints,
+    targets: npt.NDArray[np.int32],
+    inside: Bools,
+    entities: EntityTable,
+) -> Bools:
+    """Whether the text of an anchor is a place, and its target a war or a team named after it.
+
+    In "the retreat from [Trenton]" and "a goal for [England]" the text is the name of the place.
+    """
+    others = entities.of_kind(targets, "Event") | entities.of_kind(targets, "Organisation")
+    rows = np.flatnonzero(others & inside)
+    texts = batch.column("text").take(pa.array(documents[rows])).to_pylist()
+    starts, ends = (_numpy(anchors.field(name))[rows].tolist() for name in ("start", "end"))
+    names = [text[a:b] for text, a, b in zip(texts, starts, ends, strict=True)]
+    found = np.zeros(len(targets), bool)
+    meant = entities.lookup(pa.array(names, pa.string()))
+    found[rows] = entities.of_kind(meant, "Place") & (meant != targets[rows])
+    return found
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,9 @@ _JOINED = re.compile(
     r"(?:(?:the|la|los|las|der|den) )?"
 )
 """What stands between the words of one name."""
+_OF = re.compile(r" (?:of|de|du|des|di|del|della|do|da|dos|von) (?:the )?$")
+"""What stands before the second half of a name: "Bank of England"."""
+_DIRECT = (" ", "-", "–")
 _WORDS = re.compile(r"\w+")
 
 
@@ -59,8 +62,8 @@ def occurrences(
     """Finds names in the sentences of a text that are not a part of a longer name.
 
     Of several names at one place the longest is found. A capitalised word directly before or after
-    an occurrence makes it a part of a longer name; the first word of a sentence does so only if the
-    text nowhere has it in lower case.
+    an occurrence makes it a part of a longer name, also with "of" between ("Bank of England"); the
+    first word of a sentence does so only if the text nowhere has it in lower case.
 
     Args:
         text: text of a document.
@@ -96,7 +99,8 @@ def occurrences(
                     continue
                 if _INITIAL.search(text, max(first, start - 3), start):
                     continue
-                if previous is not None and text[previous[1] : start] in (" ", "-"):
+                between = text[previous[1] : start] if previous is not None else ""
+                if previous is not None and (between in _DIRECT or _OF.fullmatch(between)):
                     word_before = text[previous[0] : previous[1]].lower()
                     if previous[0] != first or word_before not in plain:
                         continue
@@ -175,4 +179,4 @@ def _goes_on(text: str, stop: int, last: int) -> bool:
         return False
     if after[0].isalnum() or after[0] == "_":
         return True
-    return len(after) > 1 and after[0] in " -" and (after[1].isupper() or after[1].isdigit())
+    return len(after) > 1 and after[0] in " -–" and (after[1].isupper() or after[1].isdigit())

@@ -98,12 +98,13 @@ class Propagation:
         mentions: list[Found] = []
         free: list[tuple[int, int, int, str]] = []
         for page in self._pages(batch, sentences, labels):
-            known, several = self._names(page)
+            known, several, longer = self._names(page)
             taken = list(page.spans)
             for row, start, end, name in occurrences(
-                page.text, known, page.spans, page.starts, page.ends
+                page.text, known.keys() | longer, page.spans, page.starts, page.ends
             ):
-                mentions.append((page.first + row, start, end, *known[name]))
+                if name in known:
+                    mentions.append((page.first + row, start, end, *known[name]))
                 taken.append((start, end))
             if self._dictionary is not None:
                 taken.sort()
@@ -161,13 +162,16 @@ class Propagation:
                 last = row, end
         return mentions
 
-    def _names(self, page: _Page) -> tuple[Known, set[str]]:
-        """The names of a page and what they mean, and names with several meanings.
+    def _names(self, page: _Page) -> tuple[Known, set[str], set[str]]:
+        """The names of a page and what they mean; names with several meanings; names without one.
 
-        The links of the whole dump are a meaning, too: a page may link "Tennessee" to a river.
+        The links of the whole dump are a meaning, too, and so is the page with this title: a page
+        may link "Tennessee" to a river. In names without a meaning no other name is found: "Paris"
+        in "An American in Paris".
         """
         meanings: dict[str, set[int]] = {}
         known: Known = {}
+        longer: set[str] = set()
 
         def add(name: str, entity: int, target: str, source: int) -> None:
             if name and name[0].isupper() and not is_ambiguous(name, target, self._language):
@@ -180,6 +184,7 @@ class Propagation:
                 meanings.setdefault(surface.partition(", ")[0], set()).add(entity)
             if not typed:
                 meanings.setdefault(surface, set()).add(entity)
+                longer.add(surface)
             elif shares_word(surface, target):
                 add(surface, entity, target, _REPEAT)
         plain = _BRACKET.sub("", page.title)
@@ -188,6 +193,10 @@ class Propagation:
         is_word = lower in page.text and re.search(rf"\b{re.escape(lower)}\b", page.text)
         if page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS and not is_word:
             add(plain, page.entity, page.title, _TITLE)
+        elif not is_word:
+            longer.add(plain)
+        if known:
+            self._add_titles(known, meanings)
         for name, (entity, target, _) in list(known.items()):
             if self._is_person[self._entities.classes[entity]]:
                 before, _, surname = name.rpartition(" ")
@@ -199,7 +208,20 @@ class Propagation:
             for place, entity, _ in self._dictionary.lookup(names):
                 meanings[names[place]].add(entity)
         several = {name for name, entities in meanings.items() if len(entities) > 1}
-        return {name: facts for name, facts in known.items() if name not in several}, several
+        known = {name: facts for name, facts in known.items() if name not in several}
+        return known, several, {name for name in longer if " " in name} - known.keys()
+
+    def _add_titles(self, known: Known, meanings: dict[str, set[int]]) -> None:
+        """Adds the page that has a name as its title, if it is of another kind."""
+        names = list(known)
+        kinds = self._entities.class_kinds
+        own = self._entities.classes[[entity for entity, *_ in known.values()]].tolist()
+        for name, entity, mine in zip(
+            names, self._entities.lookup(pa.array(names)).tolist(), own, strict=True
+        ):
+            number = self._entities.classes[entity] if entity >= 0 else NO_CLASS
+            if number != NO_CLASS and kinds[number] != kinds[mine]:
+                meanings[name].add(entity)
 
 
 def _merged(sentences: Sentences, more: Sequence[tuple[int, int, int, int, str, int]]) -> Sentences:

@@ -62,7 +62,6 @@ DOCUMENT_COLUMNS = (
     "revision_id",
     "is_disambiguation",
     "other_language",
-    "text",
     *SENTENCE_COLUMNS,
 )
 """Columns of a document that examples are made from."""

@@ -21,6 +21,8 @@ _DATE = re.compile(
 )
 """Years, in any language, and days and months in English. Elsewhere months are in lower case."""
 
+_YEAR = re.compile(r"\W*\d{3,4}\W*")
+
 _DEMONYM = re.compile(
     r"\w+(?:ans?|ese|ish|is?|ch|ic)|Arabs?|Argentines?|Basques?|Croats?|Cypriots?|Czechs?|Danes?|"
     r"Dutchm[ae]n|Englishm[ae]n|Filipinos?|Finns?|Frenchm[ae]n|Greeks?|Icelanders?|Irishm[ae]n|"
@@ -36,7 +38,8 @@ def is_name(text: str, title: str) -> bool:
     """Whether an anchor may be a name, in a language that writes only names with a capital.
 
     It is none if its first word begins with a letter in lower case ("tennis", "at the time"), or
-    its last word does ("American citizen"), or if it is a date that leads to a date. Exceptions are
+    its last word does ("American citizen"), or if it is a date that leads to a date, or a year in a
+    longer title ("1992" to "1992 Davis Cup", not to "2001: A Space Odyssey"). Exceptions are
     words with a capital inside ("iPhone", "d'Alembert", "al-Qaeda"), particles before a name ("de
     Gaulle"), and titles of pages ("Homo sapiens"). Scripts without case have no letters in lower
     case, so all anchors are names, except years.
@@ -50,6 +53,8 @@ def is_name(text: str, title: str) -> bool:
         return False
     if text[:1].isupper() and " " not in text:
         return not (_DATE.fullmatch(text) and _DATE.fullmatch(title))
+    if _YEAR.fullmatch(text) and text in title and not title.startswith((f"{text} (", f"{text}:")):
+        return False
     words = [word for word in text.split() if any(map(str.isalnum, word))]
     if not words or (_DATE.fullmatch(text) and _DATE.fullmatch(title)):
         return False

@@ -20,7 +20,10 @@ TREE = ClassTree.shipped()
 CLASSES = {
     "Ulm": "City",
     "Ulm, Montana": "City",
+    "Battle of Ulm": "MilitaryConflict",
+    "SSV Ulm": "SoccerClub",
     "Ada Lovelace": "Scientist",
+    "Ada Lovelace Ulm": "Scientist",
     "Grace Hopper": "Scientist",
     "Tennis": "Company",
     "Mercury (planet)": "Planet",
@@ -113,6 +116,18 @@ LINK = ("Ulm", "Ulm", "link")
         ("X", "[Ulm] is far.\nThe Ulm Museum, New Ulm, Ulm-Neu, Ulmer, Ulm 2.", [LINK]),
         ("X", "[Ulm] is far.\nCarl M. Ulm came.", [LINK]),
         ("Ulm", "Old Ulm is old.", []),
+        (
+            "X",
+            "[Ulm] is far.\nThe Bank of Ulm, the Art Museum of the Ulm, Neu–Ulm, Ulm–Neu.",
+            [LINK],
+        ),
+        ("X", "[Ulm] is far.\nMost of Ulm is most of it.", [LINK, ("Ulm", "Ulm", "repeat")]),
+        ("The Ulm in May", "[Ulm] is far.\nHe wrote The Ulm in May.", [LINK]),
+        (
+            "X",
+            "[Ulm] is far.\n[Club 1 Ulm|Nowhere] won.\nAnd so Club 1 Ulm lost.",
+            [LINK, ("Club 1 Ulm", "Nowhere", "link")],
+        ),
         ("Ulm", "In Ulm it rained, in spring.", [("Ulm", "Ulm", "title")]),
         # A text with two meanings has none.
         (
@@ -120,6 +135,8 @@ LINK = ("Ulm", "Ulm", "link")
             "[Ulm] is not [Ulm|Ulm, Montana].\nUlm is both.",
             [LINK, ("Ulm", "Ulm, Montana", "link")],
         ),
+        # So has the title of a page of another kind.
+        ("X", "[Ulm|Ada Lovelace Ulm] wrote.\nUlm read.", [("Ulm", "Ada Lovelace Ulm", "link")]),
         # A page on a thing writes it in lower case.
         ("Tennis", "Tennis is a sport.\nMany play tennis.", []),
         ("X", "[Nowhere] is far.\nNowhere is near.", [("Nowhere", "Nowhere", "link")]),
@@ -300,3 +317,12 @@ def test_overlaps_of_names_one_by_one(monkeypatch):
             if not any(row == r and start < e and s < end for r, s, e in kept):
                 kept.append((row, start, end))
         assert [mention[:3] for mention in propagation._in_dictionary(free)] == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "kept"),
+    [("Ulm", "Battle of Ulm", False), ("Ulm", "SSV Ulm", False), ("SSV Ulm", "SSV Ulm", True)],
+)
+def test_a_place_that_stands_for_a_war_or_a_team_is_no_mention(text, target, kept):
+    page = ("X", f"A goal for [{text}|{target}].")
+    assert found(page) == [[(text, target, "link")] if kept else []]
