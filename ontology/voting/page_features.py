@@ -15,9 +15,6 @@ from ontology.titles import Keys, title_keys
 N_FEATURES = 1 << 18
 """Features are numbers below this one: hashes of their texts."""
 
-N_FOLDS = 5
-"""Parts of the pages; each is typed by a model that is trained on the others."""
-
 Features = npt.NDArray[np.int32]
 
 _NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -82,31 +79,35 @@ def page_features(
     return features
 
 
-_AROUND = 40
+_AROUND = 24
 """Characters before and after a link whose nearest words are looked at."""
 
 
-def link_features(target: str, text: str, start: int, end: int) -> set[str]:
-    """Features of the page that a link leads to: its title, and the words around the link.
-
-    Args:
-        target: title of the page.
-        text: text with the link.
-        start: start of the link in the text.
-        end: end of the link.
-    """
-    plain, _, bracket = target.partition(" (")
+def title_features(title: str) -> set[str]:
+    """Features of a page that is linked, by its title."""
+    plain, _, bracket = title.partition(" (")
     name = words_of(plain)
     features = {f"title:{word}" for word in name}
     features.update(f"bracket:{word}" for word in words_of(bracket)[-1:])
     if name:
         features.add(f"title ends:{name[-1]}")
         features.update(f"suffix:{name[-1][-length:]}" for length in (2, 3, 4))
+    return features
+
+
+def link_features(text: str, start: int, end: int) -> set[str]:
+    """Features of a page that is linked, by the words around the link.
+
+    Args:
+        text: text with the link.
+        start: start of the link in the text.
+        end: end of the link.
+    """
     before = words_of(text[max(0, start - _AROUND) : start])[-2:]
     after = words_of(text[end : end + _AROUND])[:2]
+    features = {f"before:{' '.join(before)}", f"after:{' '.join(after)}"}
     features.update(f"before {distance}:{word}" for distance, word in enumerate(before[::-1]))
     features.update(f"after {distance}:{word}" for distance, word in enumerate(after))
-    features.update((f"before:{' '.join(before)}", f"after:{' '.join(after)}"))
     return features
 
 
@@ -137,6 +138,6 @@ class Pages:
         features = self.features[np.repeat(chosen, self.sizes)]
         return Pages(self.keys[chosen], features, self.sizes[chosen])
 
-    def fold(self) -> npt.NDArray[np.int64]:
+    def fold(self, folds: int) -> npt.NDArray[np.int64]:
         """The part of the data that each page belongs to. No model sees the pages that it types."""
-        return ((self.keys >> np.uint64(32)) % np.uint64(N_FOLDS)).astype(np.int64)
+        return ((self.keys >> np.uint64(32)) % np.uint64(folds)).astype(np.int64)

@@ -21,11 +21,13 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from ontology.classes import ClassTree
-from ontology.voting.page_features import N_FEATURES, N_FOLDS, Pages
+from ontology.voting.page_features import N_FEATURES, Pages
 from ontology.voting.statements import Bools, Floats, Ints
 
 MOST_PAGES = 10_000
 """Pages that the typer is trained on, at most; more cost time and memory, and help little."""
+FOLDS = 5
+"""Parts of the pages; each is typed by a model that is trained on the others."""
 _MOST_FEATURES = 1 << 14
 _FEWEST_PAGES = 3
 """A class needs so many pages; those of rarer ones count for the class above."""
@@ -94,7 +96,12 @@ class PageTyper:
 
     @classmethod
     def train(
-        cls, pages: Pages, classes: Sequence[str | None], tree: ClassTree, precision: float
+        cls,
+        pages: Pages,
+        classes: Sequence[str | None],
+        tree: ClassTree,
+        precision: float,
+        folds: int = FOLDS,
     ) -> PageTyper | None:
         """Trains and calibrates a typer.
 
@@ -103,6 +110,7 @@ class PageTyper:
             classes: class of each page by other sources, None for none.
             tree: the classes.
             precision: least share of right classes on held-out typed pages.
+            folds: number of models.
 
         Returns:
             The typer; None if there are not enough typed pages.
@@ -120,7 +128,7 @@ class PageTyper:
             np.array([tree.depth(name) for name in names]),
             columns,
             weights,
-            np.zeros((N_FOLDS, len(columns) + 1, len(trained) + 1), np.float32),
+            np.zeros((folds, len(columns) + 1, len(trained) + 1), np.float32),
             lines,
             np.ones(len(trained)),
             Calibration(2.0, 0, 0, 0),
@@ -136,9 +144,10 @@ class PageTyper:
         from sklearn.linear_model import LogisticRegression
         from threadpoolctl import threadpool_limits
 
-        matrix, folds = self._matrix(pages), pages.fold()
+        n_folds = len(self._coefficients)
+        matrix, folds = self._matrix(pages), pages.fold(n_folds)
         known = label_ids != _LEFT_OUT
-        for fold in range(N_FOLDS):
+        for fold in range(n_folds):
             rows = np.flatnonzero(known & (folds != fold))
             if len(np.unique(label_ids[rows])) < 2:
                 continue
@@ -207,12 +216,13 @@ class PageTyper:
 
     def _raw(self, pages: Pages) -> Floats:
         """Probability of each trained class by the model that has not seen the page."""
-        matrix, folds = self._matrix(pages), pages.fold()
+        n_folds = len(self._coefficients)
+        matrix, folds = self._matrix(pages), pages.fold(n_folds)
         raw = np.zeros((len(pages.keys), len(self._expected)))
         is_known = (
             np.diff(matrix.indptr) > 0
         )  # pages without known features would get the prior only
-        for fold in range(N_FOLDS):
+        for fold in range(n_folds):
             rows = np.flatnonzero((folds == fold) & is_known)
             if len(rows):
                 scores = matrix[rows] @ self._coefficients[fold][:-1].astype(np.float64)

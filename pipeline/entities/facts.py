@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ from ontology.sources.infobox import InfoboxMapping, resolve_redirect
 from ontology.titles import Convert, Keys, title_keys
 from ontology.voting.building import Facts
 from ontology.voting.endings import endings
-from ontology.voting.page_features import hashed, link_features, page_features
+from ontology.voting.page_features import hashed, link_features, page_features, title_features
+from ontology.voting.statements import among
 from pipeline.dump.site import ARTICLE, TEMPLATE
 
 Indices = npt.NDArray[np.int32]
@@ -38,6 +39,9 @@ PAGE_FACTS = pa.schema(
 )
 """Columns of the parts in `entities/pages/`: one row per page, and per title in another script."""
 
+LINK_COLUMNS = ("text", "anchors")
+"""Columns of a document that its LINK_FACTS are made from."""
+
 LINK_FACTS = pa.schema([("key", pa.uint64()), ("features", pa.list_(pa.int32()))])
 """Columns of the parts in `entities/links/`: one row per title that the part links."""
 
@@ -46,6 +50,9 @@ PAGE_COLUMNS = ("page_id", "namespace", "title", "redirect", "templates", "templ
 
 FEATURE_COLUMNS = ("is_disambiguation", "categories", "text", "sentence_starts", "sentence_ends")
 """Columns that its features need besides."""
+
+_ENOUGH = 30
+"""Features of a linked title; further links of a part add none."""
 
 _LONGEST_OPENING = 1000
 """Characters of a text that its first sentence is looked for in."""
@@ -88,26 +95,29 @@ def page_facts(
     )
 
 
-def add_links(batch: pa.RecordBatch, features: dict[str, set[str]]) -> None:
-    """Adds what a batch of documents says about the titles that it links by a name.
+def link_facts(batches: Iterable[pa.RecordBatch], stated: Keys) -> pa.RecordBatch:
+    """LINK_FACTS of the titles that documents link by a name.
 
     Args:
-        batch: documents, with the columns "text" and "anchors".
-        features: features of each title.
+        batches: documents, with the columns LINK_COLUMNS.
+        stated: sorted keys of the titles that are wanted.
     """
-    flat = batch.column("anchors").flatten()
-    sizes = pc.list_value_length(batch.column("anchors")).fill_null(0).to_numpy()
-    texts = batch.column("text").to_pylist()
-    rows = np.repeat(np.arange(len(batch)), sizes).tolist()
-    columns = (flat.field(name).to_pylist() for name in ("name", "target", "start", "end"))
-    for row, is_name, target, start, end in zip(rows, *columns, strict=True):
-        if is_name:
-            found = link_features(target, texts[row], start, end)
-            features.setdefault(target, set()).update(found)
-
-
-def link_facts(features: Mapping[str, set[str]]) -> pa.RecordBatch:
-    """LINK_FACTS of some titles."""
+    features: dict[str, set[str]] = {}
+    for batch in batches:
+        flat = batch.column("anchors").flatten()
+        is_wanted = among(title_keys(flat.field("target")), stated)
+        is_wanted &= flat.field("name").to_numpy(zero_copy_only=False)
+        sizes = pc.list_value_length(batch.column("anchors")).fill_null(0).to_numpy()
+        rows = np.repeat(np.arange(len(batch)), sizes)[is_wanted].tolist()
+        texts = batch.column("text").to_pylist()
+        wanted = flat.filter(pa.array(is_wanted))
+        links = (wanted.field(name).to_pylist() for name in ("target", "start", "end"))
+        for row, target, start, end in zip(rows, *links, strict=True):
+            found = features.get(target)
+            if found is None:
+                found = features[target] = title_features(target)
+            if len(found) < _ENOUGH:
+                found |= link_features(texts[row], start, end)
     numbers, sizes = hashed(list(features.values()))
     offsets = np.append(0, np.cumsum(sizes)).astype(np.int32)
     keys = pa.array(title_keys(pa.array(features, pa.string())))

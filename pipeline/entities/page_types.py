@@ -20,7 +20,15 @@ from ontology.voting.lone import LinkFeatures
 from ontology.voting.page_features import Pages
 from ontology.voting.page_typer import MOST_PAGES, PageTyper
 from ontology.voting.statements import among
-from pipeline.entities.facts import FACTS, read_facts, to_facts
+from pipeline.entities.facts import (
+    FACTS,
+    LINK_COLUMNS,
+    LINK_FACTS,
+    link_facts,
+    read_facts,
+    to_facts,
+)
+from pipeline.entities.type_facts import types_path
 from pipeline.execution.part_pass import PartPass
 from pipeline.plan import Plan, PlanPass
 
@@ -36,7 +44,7 @@ class TypedReport(Report):
 
 
 class TypePages(PlanPass, PartPass):
-    """Writes the classes that the typer gives to the pages of each part."""
+    """Writes the classes that the typer gives to the pages of each part, and its LINK_FACTS."""
 
     name = "page types"
     report = TypedReport
@@ -52,6 +60,16 @@ class TypePages(PlanPass, PartPass):
         content = files.read_bytes(_typer_path(self._plan))
         return PageTyper.from_bytes(content) if content else None
 
+    @cached_property
+    def _stated(self) -> Keys:
+        """Keys of all titles that files of types know."""
+        keys = [
+            batch.column("key").to_numpy()
+            for number in range(len(self._plan.settings.types))
+            for batch in parts.read_batches(types_path(self._plan, number), ["key"])
+        ]
+        return np.unique(np.concatenate(keys))
+
     def make(self, element: str, part: str, known: object) -> TypedReport:
         typed = 0
         with parts.writer(part, FACTS) as writer:
@@ -65,6 +83,10 @@ class TypePages(PlanPass, PartPass):
                 names = [self._typer.names[index] for index in classes[rows].tolist()]
                 writer.write_batch(to_facts(pages.keys[rows], names))
                 typed += len(rows)
+        if self._plan.settings.judges_lone:
+            batches = parts.read_batches(element, LINK_COLUMNS, rows=1024)
+            with parts.writer(_links_path(self._plan, element), LINK_FACTS) as writer:
+                writer.write_batch(link_facts(batches, self._stated))
         return TypedReport(typed)
 
 
@@ -156,7 +178,7 @@ def _read_pages(paths: Sequence[str], wanted: Callable[[pa.Array], pa.Array]) ->
     )
 
 
-def links_path(plan: Plan, part: str) -> str:
+def _links_path(plan: Plan, part: str) -> str:
     """Path of LINK_FACTS of a part of documents."""
     return files.join(plan.entities.path, "links", files.name(part))
 
@@ -167,7 +189,7 @@ def linked_features(plan: Plan) -> LinkFeatures | None:
         return None
     folder = files.join(plan.entities.path, "pages")
     paths = [files.join(folder, files.name(part)) for part in plan.parts]
-    paths += [links_path(plan, part) for part in plan.parts]
+    paths += [_links_path(plan, part) for part in plan.parts]
     keys = [
         batch.column("key").to_numpy()
         for path in paths

@@ -19,11 +19,8 @@ from ontology.titles import converter, title_keys
 from ontology.voting.building import Built, Facts, build
 from pipeline.entities.facts import (
     FEATURE_COLUMNS,
-    LINK_FACTS,
     PAGE_COLUMNS,
     PAGE_FACTS,
-    add_links,
-    link_facts,
     page_facts,
     read_facts,
     read_page_facts,
@@ -35,12 +32,11 @@ from pipeline.entities.page_types import (
     TypedReport,
     TypePages,
     linked_features,
-    links_path,
     train_typer,
     typed_facts,
     typer_counts,
 )
-from pipeline.entities.type_facts import TypesReport, write_type_facts
+from pipeline.entities.type_facts import TypesReport, types_path, write_type_facts
 from pipeline.execution.part_pass import Gather, PartPass, Stage
 from pipeline.plan import Plan, PlanPass
 
@@ -94,7 +90,7 @@ _Known = tuple[list[TypesReport], dict[str, Any]]
 
 
 class _PageFacts(PlanPass, PartPass):
-    """Writes the facts of each part of documents about its pages, and about those that it links."""
+    """Writes the facts of each part of documents about its pages."""
 
     name = "page facts"
     report = _PartName
@@ -103,21 +99,14 @@ class _PageFacts(PlanPass, PartPass):
         return files.join(self._plan.entities.path, "pages", files.name(element))
 
     def make(self, element: str, part: str, known: dict[str, str]) -> _PartName:
-        settings = self._plan.settings
-        features, judges = settings.uses_page_typer, settings.judges_lone
+        features = self._plan.settings.uses_page_typer
         columns = PAGE_COLUMNS + (FEATURE_COLUMNS if features else ())
-        columns += ("anchors",) if judges else ()
-        links: dict[str, set[str]] = {}
         convert = converter(self._plan.language) if self._plan.converts_titles else None
         with parts.writer(part, PAGE_FACTS) as writer:
             for batch in parts.read_batches(element, columns, rows=1024):
                 writer.write_batch(page_facts(batch, self._plan.mapping, known, features))
                 if convert is not None:
                     writer.write_batch(script_facts(batch, convert))
-                if judges:
-                    add_links(batch, links)
-        with parts.writer(links_path(self._plan, element), LINK_FACTS) as writer:
-            writer.write_batch(link_facts(links))
         return _PartName(files.name(part))
 
 
@@ -131,7 +120,7 @@ class _TypeFacts(PlanPass, PartPass):
         return list(enumerate(self._plan.settings.types))
 
     def part(self, element: tuple[int, str]) -> str:
-        return files.join(self._plan.entities.path, "types", f"part-{element[0]:05d}.parquet")
+        return types_path(self._plan, element[0])
 
     def make(self, element: tuple[int, str], part: str, known: Any) -> TypesReport:
         _, path = element

@@ -25,6 +25,7 @@ from ontology.sources.types import (
 from ontology.voting.endings import endings
 from pipeline.entities.facts import FACTS, to_facts
 from pipeline.entities.page_ids import Subjects
+from pipeline.plan import Plan
 
 _ROWS = 100_000
 _SHOWN = 20
@@ -63,6 +64,11 @@ class TypesReport(Report):
     def to_json(self) -> dict[str, Any]:
         always = ("part", "file", "lines", "unknown_classes", "renamed_classes")
         return {key: value for key, value in vars(self).items() if value or key in always}
+
+
+def types_path(plan: Plan, number: int) -> str:
+    """Path of the facts of a file of types, by its place in `--types`."""
+    return files.join(plan.entities.path, "types", f"part-{number:05d}.parquet")
 
 
 def write_type_facts(path: str, part: str, tree: ClassTree, subjects: Subjects) -> TypesReport:

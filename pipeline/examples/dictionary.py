@@ -160,7 +160,7 @@ class CountSurfaces(_DictionaryPass):
 
     def make(self, element: str, part: str, known: object) -> SurfacesReport:
         batches = []
-        for batch in parts.read_batches(element, COLUMNS, rows=1024):
+        for batch in parts.read_batches(element, ["text", *COLUMNS], rows=1024):
             sentences = sentences_of(batch, self._table)
             documents = sentences.documents[sentences.anchor_sentences].tolist()
             starts, ends = sentences.anchor_starts.tolist(), sentences.anchor_ends.tolist()

@@ -23,14 +23,7 @@ from ontology.entity_table import NO_CLASS, EntityTable
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-COLUMNS = (
-    "text",
-    "sentence_starts",
-    "sentence_ends",
-    "sentence_holes",
-    "sentence_markup",
-    "anchors",
-)
+COLUMNS = ("sentence_starts", "sentence_ends", "sentence_holes", "sentence_markup", "anchors")
 """Columns of a document that `sentences_of` reads."""
 
 SOURCES = ("link", "title", "repeat", "surname", "dictionary")
@@ -105,7 +98,7 @@ def sentences_of(
         batch: documents, with the columns COLUMNS.
         entities: the entity table.
         names_only: whether anchors that are no names are left out, and those such as "French" that
-            lead to a place, or "France" that lead to a team.
+            lead to a place, or, if there is a column "text", "France" that lead to a team.
     """
     starts_column = batch.column("sentence_starts")
     per_document = _numpy(pc.list_value_length(starts_column).fill_null(0))
@@ -132,7 +125,9 @@ def sentences_of(
     if names_only:
         demonyms = _bools(flat.field("demonym")) & entities.of_kind(of_anchors, "Place")
         inside &= _bools(flat.field("name")) & ~demonyms
-        inside &= ~_places_for_others(batch, flat, anchor_documents, of_anchors, inside, entities)
+        if "text" in batch.schema.names:
+            others = _places_for_others(batch, flat, anchor_documents, of_anchors, inside, entities)
+            inside &= ~others
     targets = flat.field("target").filter(pa.array(inside))
     return Sentences(
         documents=documents,

@@ -62,6 +62,7 @@ DOCUMENT_COLUMNS = (
     "revision_id",
     "is_disambiguation",
     "other_language",
+    "text",
     *SENTENCE_COLUMNS,
 )
 """Columns of a document that examples are made from."""

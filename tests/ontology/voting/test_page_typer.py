@@ -81,7 +81,7 @@ def test_calibration_counts_held_out_pages():
 def test_probabilities_are_those_of_scikit_learn():
     pages, _, seen = some_pages(200, 0.3)
     typer = PageTyper.train(pages, seen, TREE, 0.95)
-    matrix, folds = typer._matrix(pages), pages.fold()
+    matrix, folds = typer._matrix(pages), pages.fold(5)
     classes = sorted({name for name in seen if name})
     labels = np.array([classes.index(name) if name else len(classes) for name in seen])
     for fold in range(5):
