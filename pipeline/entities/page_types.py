@@ -68,7 +68,7 @@ class TypePages(PlanPass, PartPass):
             for number in range(len(self._plan.settings.types))
             for batch in parts.read_batches(types_path(self._plan, number), ["key"])
         ]
-        return np.unique(np.concatenate(keys))
+        return np.unique(np.concatenate([np.zeros(0, np.uint64), *keys]))
 
     def make(self, element: str, part: str, known: object) -> TypedReport:
         typed = 0

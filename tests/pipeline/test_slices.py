@@ -2,11 +2,13 @@
 
 import json
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from nerbert.text.punkt import SentenceSplitter
 from nerbert.text.tokens import _aligned, word_spans
+from ontology.entity_table import EntityTable
 from pipeline.documents.extract import sampled_texts
 from pipeline.documents.rows import kept_as
 from pipeline.dump import units
@@ -105,3 +107,26 @@ def test_every_sentence_and_word_of_every_slice_as_nltk(shared):
                 assert word_spans(sentence) == _aligned(sentence, words.tokenize(sentence))
             sentences += len(expected)
     assert sentences > 100_000
+
+
+@pytest.mark.slow
+def test_a_page_that_two_files_know_has_the_same_class_in_every_dump(shared, tmp_path):
+    types = sorted((shared / "dbpedia").glob("*.nt.bz2"))
+    tables = []
+    for name in ("enwiki-2009*", "enwiki-2025*"):
+        arguments = ("--dump", shared / "dumps" / name, "--output", name[:-1], "--types", *types)
+        code, _, err = run(*arguments, "--stage", "resolve", cwd=tmp_path)
+        assert code == 0, err
+        tables.append(EntityTable.open(tmp_path / name[:-1] / "entities"))
+    one, other = tables
+    keys = one.keys[np.isin(one.keys, other.keys)]
+    places = [table.lookup_keys(keys) for table in tables]
+    voters = [np.asarray(table.voters)[place] for table, place in zip(tables, places, strict=True)]
+    # Pages of one of the dumps have an infobox there, or the page typer's vote.
+    alike = (voters[0] == voters[1]) & (voters[0] & (voters[0] - 1) != 0)
+    names = [
+        np.array([*table.class_names, ""])[np.asarray(table.classes)[place[alike]]]
+        for table, place in zip(tables, places, strict=True)
+    ]
+    assert alike.sum() > 50_000
+    assert (names[0] != names[1]).sum() <= alike.sum() / 10_000
