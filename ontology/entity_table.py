@@ -20,12 +20,13 @@ Percent = npt.NDArray[np.uint8]
 Bits = npt.NDArray[np.uint32]
 
 NO_CLASS = -1
-SOURCES = ("none", "dbpedia", "infobox", "page-typer")
+SOURCES = ("none", "dbpedia", "infobox", "first-sentence", "page-typer")
 """Sources of the class of an entity: none; a file of instance types; without one, the infobox;
-without that, the page typer."""
+without that, the noun of the first sentence; without that, the page typer."""
 
 INFOBOX = "infobox"
-"""Name of the first voter; then come files of instance types, and the page typer."""
+"""Name of the first voter; then come files of instance types, and the voters below."""
+FIRST_SENTENCE = "first sentence"
 PAGE_TYPER = "page typer"
 
 ARRAYS = ("keys", "entities", "classes", "support", "voters", "qids")
@@ -76,9 +77,11 @@ class EntityTable:
     def sources(self) -> Int8:
         """Index into SOURCES of each entity, shape (entities,)."""
         voters = np.asarray(self.voters)
-        typer = sum(1 << bit for bit, name in enumerate(self.voter_names) if name == PAGE_TYPER)
-        best = np.where(voters & ~np.uint32(typer), 2, 3)
-        best[(voters & ~np.uint32(1 | typer)) != 0] = 1
+        order = {INFOBOX: 2, FIRST_SENTENCE: 3, PAGE_TYPER: 4}
+        sources = [order.get(name, 1) for name in self.voter_names]
+        best = np.full(len(voters), len(SOURCES) - 1)
+        for bit in sorted(range(len(sources)), key=sources.__getitem__, reverse=True):
+            best[(voters >> np.uint32(bit) & np.uint32(1)) != 0] = sources[bit]
         best[np.asarray(self.classes) == NO_CLASS] = 0
         return best.astype(np.int8)
 

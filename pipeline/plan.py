@@ -30,9 +30,10 @@ from pipeline.dump.units import InputFile, Unit, cut, inspect
 from pipeline.execution.part_pass import Pass
 from pipeline.language import pretrained
 from pipeline.settings import CorpusSettings
+from pipeline.wikitext import lexicon
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
-VERSIONS = {"extract": 9, "resolve": 12, "examples": 12, "corpus": 5}
+VERSIONS = {"extract": 10, "resolve": 13, "examples": 13, "corpus": 5}
 """Raised if a change of the code changes the rows of a stage; older outputs are made again."""
 
 MANIFEST = "manifest.json"
@@ -65,6 +66,7 @@ class Plan:
     corpus: Folder
     identities: Identities
     converts_titles: bool
+    has_lexicon: bool
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -139,7 +141,8 @@ def make_plan(settings: CorpusSettings) -> Plan:
     language = inputs[0].site.language
     model = pretrained(language) if settings.sentence_model == "nltk" else None
     converts_titles = _converts_titles(language)
-    folders = _folders(settings, settings.output, inputs, identities, converts_titles)
+    has_lexicon = _has_lexicon(language)
+    folders = _folders(settings, settings.output, inputs, identities, converts_titles, has_lexicon)
     _check_output(settings.output, folders[0])
     return Plan(
         settings,
@@ -153,6 +156,7 @@ def make_plan(settings: CorpusSettings) -> Plan:
         *folders,
         identities,
         converts_titles,
+        has_lexicon,
     )
 
 
@@ -170,6 +174,20 @@ def _converts_titles(language: str) -> bool:
         return False
 
 
+def _has_lexicon(language: str) -> bool:
+    """Whether a lexicon tells names from other words, where no capitals do."""
+    if language != lexicon.LANGUAGE:
+        return False
+    installed = lexicon.is_installed()
+    if not installed:
+        _LOGGER.warning(
+            "language %s: links to concepts count as names; pip install 'nerbert[%s]'",
+            language,
+            lexicon.LANGUAGE,
+        )
+    return installed
+
+
 def _mapping(settings: CorpusSettings, language: str) -> InfoboxMapping:
     if not settings.infobox:
         return InfoboxMapping.empty()
@@ -183,6 +201,7 @@ def _folders(
     inputs: Sequence[InputFile],
     identities: Identities,
     converts_titles: bool,
+    has_lexicon: bool,
 ) -> tuple[Folder, Folder, Folder, Folder]:
     """The folders of a run. The fingerprint of each depends on that of the previous one."""
 
@@ -196,6 +215,7 @@ def _folders(
             "dump": [list(source.identity) for source in inputs],
             "dump_files": [files.name(source.path) for source in inputs],
             "site": fingerprint(*(source.site for source in inputs)),
+            "lexicon": has_lexicon,
             **settings.decide("extract"),
         },
     )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ontology.classes import ClassTree
-from ontology.entity_table import INFOBOX, NO_CLASS, PAGE_TYPER, EntityTable, Int32
+from ontology.entity_table import FIRST_SENTENCE, INFOBOX, NO_CLASS, PAGE_TYPER, EntityTable, Int32
 from ontology.titles import Keys
 from ontology.voting.endings import TitleEvidence
 from ontology.voting.lone import Alone, LinkFeatures, doubt
@@ -24,6 +24,7 @@ from ontology.voting.statements import (
     Statements,
     conflicts,
     unique,
+    without_twins,
 )
 from ontology.voting.votes import Decision, decide
 
@@ -148,7 +149,8 @@ def build(
     )
     whole = whole.where(~np.isin(nodes[whole.entities], circular))
     endings = _endings([pages, *types], titles, len(nodes))
-    election = _Election(hierarchy, len(voters), keys, titles.entity_of, endings, least)
+    names = [facts.name for facts in voters]
+    election = _Election(hierarchy, names, keys, titles.entity_of, endings, least)
     comparisons = election.comparisons(whole)
     agreed, compared = agreement(comparisons)
     weight = weights(agreed, compared)
@@ -156,7 +158,6 @@ def build(
     alone: dict[int, Alone] = {}
     if rule == "votes":
         chosen = election.decide(comparisons, weight)
-        names = [facts.name for facts in voters]
         if PAGE_TYPER in names:
             election.decide_without(names.index(PAGE_TYPER), whole, chosen)
         if links is not None:
@@ -167,7 +168,7 @@ def build(
     table = EntityTable(
         hierarchy.names,
         [tree.kind(name) or "" for name in hierarchy.names],
-        [facts.name for facts in voters],
+        names,
         keys,
         titles.entity_of,
         chosen.classes,
@@ -182,7 +183,7 @@ class _Election:
     """Decides the classes of entities by votes; see `ontology.voting.votes`."""
 
     hierarchy: Hierarchy
-    n_voters: int
+    voters: list[str]
     keys: Keys
     entity_of: Int32
     titles: tuple[list[str], Int32]
@@ -190,11 +191,12 @@ class _Election:
 
     def comparisons(self, statements: Statements) -> Comparisons:
         """Compares the answers of the voters."""
+        telling = self.voters.index(FIRST_SENTENCE) if FIRST_SENTENCE in self.voters else -1
         meant = without_settlements(
-            statements, self.hierarchy, self.keys, self.entity_of, *self.titles
+            statements, self.hierarchy, self.keys, self.entity_of, *self.titles, telling
         )
-        answers = Answers.of(meant, len(self.hierarchy.names))
-        return Comparisons(answers, self.hierarchy, self.n_voters)
+        answers = Answers.of(without_twins(meant, self.hierarchy), len(self.hierarchy.names))
+        return Comparisons(answers, self.hierarchy, len(self.voters))
 
     def decide(self, comparisons: Comparisons, weight: Floats) -> Decision:
         """The classes of all entities."""
@@ -211,8 +213,8 @@ class _Election:
         The typer has learnt from the others, so it would only repeat one of them.
         """
         others = statements.where(statements.voters != voter)
-        pairs = unique(others.entities * self.n_voters + others.voters)
-        counts = np.bincount(pairs // self.n_voters, minlength=len(chosen.classes))
+        pairs = unique(others.entities * len(self.voters) + others.voters)
+        counts = np.bincount(pairs // len(self.voters), minlength=len(chosen.classes))
         known = counts >= _WELL_KNOWN
         if known.any():
             comparisons = self.comparisons(others)

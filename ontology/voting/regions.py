@@ -15,7 +15,7 @@ from ontology.titles import Keys, title_keys
 from ontology.voting.statements import Bools, Hierarchy, Ints, Statements, among
 
 _SETTLEMENT, _REGION, _EITHER = "Settlement", "AdministrativeRegion", "PopulatedPlace"
-_COUNTRY = "Country"
+_COUNTRY, _MUNICIPALITY, _ALLIANCE = "Country", "Municipality", "Organisation"
 _FEWEST_INSIDE = 5
 """Titles "..., X" that make X a region. In DBpedia's English files 61 settlements have so many, and
 no class below Settlement; 60 are regions (the other one is the city of Sao Paulo)."""
@@ -31,6 +31,7 @@ def without_settlements(
     entity_of: npt.NDArray[np.int32],
     names: Sequence[str],
     of_entity: npt.NDArray[np.int32],
+    first_sentence: int = -1,
 ) -> Statements:
     """The statements; regions are populated places where a source says "settlement".
 
@@ -39,7 +40,8 @@ def without_settlements(
     that a source calls a city, or another class below Settlement, and nothing else, is none.
 
     Titles of the table `ontology/data/regions.tsv` have its class where a source calls them a
-    populated place.
+    populated place. Cities and regions share infoboxes, so where the first sentence of a page says
+    which of both it is, others do not say the opposite.
 
     Args:
         statements: statements of all voters.
@@ -48,9 +50,12 @@ def without_settlements(
         entity_of: entity of each key, shape (titles,).
         names: endings of titles; see `ontology.voting.endings`.
         of_entity: index of the ending of each entity, -1 for an unknown one, shape (entities,).
+        first_sentence: the voter of first sentences; -1 for none.
     """
     if not {_SETTLEMENT, _REGION} <= hierarchy.index.keys():
         return statements
+    if first_sentence >= 0:
+        statements = statements.where(~_contradicted(statements, hierarchy, first_sentence))
     settlement = hierarchy.index[_SETTLEMENT]
     is_settlement = statements.classes == settlement
     below = hierarchy.above[statements.classes, settlement] & ~is_settlement
@@ -75,9 +80,30 @@ def without_settlements(
     for name, regions in _tabled(keys, entity_of):
         if name in hierarchy.index:
             number = hierarchy.index[name]
-            wrong = places & ~hierarchy.above[classes, number] if name != _EITHER else places
+            # First sentences call them what not every dump says: a page may be in another one.
+            deeper = hierarchy.above[classes, number] & (statements.voters != first_sentence)
+            wrong = places if name == _EITHER else places & ~deeper
             classes[wrong & np.isin(statements.entities, regions)] = number
     return Statements(statements.entities, classes, statements.voters)
+
+
+def _contradicted(statements: Statements, hierarchy: Hierarchy, voter: int) -> Bools:
+    """The statements of other voters that call cities regions, and so on.
+
+    That is a city a region, a region a settlement, or an alliance a country.
+    """
+    told = statements.voters == voter
+    allied = told & (statements.classes == hierarchy.index.get(_ALLIANCE, -1))
+    country = statements.classes == hierarchy.index.get(_COUNTRY, -1)
+    settled = hierarchy.above[statements.classes, hierarchy.index[_SETTLEMENT]]
+    regional = hierarchy.above[statements.classes, hierarchy.index[_REGION]]
+    # Towns are often called by their rank among municipalities.
+    strictly = regional & (statements.classes != hierarchy.index.get(_MUNICIPALITY, -1))
+    cities = np.isin(statements.entities, statements.entities[told & settled])
+    regions = np.isin(statements.entities, statements.entities[told & strictly])
+    alliances = np.isin(statements.entities, statements.entities[allied])
+    wrong: Bools = ~told & (regional & cities | settled & regions | country & alliances)
+    return wrong
 
 
 def _of_answers_with(which: Bools, statements: Statements) -> Bools:

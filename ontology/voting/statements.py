@@ -83,6 +83,28 @@ class Hierarchy:
         return self._flat[self._starts[classes][rows] + within], rows
 
 
+_TWINS = {
+    "OfficeHolder": "Politician",
+    "Royalty": "Monarch",
+    "Single": "Song",
+    "SoccerManager": "SoccerPlayer",
+    "SportsTeam": "SoccerClub",
+}
+"""Class -> one beside it in the ontology that means the same of most entities that have both."""
+
+
+def without_twins(statements: Statements, hierarchy: Hierarchy) -> Statements:
+    """The statements; of twins, such as OfficeHolder and Politician, an entity has the second."""
+    classes = statements.classes.copy()
+    for name, twin in _TWINS.items():
+        if {name, twin} <= hierarchy.index.keys():
+            number = hierarchy.index[twin]
+            called = unique(statements.entities[hierarchy.above[statements.classes, number]])
+            is_both = among(statements.entities, called)
+            classes[is_both & (classes == hierarchy.index[name])] = number
+    return Statements(statements.entities, classes, statements.voters)
+
+
 def unique(keys: Ints) -> Ints:
     """The distinct keys, sorted. Sorting is much faster here than the hashes of `np.unique`."""
     ordered = np.sort(keys)

@@ -95,6 +95,7 @@ def write_documents(
     common: CommonWords | None = None,
     *,
     list_items: bool = False,
+    lexicon: bool = False,
 ) -> DocumentsReport:
     """Writes the documents of a unit, and a list of what could not be read.
 
@@ -104,10 +105,11 @@ def write_documents(
         model: model of sentences.
         common: the most frequent words of the wiki; without them no page is in another language.
         list_items: whether items of lists are kept as paragraphs.
+        lexicon: whether the Japanese lexicon decides which texts may be names.
     """
     streams: Counter[int] = Counter()
     with parts.writer(part, SCHEMA) as writer:
-        documents = _Documents(unit, model, common, list_items, writer)
+        documents = _Documents(unit, model, common, list_items, lexicon, writer)
         for page in read_unit(unit, streams):
             documents.add(page)
         documents.flush()
@@ -142,10 +144,11 @@ class _Documents:
         model: SentenceModel,
         common: CommonWords | None,
         list_items: bool,
+        lexicon: bool,
         writer: pq.ParquetWriter,
     ) -> None:
         self._unit, self._model, self._common, self._writer = unit, model, common, writer
-        self._list_items = list_items
+        self._how = {"list_items": list_items, "lexicon": lexicon}
         self._rows: list[tuple[str, Row]] = []
         self._chars = 0
         self.pages: Counter[str] = Counter()
@@ -194,7 +197,7 @@ class _Documents:
             return
         try:
             with time_limit(_PAGE_SECONDS):
-                row = document(page, self._unit.site, self._model, list_items=self._list_items)
+                row = document(page, self._unit.site, self._model, **self._how)
         except TooSlowError as error:
             self._set_aside(BadPage("too-slow", page.page_id, page.title, str(error)))
             return
@@ -269,7 +272,12 @@ class WriteDocuments(PlanPass, PartPass):
     def make(self, element: Unit, part: str, known: None) -> DocumentsReport:
         with _no_cycle_search():
             return write_documents(
-                element, part, self._model, self._common, list_items=self._plan.settings.list_items
+                element,
+                part,
+                self._model,
+                self._common,
+                list_items=self._plan.settings.list_items,
+                lexicon=self._plan.has_lexicon,
             )
 
 

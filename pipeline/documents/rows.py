@@ -15,7 +15,7 @@ from ontology.titles import normal_title
 from pipeline.dump.pages import WIKITEXT, Page
 from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
 from pipeline.dump.units import Unit, read_unit
-from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, is_demonym, is_name
+from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, SURE, doubt, is_name
 from pipeline.wikitext.render import Rendered, render
 
 ANCHOR = pa.struct(
@@ -24,7 +24,7 @@ ANCHOR = pa.struct(
         ("end", pa.int32()),
         ("target", pa.string()),
         ("name", pa.bool_()),  # whether the text may be a name, by its letters
-        ("demonym", pa.bool_()),  # whether it is a word such as "French", if the page is a place
+        ("doubt", pa.int8()),  # what speaks against the name; see `pipeline.wikitext.names`
     ]
 )
 
@@ -123,8 +123,10 @@ def empty_row(**columns: Any) -> Row:
     }
 
 
-def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool = False) -> Row:
-    """Makes the document of a page."""
+def document(
+    page: Page, site: Site, model: SentenceModel, *, list_items: bool = False, lexicon: bool = False
+) -> Row:
+    """Makes the document of a page; see `pipeline.documents.extract.write_documents`."""
     row = empty_row(
         page_id=page.page_id,
         namespace=page.namespace,
@@ -143,7 +145,7 @@ def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool =
         return row
     row["is_disambiguation"] = is_disambiguation(page, rendered, site)
     row["text"] = rendered.text
-    row["anchors"] = _anchors(page, rendered, site.language)
+    row["anchors"] = _anchors(page, rendered, site.language, lexicon)
     spans = model.split(rendered.text, rendered.anchors)
     row["sentence_starts"] = [start for start, _ in spans]
     row["sentence_ends"] = [end for _, end in spans]
@@ -153,17 +155,17 @@ def document(page: Page, site: Site, model: SentenceModel, *, list_items: bool =
 
 
 def _anchors(
-    page: Page, rendered: Rendered, language: str
-) -> list[tuple[int, int, str, bool, bool]]:
-    """The anchors of a page, and whether their texts may be names and demonyms."""
+    page: Page, rendered: Rendered, language: str, lexicon: bool
+) -> list[tuple[int, int, str, bool, int]]:
+    """The anchors of a page, whether their texts may be names, and what speaks against it."""
     all_names = language in NOUNS_IN_UPPER_CASE
     anchors = []
     for anchor in rendered.anchors:
         if anchor.target != page.title:  # MediaWiki shows a link to the page itself as bold text
             text = rendered.text[anchor.start : anchor.end]
             name = all_names or is_name(text, anchor.target)
-            demonym = name and is_demonym(text, anchor.target, language)
-            anchors.append((*anchor, name, demonym))
+            against = doubt(text, anchor.target, language, lexicon) if name else SURE
+            anchors.append((*anchor, name, against))
     return anchors
 
 

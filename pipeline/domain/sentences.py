@@ -20,14 +20,7 @@ from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.domain.definition import MISC, Domain, DomainSettings
 from pipeline.domain.report import DomainReport
 from pipeline.dump.site import ARTICLE
-from pipeline.examples.mentions import (
-    ENTITY_INDEX,
-    SOURCES,
-    Ints,
-    Labelling,
-    Sentences,
-    sentences_of,
-)
+from pipeline.examples.mentions import ENTITY_INDEX, LINK, Ints, Labelling, Sentences, sentences_of
 from pipeline.examples.propagation import Propagation
 from pipeline.examples.selector import DOCUMENT_COLUMNS
 
@@ -50,8 +43,6 @@ COLUMNS = pa.schema(
     ]
 )
 """Columns of `sentences/part-*.parquet`."""
-
-_LINK = SOURCES.index("link")
 
 READ = ("namespace", "redirect", "categories", *DOCUMENT_COLUMNS)
 """Columns of a document that are read."""
@@ -248,7 +239,7 @@ class DomainSelector:
         if not spans:
             return len(tokens), ""
         mentions = []
-        links = sentences.sources[anchors] == _LINK
+        links = sentences.sources[anchors] == LINK
         counts.coverage["hyperlinks"] += int(links.sum())
         counts.coverage["with a class"] += int(known.typed[entities][links].sum())
         counts.coverage["names without link"] += int((~links).sum())

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nerbert.storage import files, parts
+from ontology.entity_table import FIRST_SENTENCE
 from ontology.sources.infobox import InfoboxMapping, resolve_redirect
+from ontology.sources.nouns import Nouns
 from ontology.titles import Convert, Keys, title_keys
 from ontology.voting.building import Facts
 from ontology.voting.endings import endings
@@ -35,6 +37,7 @@ PAGE_FACTS = pa.schema(
         *FACTS,
         ("features", pa.list_(pa.int32())),  # see `ontology.voting.page_features`
         ("page_id", pa.int64()),  # 0 for a title in the other script
+        ("noun", pa.string()),  # class by the first sentence; see `ontology.sources.nouns`
     ]
 )
 """Columns of the parts in `entities/pages/`: one row per page, and per title in another script."""
@@ -67,7 +70,10 @@ def template_redirects(part: str) -> Iterator[tuple[str, str]]:
 
 
 def page_facts(
-    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str], features: bool
+    batch: pa.RecordBatch,
+    mapping: InfoboxMapping,
+    redirects: Mapping[str, str],
+    nouns: Nouns | None,
 ) -> pa.RecordBatch:
     """PAGE_FACTS of the articles and redirects of a batch of documents.
 
@@ -75,21 +81,28 @@ def page_facts(
         batch: documents.
         mapping: classes of infoboxes.
         redirects: old name -> new name of renamed templates.
-        features: whether the features of articles are found; they are null otherwise.
+        nouns: nouns of the language; without, pages have no features and no class by a noun.
     """
     # Redirects of templates and categories are in the documents too, but are no entities.
     batch = batch.filter(pa.array(batch.column("namespace").to_numpy() == ARTICLE))
     redirect = batch.column("redirect")
     is_redirect = redirect.is_valid().to_numpy(zero_copy_only=False)
-    feature_lists = _features(batch, mapping, redirects) if features else pa.nulls(len(batch))
+    features, classes = pa.nulls(len(batch)), pa.nulls(len(batch))
+    if nouns is not None:
+        openings = _first_sentences(batch)
+        features = _features(batch, openings, mapping, redirects)
+        rows = zip(batch.column("title").to_pylist(), openings, strict=True)
+        found = [nouns.class_of(title, first) if first else None for title, first in rows]
+        classes = pa.array(found, pa.string())
     return pa.RecordBatch.from_arrays(
         [
             pa.array(title_keys(batch.column("title"))),
             pa.array(title_keys(redirect) * is_redirect),
             pa.array(_infobox_classes(batch, mapping, redirects), pa.string()),
             endings(batch.column("title")),
-            feature_lists.cast(PAGE_FACTS.field("features").type),
+            features.cast(PAGE_FACTS.field("features").type),
             batch.column("page_id"),
+            classes.cast(pa.string()),
         ],
         schema=PAGE_FACTS,
     )
@@ -138,28 +151,38 @@ def script_facts(batch: pa.RecordBatch, convert: Convert) -> pa.RecordBatch:
             *(pa.nulls(rows, PAGE_FACTS.field(name).type) for name in ("class", "ending")),
             pa.nulls(rows, PAGE_FACTS.field("features").type),
             pa.array(np.zeros(rows, np.int64)),
+            pa.nulls(rows, pa.string()),
         ],
         schema=PAGE_FACTS,
     )
 
 
+def _first_sentences(batch: pa.RecordBatch) -> list[str | None]:
+    """First sentence of each page, "" without text; None for redirects and disambiguation pages."""
+    texts = pc.utf8_slice_codeunits(batch.column("text"), 0, _LONGEST_OPENING).to_pylist()
+    rows = zip(*(batch.column(name) for name in ("sentence_starts", "sentence_ends")), strict=True)
+    first = [(one[0].as_py(), end[0].as_py()) if len(one) else (0, 0) for one, end in rows]
+    is_article = pc.and_not(batch.column("redirect").is_null(), batch.column("is_disambiguation"))
+    found = zip(texts, first, is_article.to_pylist(), strict=True)
+    return [text[start:end] if wanted else None for text, (start, end), wanted in found]
+
+
 def _features(
-    batch: pa.RecordBatch, mapping: InfoboxMapping, redirects: Mapping[str, str]
+    batch: pa.RecordBatch,
+    openings: Sequence[str | None],
+    mapping: InfoboxMapping,
+    redirects: Mapping[str, str],
 ) -> pa.ListArray:
-    """Features of each page; none for redirects and disambiguation pages."""
-    openings = pc.utf8_slice_codeunits(batch.column("text"), 0, _LONGEST_OPENING).to_pylist()
-    columns = ("title", "redirect", "is_disambiguation", "categories")
+    """Features of each page by its first sentence and more; none for pages without one."""
+    columns = ("title", "categories")
     rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
     templates, arguments = batch.column("templates"), batch.column("template_arguments")
-    starts, ends = batch.column("sentence_starts"), batch.column("sentence_ends")
     pages: list[set[str]] = []
-    for number, (title, redirect, is_disambiguation, categories) in enumerate(rows):
-        if redirect is not None or is_disambiguation:
+    for number, (title, categories) in enumerate(rows):
+        opening = openings[number]
+        if opening is None:
             pages.append(set())
             continue
-        first = slice(0, 0)
-        if len(starts[number]):
-            first = slice(starts[number][0].as_py(), ends[number][0].as_py())
         # An infobox that states the class would be all that the typer learns.
         others = [
             (name, values)
@@ -168,7 +191,7 @@ def _features(
             )
             if resolve_redirect(name, redirects) not in mapping
         ]
-        pages.append(page_features(title, categories, others, openings[number][first]))
+        pages.append(page_features(title, categories, others, opening))
     numbers, sizes = hashed(pages)
     return pa.ListArray.from_arrays(np.append(0, np.cumsum(sizes)).astype(np.int32), numbers)
 
@@ -198,7 +221,7 @@ def _infobox_classes(
 
 
 def to_facts(
-    keys: Keys, classes: Sequence[str], title_endings: pa.Array | None = None
+    keys: Keys, classes: Sequence[str] | pa.Array, title_endings: pa.Array | None = None
 ) -> pa.RecordBatch:
     """FACTS of statements "the page with this key has this class"."""
     columns = [
@@ -243,6 +266,20 @@ def read_facts(
             rows = batch if wanted is None else batch.filter(wanted(batch.column("key")))
             tables.append(pa.Table.from_batches([rows], FACTS))
     return _facts(pa.concat_tables(tables), voter)
+
+
+def read_noun_facts(
+    folder: str, names: Sequence[str], wanted: Callable[[pa.Array], pa.Array] | None = None
+) -> Facts:
+    """Reads what the first sentences of the pages of some parts state; see `read_facts`."""
+    tables = [FACTS.empty_table()]
+    for name in names:
+        for batch in parts.read_batches(files.join(folder, name), ["key", "noun"], rows=65_536):
+            rows = batch.filter(batch.column("noun").is_valid())
+            rows = rows if wanted is None else rows.filter(wanted(rows.column("key")))
+            facts = to_facts(rows.column("key").to_numpy(), rows.column("noun"))
+            tables.append(pa.Table.from_batches([facts]))
+    return _facts(pa.concat_tables(tables), FIRST_SENTENCE)
 
 
 def _facts(table: pa.Table, voter: str = "types") -> Facts:

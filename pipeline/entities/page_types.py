@@ -26,6 +26,7 @@ from pipeline.entities.facts import (
     LINK_FACTS,
     link_facts,
     read_facts,
+    read_noun_facts,
     to_facts,
 )
 from pipeline.entities.type_facts import types_path
@@ -90,14 +91,19 @@ class TypePages(PlanPass, PartPass):
         return TypedReport(typed)
 
 
-def typed_facts(plan: Plan) -> Facts:
-    """What the typer states about the pages of the dump."""
+def typed_facts(plan: Plan) -> list[Facts]:
+    """What first sentences and the typer state about the pages of the dump."""
+    if not plan.settings.uses_page_typer:
+        return []
     names = sorted(files.name(part) for part in plan.parts)
-    return read_facts(files.join(plan.entities.path, "page_types"), names, voter=PAGE_TYPER)
+    return [
+        read_noun_facts(files.join(plan.entities.path, "pages"), names),
+        read_facts(files.join(plan.entities.path, "page_types"), names, voter=PAGE_TYPER),
+    ]
 
 
 def train_typer(plan: Plan, types: Sequence[tuple[str, str]]) -> None:
-    """Trains the page typer on pages of the dump that infoboxes and files of types type.
+    """Trains the page typer on pages of the dump that the other voters type.
 
     Args:
         plan: the plan.
@@ -114,8 +120,9 @@ def train_typer(plan: Plan, types: Sequence[tuple[str, str]]) -> None:
         return pa.array(among(keys.to_numpy(), known))
 
     facts = read_facts(folder, pages, of_sample)
+    stated = [read_noun_facts(folder, pages, of_sample)]
     folder = files.join(plan.entities.path, "types")
-    stated = [read_facts(folder, [part], of_sample, file) for part, file in types]
+    stated += [read_facts(folder, [part], of_sample, file) for part, file in types]
     table = build(facts, stated, plan.tree).table
     indices = table.classes[table.lookup_keys(sample.keys)] if len(sample.keys) else ()
     classes = [table.class_names[index] if index >= 0 else None for index in indices]

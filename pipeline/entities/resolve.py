@@ -14,6 +14,7 @@ import numpy as np
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
 from ontology.entity_table import ARRAYS, SOURCES, EntityTable
+from ontology.sources.nouns import Nouns
 from ontology.sources.types import WIKIDATA
 from ontology.titles import converter, title_keys
 from ontology.voting.building import Built, Facts, build
@@ -99,12 +100,13 @@ class _PageFacts(PlanPass, PartPass):
         return files.join(self._plan.entities.path, "pages", files.name(element))
 
     def make(self, element: str, part: str, known: dict[str, str]) -> _PartName:
-        features = self._plan.settings.uses_page_typer
-        columns = PAGE_COLUMNS + (FEATURE_COLUMNS if features else ())
+        reads = self._plan.settings.uses_page_typer
+        nouns = Nouns.shipped(self._plan.language) if reads else None
+        columns = PAGE_COLUMNS + (FEATURE_COLUMNS if reads else ())
         convert = converter(self._plan.language) if self._plan.converts_titles else None
         with parts.writer(part, PAGE_FACTS) as writer:
             for batch in parts.read_batches(element, columns, rows=1024):
-                writer.write_batch(page_facts(batch, self._plan.mapping, known, features))
+                writer.write_batch(page_facts(batch, self._plan.mapping, known, nouns))
                 if convert is not None:
                     writer.write_batch(script_facts(batch, convert))
         return _PartName(files.name(part))
@@ -200,15 +202,15 @@ def types_files(plan: Plan, types: Sequence[TypesReport]) -> list[Facts]:
     return [read_facts(folder, [report.part], voter=report.file) for report in types]
 
 
-def page_typer(plan: Plan, types: Sequence[TypesReport]) -> list[Facts]:
-    """What the page typer states."""
-    return [typed_facts(plan)] if plan.settings.uses_page_typer else []
+def pages_themselves(plan: Plan, types: Sequence[TypesReport]) -> list[Facts]:
+    """What the first sentences of the pages state, and the page typer."""
+    return typed_facts(plan)
 
 
 Voter = Callable[[Plan, Sequence[TypesReport]], list[Facts]]
 """Says which classes it states of which pages; `Facts.name` is its name in the report."""
 
-VOTERS: list[Voter] = [types_files, page_typer]
+VOTERS: list[Voter] = [types_files, pages_themselves]
 """The voters, beside the infoboxes, which come with the facts of the pages."""
 
 

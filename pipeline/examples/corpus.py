@@ -56,7 +56,6 @@ from pipeline.examples.selector import DIGESTS, DOCUMENT_COLUMNS, Selector, dige
 from pipeline.execution.part_pass import Gather, PartPass, Stage
 from pipeline.language import CommonWords
 from pipeline.plan import Plan, PlanPass
-from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
 LINKED = pa.schema([("entity", pa.int32()), ("mentions", pa.int64())])
 """Columns of `examples/linked/part-*.parquet`: numbers of links to each entity."""
@@ -146,7 +145,6 @@ class SelectExamples(_CorpusPass):
     def make(self, element: str, part: str, known: Statistics) -> SelectionReport:
         settings = self._plan.settings
         labelling = self._labelling.keep(known.kept)
-        capitals = self._plan.language not in NOUNS_IN_UPPER_CASE
         propagation = None
         if self._plan.propagates:
             path = dictionary_path(self._plan) if self._plan.uses_dictionary else None
@@ -154,7 +152,13 @@ class SelectExamples(_CorpusPass):
             common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
             propagation = Propagation(self._table, dictionary, common.words, self._plan.language)
         selector = Selector(
-            self._table, labelling, known.frequent, settings, self._excluded, capitals, propagation
+            self._table,
+            labelling,
+            known.frequent,
+            settings,
+            self._excluded,
+            propagation,
+            self._plan.language,
         )
         selection = SelectionReport(files.name(element))
         columns = schema(LabelSet(labelling.names))

@@ -19,6 +19,7 @@ from nerbert.text.tokens import Span
 from ontology.categories import ENTITY, CategorySet
 from ontology.classes import ClassTree
 from ontology.entity_table import NO_CLASS, EntityTable
+from pipeline.wikitext.names import NO_ENTITY, NO_PLACE
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -29,6 +30,8 @@ COLUMNS = ("sentence_starts", "sentence_ends", "sentence_holes", "sentence_marku
 SOURCES = ("link", "title", "repeat", "surname", "dictionary")
 """How a mention is found: as a link, the title of its page, a text or surname that the page links,
 or a text that the whole dump links."""
+
+LINK = SOURCES.index("link")
 
 ENTITY_INDEX = 0
 """Index of ENTITY in every list of categories."""
@@ -98,7 +101,8 @@ def sentences_of(
         batch: documents, with the columns COLUMNS.
         entities: the entity table.
         names_only: whether anchors that are no names are left out, and those such as "French" that
-            lead to a place, or, if there is a column "text", "France" that lead to a team.
+            lead to a place, "GDP" that lead to a page without class and, if there is a column
+            "text", "France" that lead to a team.
     """
     starts_column = batch.column("sentence_starts")
     per_document = _numpy(pc.list_value_length(starts_column).fill_null(0))
@@ -123,8 +127,7 @@ def sentences_of(
     outside = int((~inside).sum())
     of_anchors = entities.lookup(flat.field("target"))
     if names_only:
-        demonyms = _bools(flat.field("demonym")) & entities.of_kind(of_anchors, "Place")
-        inside &= _bools(flat.field("name")) & ~demonyms
+        inside &= _bools(flat.field("name")) & ~_no_names(flat, of_anchors, entities)
         if "text" in batch.schema.names:
             others = _places_for_others(batch, flat, anchor_documents, of_anchors, inside, entities)
             inside &= ~others
@@ -145,6 +148,28 @@ def sentences_of(
         outside=outside,
         common=int((~inside).sum()) - outside,
     )
+
+
+def doubtful_anchors(batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
+    """Document, start and end of the anchors that are no names if their page has no class."""
+    flat = batch.column("anchors").flatten()
+    per_document = _numpy(pc.list_value_length(batch.column("anchors")).fill_null(0))
+    rows = np.flatnonzero(_numpy(flat.field("doubt")) == NO_ENTITY)
+    documents = np.repeat(np.arange(len(batch)), per_document)[rows]
+    return documents, _numpy(flat.field("start"))[rows], _numpy(flat.field("end"))[rows]
+
+
+def _no_names(
+    anchors: pa.StructArray, targets: npt.NDArray[np.int32], entities: EntityTable
+) -> Bools:
+    """The anchors that are no names because of what they lead to: demonyms, and descriptions."""
+    doubts = _numpy(anchors.field("doubt"))
+    found = (doubts == NO_PLACE) & entities.of_kind(targets, "Place")
+    rows = np.flatnonzero(doubts == NO_ENTITY)
+    known = targets[rows] >= 0
+    found[rows] = True
+    found[rows[known]] = entities.classes[targets[rows[known]]] == NO_CLASS
+    return found
 
 
 def _places_for_others(
@@ -320,3 +345,28 @@ class Names:
                     free = after
                     break
         return marked
+
+
+def unmark_outside(
+    marked: list[bool],
+    words: Sequence[str],
+    persons: Iterable[int],
+    calendar: frozenset[str] = frozenset(),
+) -> None:
+    """Unmarks words with a capital that are outside of names for sure: examples of what is none.
+
+    These are months and the like beside a number, and what stands in front of a linked person
+    ("President [Lincoln]"), where an editor has left it out of the name.
+
+    Args:
+        marked: whether each token may belong to a name without link; it is changed.
+        words: the tokens.
+        persons: first tokens of the links to persons.
+        calendar: words of dates in this language.
+    """
+    for place in persons:
+        if place and words[place - 1].removesuffix(".").isalpha():
+            marked[place - 1] = False
+    for place, word in enumerate(words):
+        if word in calendar and any(map(str.isdigit, words[max(0, place - 1) : place + 2])):
+            marked[place] = False

@@ -21,16 +21,20 @@ from pipeline.examples.counts import SelectionReport
 from pipeline.examples.filters import FILTERS, Batch
 from pipeline.examples.mentions import COLUMNS as SENTENCE_COLUMNS
 from pipeline.examples.mentions import (
+    LINK,
     SOURCES,
     Bools,
     Ints,
     Labelling,
     Names,
     Sentences,
+    doubtful_anchors,
     sentences_of,
+    unmark_outside,
 )
 from pipeline.examples.propagation import Propagation
 from pipeline.settings import CorpusSettings
+from pipeline.wikitext.names import CALENDAR, NOUNS_IN_UPPER_CASE
 
 COLUMNS = pa.schema(
     [
@@ -104,8 +108,8 @@ class Selector:
         frequent: Sequence[str],
         settings: CorpusSettings,
         excluded: SentenceIndex,
-        capitals: bool = True,
         propagation: Propagation | None = None,
+        language: str = "",
     ) -> None:
         """Prepares the look-ups.
 
@@ -115,15 +119,17 @@ class Selector:
             frequent: the most frequent categories.
             settings: settings of the corpus.
             excluded: sentences of evaluation sets.
-            capitals: whether a capital inside a sentence is the sign of a name.
             propagation: finds mentions without a link; None for links only.
+            language: code of the language; it says whether a capital inside a sentence is the sign
+                of a name.
         """
         self._entities = entities
         self._labelling = labelling
         self._frequent = np.isin(np.array(labelling.names), np.array(list(frequent), dtype=object))
         self._settings = settings
         self._excluded = excluded
-        self._capitals = capitals
+        self._capitals = language not in NOUNS_IN_UPPER_CASE
+        self._calendar = CALENDAR.get(language, frozenset())
         self._propagation = propagation
         self._labels = LabelSet(labelling.names)
 
@@ -145,11 +151,13 @@ class Selector:
         bounds = np.searchsorted(sentences.anchor_sentences, np.arange(len(sentences) + 1))
         page = _Page("", Names("", ()))
         current = -1
+        doubtful = doubtful_anchors(batch)
         for index in np.flatnonzero(is_kept):
             document = int(sentences.documents[index])
             if document != current:
-                names = self._names(titles[document], texts[document], sentences, document)
-                page, current = _Page(texts[document], names), document
+                text = texts[document]
+                names = _names(titles[document], text, document, sentences, doubtful)
+                page, current = _Page(text, names), document
             anchors = slice(int(bounds[index]), int(bounds[index + 1]))
             row = self._example(
                 page_ids[document], page, sentences, int(index), anchors, labels, selection
@@ -209,21 +217,38 @@ class Selector:
             selection.drop_one(reason, len(anchor_spans))
             return None
         tags = self._tags(spans, anchor_spans, labels[anchors])
+        words = [sentence[a:b] for a, b in spans]
+        unlinked = page.names.mark(sentence, spans, tags, self._capitals)
+        persons = self._linked_persons(spans, anchor_spans, sentences, anchors)
+        unmark_outside(unlinked, words, persons, self._calendar)
         return {
             "id": example_id,
-            "tokens": [sentence[a:b] for a, b in spans],
+            "tokens": words,
             "ner_tags": tags,
             "targets": sentences.targets[anchors.start : anchors.stop].to_pylist(),
             "qids": self._entities.items_of(sentences.entities[anchors]),
             "sources": [SOURCES[source] for source in sentences.sources[anchors].tolist()],
             "token_starts": [a for a, _ in spans],
-            "unlinked": page.names.mark(sentence, spans, tags, self._capitals),
+            "unlinked": unlinked,
             "page_id": page_id,
             "sentence": number,
             "start": start,
             "end": end,
             "copy": 0,
         }
+
+    def _linked_persons(
+        self,
+        spans: Sequence[tuple[int, int]],
+        anchors: Sequence[tuple[int, int]],
+        sentences: Sentences,
+        rows: slice,
+    ) -> list[int]:
+        """First tokens of the links to persons; of each anchor, a row of `rows`, the span."""
+        is_person = self._entities.of_kind(sentences.entities[rows], "Person")
+        is_person &= sentences.sources[rows] == LINK
+        wanted = {anchors[row][0] for row in np.flatnonzero(is_person).tolist()}
+        return [token for token, (start, _) in enumerate(spans) if start in wanted]
 
     def _tokenize(
         self, sentence: str, anchors: Sequence[tuple[int, int]], seen: set[str]
@@ -244,14 +269,6 @@ class Selector:
         if len(spans) < self._settings.min_tokens:
             return "too-short", spans
         return "too-long" if len(spans) > self._settings.max_tokens else "", spans
-
-    def _names(self, title: str, text: str, sentences: Sentences, document: int) -> Names:
-        """The names of a page, which may occur without a link."""
-        first, last = np.searchsorted(sentences.documents, (document, document + 1))
-        anchors = slice(*np.searchsorted(sentences.anchor_sentences, (first, last)))
-        starts = sentences.anchor_starts[anchors].tolist()
-        ends = sentences.anchor_ends[anchors].tolist()
-        return Names(title, (text[start:end] for start, end in zip(starts, ends, strict=True)))
 
     def _tags(
         self, spans: Sequence[tuple[int, int]], anchors: Sequence[tuple[int, int]], labels: Ints
@@ -275,6 +292,19 @@ class Selector:
         batch = pa.RecordBatch.from_pylist(rows, schema=schema(self._labels))
         selection.count(split, batch, self._labelling.names)
         return batch
+
+
+def _names(
+    title: str, text: str, document: int, sentences: Sentences, doubtful: tuple[Ints, Ints, Ints]
+) -> Names:
+    """The names of a page, which may occur without a link."""
+    first, last = np.searchsorted(sentences.documents, (document, document + 1))
+    anchors = slice(*np.searchsorted(sentences.anchor_sentences, (first, last)))
+    starts, ends = sentences.anchor_starts[anchors], sentences.anchor_ends[anchors]
+    documents, *others = doubtful
+    more = slice(*np.searchsorted(documents, (document, document + 1)))
+    starts, ends = np.append(starts, others[0][more]), np.append(ends, others[1][more])
+    return Names(title, map(text.__getitem__, map(slice, starts.tolist(), ends.tolist())))
 
 
 def digests_of(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from pipeline.wikitext.lexicon import has_proper_noun
+
 NOUNS_IN_UPPER_CASE = frozenset("als bar de frr ksh lb nds pdc pfl stq".split())
 """Codes of languages that write all nouns with a capital: German and its relatives."""
 
@@ -21,6 +23,35 @@ _DATE = re.compile(
 )
 """Years, in any language, and days and months in English. Elsewhere months are in lower case."""
 
+_DAY = re.compile(r"(?:[1-9]|[12]\d|3[01])(?:[.ºª°]|er|-a)? (?:d[e']|tháng)?")
+"""How titles of days ("25 серпня", "8 de abril") begin; what follows is a month."""
+_CENTURY = re.compile(
+    r"[IVXLC]+(?:er|e|è|ème|º|ª|\.)? (?:століття|сторіччя|век|вијек|стагоддзе|wiek|století|"
+    r"storočie|stoljeće|stoletje|siècle|secolo|siglo|século|segle|secol|mendea|gadsimts|"
+    r"jarcento|тисячоліття|тысячелетие|millénaire|millennio|milenio|milénio)\b"
+)
+""""XX століття", "XVIIIe siècle"."""
+CALENDAR = {
+    "en": frozenset(
+        "January February March April May June July August September October November December "
+        "Monday Tuesday Wednesday Thursday Friday Saturday Sunday BC BCE AD CE AM PM".split()
+    ),
+    "el": frozenset(
+        "Ιανουαρίου Φεβρουαρίου Μαρτίου Απριλίου Μαΐου Ιουνίου Ιουλίου Αυγούστου Σεπτεμβρίου "
+        "Οκτωβρίου Νοεμβρίου Δεκεμβρίου Ιανουάριο Φεβρουάριο Μάρτιο Απρίλιο Μάιο Ιούνιο Ιούλιο "
+        "Αύγουστο Σεπτέμβριο Οκτώβριο Νοέμβριο Δεκέμβριο".split()
+    ),
+    "id": frozenset(
+        "Januari Februari Maret April Mei Juni Juli Agustus September Oktober November Desember "
+        "SM".split()
+    ),
+    "tr": frozenset(
+        "Ocak Şubat Mart Nisan Mayıs Haziran Temmuz Ağustos Eylül Ekim Kasım Aralık".split()
+    ),
+}
+"""Words of dates, in languages that write them with a capital."""
+_MAY_BEGIN_A_DATE = frozenset("0123456789IVXLC")
+
 _YEAR = re.compile(r"\W*\d{3,4}\W*")
 
 _DEMONYM = re.compile(
@@ -31,6 +62,7 @@ _DEMONYM = re.compile(
 )
 """English words for the people of a place, and what belongs to it."""
 
+_ENGLISH = ("en", "simple")
 _APOSTROPHES = "'’‘`"
 
 
@@ -48,8 +80,10 @@ def is_name(text: str, title: str) -> bool:
         text: text of the anchor.
         title: title of the linked page.
     """
-    # Nearly all anchors are decided by these two lines.
+    # Nearly all anchors are decided by the first and the third of these conditions.
     if text.islower() and text[0].isalpha():
+        return False
+    if text[:1] in _MAY_BEGIN_A_DATE and _is_date(title):
         return False
     if text[:1].isupper() and " " not in text:
         return not (_DATE.fullmatch(text) and _DATE.fullmatch(title))
@@ -67,6 +101,48 @@ def is_name(text: str, title: str) -> bool:
     if len(words) == 1 or not _is_lower(words[-1]):
         return True
     return text[1:] == title.partition(" (")[0][1:]
+
+
+def _is_date(title: str) -> bool:
+    """Whether a title is that of a day of the year or of a century, in any language."""
+    if _CENTURY.match(title):
+        return True
+    found = _DAY.match(title)
+    month = title[found.end() :].strip() if found else ""
+    return " " not in month and (month.islower() or month.isdigit() or month.endswith("ου"))
+
+
+_DESCRIPTION = re.compile(
+    r" (?!people|languages?\b|[a-z]+(?:us|um|is|ii|ae|a)\b)[a-z]+(?: \([^)]*\))?$"
+)
+"""How English titles end that are no names, unless their pages have a class: "Turing machine".
+"Tat people", "Haida language" and "Homo erectus" are names."""
+
+SURE, NO_PLACE, NO_ENTITY = range(3)
+"""Doubts about a name: none; it is none if it leads to a place, or to a page without class."""
+
+
+def doubt(text: str, title: str, language: str, lexicon: bool = False) -> int:
+    """What speaks against an anchor that may be a name by its letters.
+
+    English words such as "French" are no names of places, and texts that lead to titles in lower
+    case ("GDP" to "Gross domestic product") are mostly none, nor are Japanese texts without a
+    proper noun.
+
+    Args:
+        text: text of the anchor.
+        title: title of the linked page.
+        language: code of the language.
+        lexicon: whether the Japanese lexicon is used; see `pipeline.wikitext.lexicon`.
+
+    Returns:
+        SURE, NO_PLACE or NO_ENTITY.
+    """
+    if language in _ENGLISH and _DESCRIPTION.search(title):
+        return NO_ENTITY
+    if lexicon and not has_proper_noun(text):
+        return NO_ENTITY
+    return NO_PLACE if is_demonym(text, title, language) else SURE
 
 
 def is_demonym(text: str, title: str, language: str) -> bool:
@@ -94,7 +170,7 @@ def is_ambiguous(text: str, title: str, language: str) -> bool:
 
 
 def _is_demonym_form(text: str, language: str) -> bool:
-    return language in ("en", "simple") and _DEMONYM.fullmatch(text) is not None
+    return language in _ENGLISH and _DEMONYM.fullmatch(text) is not None
 
 
 def _is_lower(word: str) -> bool:

@@ -120,8 +120,8 @@ def check_example(row, document, tags):
         a
         for a in document["anchors"]
         if a["name"] and row["start"] <= a["start"] and a["end"] <= row["end"]
-        # "French" is a mention if it does not lead to a place.
-        if not a["demonym"] or (a["start"], a["end"]) in mentions
+        # "French" is a mention if it does not lead to a place, "GDP" if its page has a class.
+        if not a["doubt"] or (a["start"], a["end"]) in mentions
     ]
     assert mentions == [(a["start"], a["end"]) for a in anchors]
     linked = zip(row["targets"], row["sources"], strict=True)

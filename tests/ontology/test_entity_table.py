@@ -4,7 +4,14 @@ import numpy as np
 import pyarrow as pa
 
 from ontology.classes import ClassTree
-from ontology.entity_table import SOURCES, EntityTable
+from ontology.entity_table import (
+    FIRST_SENTENCE,
+    INFOBOX,
+    NO_CLASS,
+    PAGE_TYPER,
+    SOURCES,
+    EntityTable,
+)
 from ontology.titles import title_keys
 from ontology.voting.building import Facts
 from ontology.voting.building import build as build_table
@@ -47,6 +54,25 @@ def test_dbpedia_first_infobox_fills_gaps():
     ]
     sources = [SOURCES[table.sources[table.lookup([t])[0]]] for t in ("Rome", "Paris", "Oslo")]
     assert sources == ["dbpedia", "infobox", "none"]
+
+
+def test_the_first_of_the_sources_that_know_an_entity():
+    names = [INFOBOX, "types", FIRST_SENTENCE, PAGE_TYPER]
+    known = [0b1111, 0b1101, 0b1100, 0b1000, 0b0001, 0b0000]
+    numbers = np.arange(len(known))
+    classes = np.where(np.array(known) > 0, 0, NO_CLASS).astype(np.int16)
+    keys = numbers.astype(np.uint64)
+    voters = np.array(known, np.uint32)
+    entities = numbers.astype(np.int32)
+    table = EntityTable(["City"], ["Place"], names, keys, entities, classes, classes, voters)
+    assert [SOURCES[source] for source in table.sources] == [
+        "dbpedia",
+        "infobox",
+        "first-sentence",
+        "page-typer",
+        "infobox",
+        "none",
+    ]
 
 
 def test_chains_circles_and_targets_outside_the_dump():

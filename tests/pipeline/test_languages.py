@@ -88,6 +88,25 @@ BOXED = {
     },
 }
 
+# Pages without infoboxes, and their classes by the nouns of their first sentences.
+DEFINED = {
+    "it": {
+        "Roma": ("è la capitale d'Italia, e ne parla", "City"),
+        "Dante": ("è stato un poeta che vide il", "Poet"),
+        "Tevere": ("è un fiume che bagna", "River"),
+    },
+    "el": {
+        "Αθήνα": ("είναι πόλη και πρωτεύουσα, όπου έζησε ο", "City"),
+        "Περικλής": ("ήταν πολιτικός που δεν είδε τον", "Politician"),
+        "Έβρος": ("είναι ποταμός μακριά από την", "River"),
+    },
+    "ltg": {
+        "Reiga": ("— mīsts Latvejā, kur ira", "City"),
+        "Daugova": ("— upe, kas tak caur", "River"),
+        "Rainis": ("— poets nu vaļsteibys, kur ir", "Poet"),
+    },
+}
+
 
 def write(folder, language):
     pages, types = WIKIS[language]
@@ -171,21 +190,31 @@ def test_a_page_wins_over_a_title_in_the_other_script(tmp_path):
     assert table.lookup(["Dunav"]) == table.lookup(["Дунав"])
 
 
-@pytest.mark.parametrize("language", BOXED)
-def test_infoboxes_type_a_dump_alone(tmp_path, monkeypatch, language):
-    boxed = BOXED[language]
-    titles = [*boxed]
+def type_alone(tmp_path, monkeypatch, language, rows, *flags):
+    """Makes a corpus of pages (infobox, words before a link, class), and checks their classes."""
+    titles = [*rows]
     pages = []
     for title, linked in zip(titles, [*titles[1:], titles[0]], strict=True):
-        box, words, _ = boxed[title]
+        box, words, _ = rows[title]
         pages.append((title, f"{box}\n'''{title}''' {words} [[{linked}]] 1 2 3."))
     monkeypatch.setitem(WIKIS, language, (pages, {}))
     write(tmp_path, language)
-    flags = ["--min-entities", "1", "--no-page-typer", "--min-tokens", "3", "--balance", "none"]
+    flags = ["--min-entities", "1", "--min-tokens", "3", "--balance", "none", *flags]
     code, out, err = run("--dump", "*.xml", "--output", "out", *flags, cwd=tmp_path)
     assert code == 0, err
     assert "100.0 % of the others with a class" in out
     table = EntityTable.open(tmp_path / "out" / "entities")
     assert {title: table.class_of(title) for title in titles} == {
-        title: class_name for title, (_, _, class_name) in boxed.items()
+        title: class_name for title, (_, _, class_name) in rows.items()
     }
+
+
+@pytest.mark.parametrize("language", BOXED)
+def test_infoboxes_type_a_dump_alone(tmp_path, monkeypatch, language):
+    type_alone(tmp_path, monkeypatch, language, BOXED[language], "--no-page-typer")
+
+
+@pytest.mark.parametrize("language", DEFINED)
+def test_first_sentences_type_a_dump_alone(tmp_path, monkeypatch, language):
+    rows = {title: ("", *row) for title, row in DEFINED[language].items()}
+    type_alone(tmp_path, monkeypatch, language, rows)

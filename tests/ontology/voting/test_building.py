@@ -6,6 +6,7 @@ import pytest
 from ontology.classes import ClassTree
 from ontology.entity_table import PAGE_TYPER
 from ontology.voting.building import Facts, build
+from ontology.voting.statements import Hierarchy, Statements, without_twins
 
 TREE = ClassTree(
     {
@@ -59,3 +60,30 @@ def test_the_page_typer_changes_no_page_that_three_others_know(seed):
     assert same[known].all()
     assert not same.all()  # of other pages it does
     assert (with_typer.support[known] == without.support[known]).all()
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        (["OfficeHolder", "Politician"], ["Politician", "Politician"]),
+        (["OfficeHolder", "OfficeHolder"], ["OfficeHolder", "OfficeHolder"]),
+        (["OfficeHolder", "Person"], ["OfficeHolder", "Person"]),
+        (["OfficeHolder", "Senator"], ["Politician", "Senator"]),
+        (["Governor", "Politician"], ["Governor", "Politician"]),
+    ],
+)
+def test_twins_are_one_class_where_both_are_stated(stated, expected):
+    tree = ClassTree(
+        {
+            "Person": [],
+            "Politician": ["Person"],
+            "Senator": ["Politician", "Person"],
+            "OfficeHolder": ["Person"],
+            "Governor": ["OfficeHolder", "Person"],
+        }
+    )
+    hierarchy = Hierarchy(tree.names, tree)
+    classes = np.array([hierarchy.index[name] for name in [*stated, "OfficeHolder"]])
+    statements = Statements(np.array([4, 4, 7]), classes, np.array([0, 1, 0]))
+    found = [hierarchy.names[number] for number in without_twins(statements, hierarchy).classes]
+    assert found == [*expected, "OfficeHolder"]

@@ -16,6 +16,7 @@ TREE = ClassTree(
         "City": ["Settlement"],
         "AdministrativeRegion": ["PopulatedPlace"],
         "Province": ["AdministrativeRegion"],
+        "Municipality": ["AdministrativeRegion"],
         "Country": ["PopulatedPlace"],
         "Organisation": [],
     }
@@ -25,8 +26,11 @@ RUPERT = [f"Town {n}, Rupert" for n in range(5)]
 HIERARCHY = Hierarchy(TREE.names, TREE)
 
 
-def meant(stated, others=(), hierarchy=HIERARCHY):
-    """The classes of each title, after statements {title: classes}; `others` have none."""
+def meant(stated, others=(), hierarchy=HIERARCHY, told=None):
+    """The classes of each title, after statements {title: classes}; `others` have none.
+
+    What first sentences say is `told`.
+    """
     titles = [*stated, *others]
     keys = np.unique(title_keys(titles))
     entity_of = np.arange(len(keys), dtype=np.int32)
@@ -38,9 +42,16 @@ def meant(stated, others=(), hierarchy=HIERARCHY):
     pairs = [(entities[t], hierarchy.index[c]) for t, some in stated.items() for c in some]
     columns = np.array(pairs, np.int64).reshape(-1, 2).T
     statements = Statements(columns[0], columns[1], np.zeros(len(pairs), np.int64))
-    found = without_settlements(statements, hierarchy, keys, entity_of, names, of_entity)
-    assert found.entities is statements.entities
-    assert found.voters is statements.voters
+    if told is not None:
+        columns = np.array([(entities[t], hierarchy.index[c]) for t, c in told.items()]).T
+        every = ((statements.entities, columns[0]), (statements.classes, columns[1]))
+        voters = np.arange(2).repeat([len(pairs), len(told)])
+        statements = Statements(*map(np.concatenate, every), voters)
+    known = (keys, entity_of, names, of_entity, -1 if told is None else 1)
+    found = without_settlements(statements, hierarchy, *known)
+    if told is None:
+        assert found.entities is statements.entities
+        assert found.voters is statements.voters
     by_title = {entity: title for title, entity in entities.items()}
     classes = {title: [] for title in stated}
     for entity, number in zip(found.entities.tolist(), found.classes.tolist(), strict=True):
@@ -117,6 +128,24 @@ def test_what_follows_a_comma_does_not_say_what_a_place_is():
     stated = {f"Town {n}, Alberta": ["Province", "Settlement"] for n in range(30)}
     stated["Banff, Alberta"] = ["Settlement"]
     assert meant(stated)["Banff, Alberta"] == ["Settlement"]
+
+
+@pytest.mark.parametrize(
+    ("told", "stated", "left"),
+    [
+        ("City", ["AdministrativeRegion", "Organisation"], ["Organisation"]),
+        ("Settlement", ["Province"], []),
+        ("Province", ["City", "Settlement"], []),
+        ("AdministrativeRegion", ["Settlement", "Country"], ["Country"]),
+        ("Municipality", ["City"], ["City"]),  # a town by its rank
+        ("City", ["Settlement"], ["Settlement"]),
+        ("Organisation", ["Country", "City"], ["City"]),
+        ("Country", ["Organisation"], ["Organisation"]),
+    ],
+)
+def test_first_sentences_tell_cities_from_regions(told, stated, left):
+    found = meant({"Banff": stated, "Ulm": stated}, told={"Banff": told})
+    assert found == {"Banff": [*left, told], "Ulm": meant({"Ulm": stated})["Ulm"]}
 
 
 def test_classes_without_regions():

@@ -10,7 +10,7 @@ from pipeline.entities.facts import link_facts
 
 def document(text, *links):
     anchors = [
-        (text.index(s), text.index(s) + len(s), target, name, False) for s, target, name in links
+        (text.index(s), text.index(s) + len(s), target, name, 0) for s, target, name in links
     ]
     return empty_row(title="X", text=text, anchors=anchors)
 

@@ -44,7 +44,7 @@ def document(title, text):
     for index, piece in enumerate(re.split(r"[\[\]]", text)):
         shown, _, target = piece.partition("|")
         if index % 2:
-            anchors.append((len(plain), len(plain) + len(shown), target or shown, True, False))
+            anchors.append((len(plain), len(plain) + len(shown), target or shown, True, 0))
         plain += shown
     ends = [match.end() for match in re.finditer(r"[^\n]+", plain)]
     starts = [match.start() for match in re.finditer(r"[^\n]+", plain)]

@@ -22,6 +22,7 @@ from pipeline.examples.mentions import (
 )
 from pipeline.examples.selector import Selector
 from pipeline.settings import CorpusSettings
+from pipeline.wikitext.names import NO_ENTITY, NO_PLACE, SURE
 from tests.helpers.lazy import lazy
 
 stats = lazy("scipy.stats")
@@ -43,7 +44,7 @@ def table_of(classes):
     return build(nothing, [Facts(keys, names, indices)], TREE).table
 
 
-def document(page_id, sentences, name=True, **columns):
+def document(page_id, sentences, name=True, doubt=SURE, **columns):
     """A document row of sentences written with anchors as [text|target]."""
     row = empty_row(page_id=page_id, title=f"P{page_id}", **columns)
     for sentence in sentences:
@@ -60,6 +61,7 @@ def document(page_id, sentences, name=True, **columns):
                         "end": start + len(shown),
                         "target": target or shown,
                         "name": name,
+                        "doubt": doubt,
                     }
                 )
             row["text"] += shown if index % 2 else piece
@@ -143,9 +145,32 @@ def test_names_of_another_page_are_not_marked():
     assert marked == [[], [], ["eBay"], []]
 
 
+def test_doubtful_names_are_mentions_of_pages_with_a_class_and_else_masked():
+    row = document(1, ["Die [数学|Math] hier.", "Im [Met] das 数学 ist."], doubt=NO_ENTITY)
+    other = document(2, ["Die 数学 [NY] hier."])
+    classes = {"Met": "A", "NY": "A"}
+    examples, *_ = select(batch_of(row, other), classes)
+    unlinked = [[t for t, u in zip(r["tokens"], r["unlinked"], strict=True) if u] for r in examples]
+    assert [row["targets"] for row in examples] == [["Met"], ["NY"]]
+    assert unlinked == [["数", "学"], []]
+    examples, *_ = select(batch_of(row, other), {**classes, "Math": "B"})
+    assert [row["targets"] for row in examples] == [["Math"], ["Met"], ["NY"]]
+
+
+def test_demonyms_are_mentions_of_all_but_places():
+    tree_class = {"Ulm": "Place", "Bern": "Person"}
+    row = document(1, ["Die [Ulmer|Ulm] und [Berner|Bern] und [Uri]."], doubt=NO_PLACE)
+    keys = title_keys(tree_class)
+    names = sorted(tree_class.values())
+    nothing = Facts(keys, [], np.full(len(keys), -1, np.int32))
+    indices = np.array([names.index(name) for name in tree_class.values()], np.int32)
+    table = build(nothing, [Facts(keys, names, indices)], ClassTree({"Place": [], "Person": []}))
+    assert sentences_of(batch_of(row), table.table).targets.to_pylist() == ["Bern", "Uri"]
+
+
 def test_anchors_that_reach_over_the_end_of_a_sentence_are_counted():
     row = document(1, ["Old [Ulm].", "New [Bern]."])
-    row["anchors"].insert(0, {"start": 4, "end": 13, "target": "Ulm", "name": True})
+    row["anchors"].insert(0, {"start": 4, "end": 13, "target": "Ulm", "name": True, "doubt": 0})
     found = sentences_of(batch_of(row), table_of({"Ulm": "A"}))
     text = row["text"]
     anchors = zip(found.anchor_starts, found.anchor_ends, strict=True)

@@ -1,6 +1,15 @@
 import pytest
 
-from pipeline.wikitext.names import is_ambiguous, is_demonym, is_name
+from pipeline.wikitext.lexicon import is_installed
+from pipeline.wikitext.names import (
+    NO_ENTITY,
+    NO_PLACE,
+    SURE,
+    doubt,
+    is_ambiguous,
+    is_demonym,
+    is_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -79,3 +88,71 @@ def test_is_demonym(text, title, language, expected):
 )
 def test_is_ambiguous(text, title, expected):
     assert is_ambiguous(text, title, "en") is expected
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "25 серпня",
+        "8 de abril",
+        "1er janvier",
+        "3. maj",
+        "24 tháng 3",
+        "25 Αυγούστου",
+        "25-a de aŭgusto",
+        "XX століття",
+        "XVIIIe siècle",
+        "X століття до н. е.",
+    ],
+)
+def test_days_and_centuries_are_no_names(title):
+    assert not is_name(title, title)
+    assert not is_name(title.split()[0], title)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Різдво", "25 грудня"),  # the link calls it by a name
+        ("12 uomini arrabbiati", "12 uomini arrabbiati"),
+        ("12 Monkeys", "12 Monkeys"),
+        ("32 août", "32 août"),
+        ("I love you", "I love you"),
+        ("X", "X"),
+        ("Louis XIV", "Louis XIV"),
+    ],
+)
+def test_other_names_with_numbers(text, title):
+    assert is_name(text, title)
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "language", "expected"),
+    [
+        ("French", "France", "en", NO_PLACE),
+        ("GDP", "Gross domestic product", "en", NO_ENTITY),
+        ("Turing Machine", "Turing machine (computing)", "en", NO_ENTITY),
+        ("Lincoln", "Abraham Lincoln (captain)", "en", SURE),
+        ("Guerre froide", "Guerre froide", "fr", SURE),
+        ("Futsal", "Futsal", "en", SURE),
+    ],
+)
+def test_what_speaks_against_a_name(text, title, language, expected):
+    assert doubt(text, title, language) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("夏目漱石", SURE),
+        ("東京大学", SURE),
+        ("Unicode", SURE),
+        ("数学", NO_ENTITY),
+        ("プログラミング言語", NO_ENTITY),
+    ],
+)
+def test_japanese_names_have_a_proper_noun(text, expected):
+    if not is_installed():
+        pytest.skip("the extra `ja` is not installed")
+    assert doubt(text, text, "ja", lexicon=True) == expected
+    assert doubt(text, text, "ja") == SURE

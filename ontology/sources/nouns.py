@@ -1,0 +1,112 @@
+"""The class of a page by the noun of its first sentence: "Ulm is a city in Germany"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from ontology.classes import lines_of
+
+_BEFORE, _DIRECTLY, _BEHIND, _SILENT = ":", "=", "$", "-"
+"""Instead of a class: words in front of the noun, or directly in front of it; words behind it; and
+nouns that say nothing."""
+
+_DASHES = "—|–|-"
+_BRACKETS = re.compile(r"\s*(?:\([^()]*\)|（[^（）]*）|\[[^][]*\])")
+_STRESS = re.compile("[\u0301\u200b\u200e\u200f]")
+"""Marks of stress and of direction, which dictionaries write and nobody else."""
+_FURTHEST, _NEAR = 300, 90
+"""Characters in which the words in front of the noun are, and after these the noun."""
+_LONE = "(?<=[ぁ-ん的個个座条條]){}(?![、，])"
+"""Where a noun of one character stands: without more in front of it 県 ends a name (千葉県)."""
+_NO_SPACES = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+
+
+class Nouns:
+    """Nouns of a language that say what a page is about.
+
+    Attributes:
+        classes: class of each noun; None for one that says nothing, such as "part".
+    """
+
+    def __init__(self, rows: Mapping[str, Iterable[str]]) -> None:
+        """Takes the nouns of each class, and the words in front of them or behind them."""
+        groups = {name: list(words) for name, words in rows.items()}
+        self._far = _BEFORE in groups
+        before = groups.pop(_BEFORE, []) + groups.pop(_DIRECTLY, [])
+        behind = groups.pop(_BEHIND, [])
+        silent = dict.fromkeys(groups.pop(_SILENT, []))
+        named = {noun: name for name, nouns in groups.items() for noun in nouns}
+        self.classes: dict[str, str | None] = {**silent, **named}
+        any_noun = "|".join(map(_noun, sorted(self.classes, key=len, reverse=True)))
+        words = "|".join(map(re.escape, sorted(before, key=len, reverse=True)))
+        self._before = re.compile(rf"(?<!\S)(?:{_DASHES}|(?i:{words})(?!\w))") if before else None
+        ends = rf"\s*(?:{'|'.join(map(re.escape, behind))})" if behind else r"(?!\w)"
+        self._noun = re.compile(rf"({any_noun}){ends}")
+
+    @classmethod
+    def shipped(cls, language: str) -> Nouns:
+        """The nouns of a language, such as "en"; none for most languages."""
+        return _shipped(language)
+
+    def class_of(self, title: str, sentence: str) -> str | None:
+        """The class that the first sentence of a page states; None if it states none.
+
+        The noun is the first one after a dash or a word such as "is"; of several in a row
+        ("football club") the last one. Where the verb is the last word (Japanese, Turkish, Hindi)
+        it is the first one in front of a verb.
+
+        Args:
+            title: title of the page.
+            sentence: first sentence of its text.
+        """
+        if not self.classes:
+            return None
+        text = _STRESS.sub("", sentence.replace("’", "'"))
+        while (shorter := _BRACKETS.sub("", text)) != text:
+            text = shorter
+        name = title.partition(" (")[0]
+        noun = self._find(text, len(name) if text.startswith(name) else 0)
+        if noun is None:
+            return None
+        if not any(word in text.lower() for word in name.lower().split()):
+            return None  # a sentence that does not name the page is not about it
+        return self.classes[noun[1]]
+
+    def _find(self, text: str, start: int) -> re.Match[str] | None:
+        """The first noun that stands where it says what the page is."""
+        if self._before is None:
+            return self._noun.search(text, start)
+        for mark in self._before.finditer(text, start, start + _FURTHEST):
+            if not self._far:
+                if noun := self._noun.match(text, mark.end() + 1):
+                    return noun
+                continue
+            noun = self._noun.search(text, mark.end(), mark.end() + _NEAR)
+            while noun and (following := self._noun.match(text, noun.end() + 1)):
+                noun = following
+            return noun
+        return None
+
+
+def _noun(noun: str) -> str:
+    """Pattern of a noun, at the start of a word where words have spaces between them."""
+    if not _NO_SPACES.match(noun):
+        return rf"(?<![\w-]){re.escape(noun)}"
+    return _LONE.format(noun) if len(noun) == 1 else noun
+
+
+@cache
+def _shipped(language: str) -> Nouns:
+    return Nouns(_table().get(language, {}))
+
+
+@cache
+def _table() -> dict[str, dict[str, list[str]]]:
+    """Language -> class -> nouns of the shipped table."""
+    table: dict[str, dict[str, list[str]]] = {}
+    for line in lines_of("nouns.tsv"):
+        language, name, nouns = line.split("\t")
+        table.setdefault(language, {})[name] = nouns.split("|")
+    return table

@@ -1,0 +1,105 @@
+import pytest
+
+from ontology.classes import ClassTree, lines_of
+from ontology.sources.infobox import mapped_languages
+from ontology.sources.nouns import Nouns
+
+SENTENCES = """
+am | አዲስ አበባ | አዲስ አበባ የኢትዮጵያ ዋና ከተማ ናት። | City
+ar | باريس | باريس هي مدينة في فرنسا. | City
+az | Gəncə | Gəncə — Azərbaycanda şəhər. | City
+be | Гродна | Гро́дна — горад на захадзе Беларусі. | City
+bg | Пловдив | Пловдив е град в Южна България. | City
+bn | ঢাকা | ঢাকা বাংলাদেশের একটি শহর। | City
+ca | Josep Pla | Josep Pla i Casadevall (Palafrugell, 1897) fou un escriptor i periodista català. | Writer
+cs | Vltava | Vltava je nejdelší řeka v Česku. | River
+cy | Bala | Mae Bala yn dref yng Ngwynedd. | Town
+de | Marie Curie | Marie Curie (geborene Skłodowska) war eine Physikerin und Chemikerin. | Scientist
+de | Ulm | Ulm ist eine Universitätsstadt in Baden-Württemberg. | City
+el | Λάρισα | Η Λάρισα είναι πόλη της Ελλάδας. | City
+el | Γιώργος Σεφέρης | Ο Γιώργος Σεφέρης (1900 – 1971) ήταν Έλληνας ποιητής και διπλωμάτης. | Poet
+en | Ulm | Ulm is a city in Germany. | City
+en | Werder Bremen | SV Werder Bremen is a German football club. | SoccerClub
+en | Akira Kurosawa | Akira Kurosawa was a Japanese film director and painter. | MovieDirector
+eo | Parizo | Parizo estas urbo en Francio. | City
+es | Ebro | El Ebro es un río de España. | River
+eu | Ordizia | Ordizia Gipuzkoako udalerri bat da. | Municipality
+fr | Loire | La Loire est le plus long fleuve de France. | River
+ga | Gaillimh | Is cathair in iarthar na hÉireann í Gaillimh. | City
+gl | Lugo | Lugo é unha cidade de Galicia. | City
+hi | भोपाल | भोपाल भारत का एक नगर है। | City
+hr | Osijek | Osijek je grad u istočnoj Hrvatskoj. | City
+hu | Tisza | A Tisza egy folyó Közép-Európában. | River
+hy | Գյումրի | Գյումրին Հայաստանի երկրորդ քաղաքն է։ | -
+hy | Սևան | Սևանը Հայաստանի ամենամեծ լիճ է։ | Lake
+id | Bandung | Bandung adalah kota terbesar di Jawa Barat. | City
+it | Metodo | Il metodo è un termine della scienza. | -
+it | Pisa | Pisa è un comune italiano capoluogo dell'omonima provincia. | Municipality
+it | Dario Fo | Dario Fo (Sangiano, 1926) è stato un drammaturgo e attore italiano. | Writer
+ja | ウルム | ウルム（Ulm）は、ドイツ南部の都市である。 | City
+ja | 夏目漱石 | 夏目漱石（なつめ そうせき）は、日本の小説家、評論家。 | Writer
+ja | 日本銀行 | 日本銀行は、千葉県、埼玉県にもある。 | -
+ko | 부산 | 부산은 대한민국의 도시이다. | City
+ltg | Daugpiļs | Daugpiļs — mīsts Latvejā. | City
+lv | Gauja | Gauja ir upe Latvijā. | River
+mk | Охрид | Охрид е град во Македонија. | City
+nl | Maas | De Maas is een rivier in Europa. | River
+pl | Wisła | Wisła – rzeka w Polsce. | River
+pt | Douro | O Douro é um rio da Península Ibérica. | River
+ro | Cluj-Napoca | Cluj-Napoca este un oraș din Transilvania. | City
+ru | Казань | Каза́нь — крупный город в России. | City
+sk | Váh | Váh je najdlhšia rieka Slovenska. | River
+sl | Maribor | Maribor je drugo največje mesto v Sloveniji. | City
+sr | Ниш | Ниш је град у Србији. | City
+sv | Umeå | Umeå är en tätort i Västerbotten. | Town
+tr | Konya | Konya, Türkiye'nin büyük bir şehridir. | City
+uk | Чернівці | Чернівці́ — місто на заході України. | City
+uk | Ольга Кобилянська | О́льга Кобиля́нська (1863, Гура-Гумора — 1942) — українська письменниця. | Writer
+ur | لاہور | لاہور پاکستان کا ایک شہر ہے۔ | City
+vi | Hà Giang | Hà Giang là một tỉnh thuộc vùng Đông Bắc Bộ. | Province
+vi | Hồ Biểu Chánh | Hồ Biểu Chánh, tên thật là Hồ Văn Trung, là một nhà văn. | Writer
+zh | 乌尔姆 | 乌尔姆（Ulm）是德国南部的城市。 | City
+"""
+CASES = [tuple(row.split(" | ")) for row in SENTENCES.strip().split("\n")]
+
+
+@pytest.mark.parametrize(("language", "title", "sentence", "expected"), CASES)
+def test_the_noun_of_a_first_sentence(language, title, sentence, expected):
+    found = Nouns.shipped(language).class_of(title, sentence)
+    assert found == (None if expected == "-" else expected)
+
+
+def test_every_mapped_language_has_nouns_and_a_case():
+    assert {*mapped_languages()} <= {language for language, *_ in CASES}
+
+
+def test_the_table_has_classes_of_the_ontology_and_each_noun_once():
+    tree = ClassTree.shipped()
+    seen = set()
+    for line in lines_of("nouns.tsv"):
+        language, name, nouns = line.split("\t")
+        assert name in {":", "=", "$", "-"} or tree.kind(name), line
+        for noun in nouns.split("|"):
+            assert noun == noun.strip() != ""
+            assert name in {":", "=", "$"} or (language, noun) not in seen, (language, noun)
+            seen.add((language, noun))
+
+
+@pytest.mark.parametrize(
+    ("title", "sentence", "expected"),
+    [
+        ("Ulm", "", None),
+        ("Ulm", "Ulm is.", None),
+        ("Ulm", "In 1899 the station was a river port.", None),  # another subject
+        ("Ulm (Texas)", "Ulm (pop. 9 (a city)) is a town in Texas.", "Town"),
+        ("Mill Lake", "Mill Lake is part of a lake district.", None),
+        ("Is", "Is is a town.", "Town"),
+        ("A", "A is " + "very " * 30 + "a city.", None),  # too far
+    ],
+)
+def test_sentences_that_say_little(title, sentence, expected):
+    assert Nouns.shipped("en").class_of(title, sentence) == expected
+
+
+def test_a_language_without_nouns():
+    assert Nouns.shipped("xx").class_of("Ulm", "Ulm is a city.") is None
