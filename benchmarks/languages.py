@@ -22,10 +22,14 @@ from ontology.classes import NAMESPACE
 from ontology.entity_table import EntityTable
 from pipeline.dump.streams import find_dumps
 from pipeline.runs.corpus import build_corpus
+from pipeline.wikitext.names import NO_ENTITY
 
 DATA = Path(__file__).parent / "data"
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
-TABLES = {"page_props": "pp_page", "langlinks": "ll_from"}
+TABLES = {
+    "page_props": ("pp_page", "pp_propname", "pp_value", "pp_sortkey"),
+    "langlinks": ("ll_from", "ll_lang", "ll_title"),
+}
 
 
 def rows(name: str) -> list[list[str]]:
@@ -44,9 +48,12 @@ def write_tables(work: Path, language: str) -> dict[str, Any]:
     values["page_props"] = [value for value in values["page_props"] if "'-'" not in value]
     options: dict[str, Any] = {}
     for table, lines in values.items():
+        if not lines:
+            continue
         path = work / f"{language}wiki-{table}.sql"
-        head = f"CREATE TABLE `{table}` (\n  `{TABLES[table]}` int(8) NOT NULL\n);\n"
-        text = f"{head}INSERT INTO `{table}` VALUES {','.join(lines)};\n"
+        columns = ",\n".join(f"  `{name}` varbinary(255)" for name in TABLES[table])
+        head = f"CREATE TABLE `{table}` (\n{columns}\n);\n"
+        text = f"{head}INSERT INTO `{table}` VALUES {','.join(lines)};\n-- Dump completed\n"
         path.write_text(text, encoding="utf-8")
         options[table] = str(path)
     lines = [
@@ -71,8 +78,13 @@ def shares(output: Path) -> tuple[str, str, EntityTable, dict[int, str]]:
     pages = [row for part in parts for row in pq.read_table(part, columns=columns).to_pylist()]
     articles = {p["page_id"]: p["title"] for p in pages if not p["namespace"] and not p["redirect"]}
     there = set(table.lookup(sorted(articles.values())).tolist())
-    names = [a["target"] for page in pages for a in page["anchors"] or [] if a["name"]]
-    found = [entity for entity in table.lookup(names).tolist() if entity >= 0]
+    anchors = [a for page in pages for a in page["anchors"] or [] if a["name"]]
+    linked = table.lookup([a["target"] for a in anchors]).tolist()
+    has_class = [entity >= 0 and table.classes[entity] >= 0 for entity in linked]
+    # What the corpus drops if its page has no class is no name.
+    is_name = [t or a["doubt"] != NO_ENTITY for t, a in zip(has_class, anchors, strict=True)]
+    names = [entity for entity, kept in zip(linked, is_name, strict=True) if kept]
+    found = [entity for entity in names if entity >= 0]
     typed = [entity for entity in found if table.classes[entity] >= 0]
     inside = [entity for entity in found if entity in there]
     inside_typed = [entity for entity in inside if table.classes[entity] >= 0]

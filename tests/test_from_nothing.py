@@ -97,7 +97,7 @@ def test_word_for_word(tmp_path, shared):
             assert done.returncode == 0, done.stderr
             told.append(done.stdout + done.stderr)
     assert "instance-types_lang=ltg_specific.ttl.bz2: DBpedia has no such file, left out" in told[1]
-    assert "43.8 % of the others with a class" in told[2]
+    assert "47.7 % of the others with a class" in told[2]
     corpus = tmp_path / "ltg-corpus" / "corpus" / "train"
     qids = {q for row in pq.read_table(corpus).to_pylist() for q in row["qids"] if q}
     assert {"Q211", "Q46", "Q159"} <= qids

@@ -18,6 +18,8 @@ _STRESS = re.compile("[\u0301\u200b\u200e\u200f]")
 """Marks of stress and of direction, which dictionaries write and nobody else."""
 _FURTHEST, _NEAR = 300, 90
 """Characters in which the words in front of the noun are, and after these the noun."""
+_NUMBER = re.compile(r"\s+(?:\d+\s+)?")
+"""What stands between a word such as "is" and a noun directly behind it."""
 _LONE = "(?<=[ぁ-ん的個个座条條]){}(?![、，])"
 """Where a noun of one character stands: without more in front of it 県 ends a name (千葉県)."""
 _NO_SPACES = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
@@ -80,7 +82,8 @@ class Nouns:
             return self._noun.search(text, start)
         for mark in self._before.finditer(text, start, start + _FURTHEST):
             if not self._far:
-                if noun := self._noun.match(text, mark.end() + 1):
+                between = _NUMBER.match(text, mark.end())
+                if between and (noun := self._noun.match(text, between.end())):
                     return noun
                 continue
             noun = self._noun.search(text, mark.end(), mark.end() + _NEAR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate, chain
@@ -17,6 +18,8 @@ from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
 from pipeline.dump.units import Unit, read_unit
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, SURE, doubt, is_name
 from pipeline.wikitext.render import Rendered, render
+
+_WORD = re.compile(r"[^\W\d_]+")
 
 ANCHOR = pa.struct(
     [
@@ -159,12 +162,21 @@ def _anchors(
 ) -> list[tuple[int, int, str, bool, int]]:
     """The anchors of a page, whether their texts may be names, and what speaks against it."""
     all_names = language in NOUNS_IN_UPPER_CASE
+    words: set[str] = set()
+
+    def plain(word: str) -> bool:
+        if not words:
+            words.update(_WORD.findall(rendered.text))
+        return word in words
+
     anchors = []
     for anchor in rendered.anchors:
         if anchor.target != page.title:  # MediaWiki shows a link to the page itself as bold text
             text = rendered.text[anchor.start : anchor.end]
             name = all_names or is_name(text, anchor.target)
-            against = doubt(text, anchor.target, language, lexicon) if name else SURE
+            against = SURE
+            if name:
+                against = doubt(text, anchor.target, language, plain=plain, lexicon=lexicon)
             anchors.append((*anchor, name, against))
     return anchors
 

@@ -40,6 +40,12 @@ SURFACES = pa.schema(
 SHARE = 0.8
 """Share of the links of a surface that must lead to one page."""
 
+FEWEST = 2
+"""Links of a surface that is known on pages which link its page by another text: another case of a
+name, as "Угорщини" for "Угорщина"."""
+
+_LEAST = b"least"
+
 
 def counted(texts: Sequence[str], entities: Int32, targets: pa.StringArray) -> pa.Table:
     """SURFACES of some links.
@@ -92,7 +98,9 @@ class Dictionary:
     """Surface -> entity and title."""
 
     def __init__(self, table: pa.Table) -> None:
-        """Takes the agreed SURFACES, sorted by key."""
+        """Takes the agreed SURFACES, sorted by key; see `dictionary_writer` for their metadata."""
+        least = int((table.schema.metadata or {}).get(_LEAST, 0))
+        self._is_known = table.column("links").to_numpy() >= least
         self._keys = table.column("key").to_numpy()
         self._entities = table.column("entity").to_numpy()
         self._targets = table.column("target")
@@ -100,14 +108,15 @@ class Dictionary:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def lookup(self, texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-        """Finds texts: number of the text, entity index, title."""
+    def lookup(self, texts: Sequence[str]) -> Iterator[tuple[int, int, str, bool]]:
+        """Finds texts: number of the text, entity index, title, whether it is known anywhere."""
         keys = title_keys(pa.array(texts, pa.string()))
         place = np.minimum(np.searchsorted(self._keys, keys), max(len(self) - 1, 0))
         rows = np.flatnonzero(self._keys[place] == keys) if len(self) else np.zeros(0, np.int64)
         for number in rows.tolist():
             row = int(place[number])
-            yield number, int(self._entities[row]), self._targets[row].as_py()
+            known = bool(self._is_known[row])
+            yield number, int(self._entities[row]), self._targets[row].as_py(), known
 
     @classmethod
     def open(cls, path: str) -> Dictionary:
@@ -117,9 +126,15 @@ class Dictionary:
 
 
 @contextmanager
-def dictionary_writer(path: str) -> Iterator[pa.ipc.RecordBatchFileWriter]:
-    """Opens a dictionary for writing. It appears under `path` when the block ends."""
-    with files.atomic_write(path) as file, pa.ipc.new_file(file, SURFACES) as writer:
+def dictionary_writer(path: str, least: int) -> Iterator[pa.ipc.RecordBatchFileWriter]:
+    """Opens a dictionary for writing. It appears under `path` when the block ends.
+
+    Args:
+        path: path of the dictionary.
+        least: links of a surface that is known on all pages.
+    """
+    schema = SURFACES.with_metadata({_LEAST: str(least)})
+    with files.atomic_write(path) as file, pa.ipc.new_file(file, schema) as writer:
         yield writer
 
 
@@ -199,7 +214,7 @@ class MergeSurfaces(_DictionaryPass):
             ]
         )
         is_typed = np.append(self._table.classes != NO_CLASS, False)
-        table = agreed(table, self._plan.settings.dictionary_links, is_typed)
+        table = agreed(table, min(FEWEST, self._plan.settings.dictionary_links), is_typed)
         with parts.writer(part, SURFACES) as writer:
             writer.write_table(table)
         return _counts(table)
@@ -217,7 +232,7 @@ def dictionary_path(plan: Plan) -> str:
 def write_dictionary(plan: Plan) -> None:
     """Joins the buckets to one file, which workers map into memory."""
     merge = MergeSurfaces(plan)
-    with dictionary_writer(dictionary_path(plan)) as writer:
+    with dictionary_writer(dictionary_path(plan), plan.settings.dictionary_links) as writer:
         for element in merge.elements():
             for batch in parts.read_batches(merge.part(element), rows=_ROWS):
                 writer.write_batch(batch)

@@ -30,6 +30,9 @@ Known = dict[str, tuple[int, str, int]]
 Found = tuple[int, int, int, int, str, int]
 """Sentence, start, end, entity, title, index of the source of a mention."""
 
+_Free = tuple[int, int, int, str, frozenset[int]]
+"""Sentence, start, end and text of a name that may be in the dictionary; what its page links."""
+
 
 @dataclass(frozen=True)
 class _Page:
@@ -96,7 +99,7 @@ class Propagation:
             labels: category index of each anchor, shape (anchors,).
         """
         mentions: list[Found] = []
-        free: list[tuple[int, int, int, str]] = []
+        free: list[_Free] = []
         for page in self._pages(batch, sentences, labels):
             known, several, longer = self._names(page)
             taken = list(page.spans)
@@ -108,8 +111,9 @@ class Propagation:
                 taken.append((start, end))
             if self._dictionary is not None:
                 taken.sort()
+                linked = frozenset(page.entities)
                 free.extend(
-                    (page.first + row, start, end, page.text[start:end])
+                    (page.first + row, start, end, page.text[start:end], linked)
                     for row, start, end in whole_names(
                         page.text, taken, page.starts, page.ends, self._common
                     )
@@ -148,17 +152,24 @@ class Propagation:
                 typed=(labels[linked] != ENTITY_INDEX).tolist(),
             )
 
-    def _in_dictionary(self, free: Sequence[tuple[int, int, int, str]]) -> list[Found]:
-        """Mentions of the dictionary among some names; of two that overlap, the first one."""
+    def _in_dictionary(self, free: Sequence[_Free]) -> list[Found]:
+        """Mentions of the dictionary among some names; of two that overlap, the first one.
+
+        What only few links have is another form of a name that the page itself links.
+        """
         mentions: list[Found] = []
         if self._dictionary is None:
             return mentions
         last = (-1, -1)  # sentence and end of the mention before
-        for place, entity, target in self._dictionary.lookup([name for *_, name in free]):
-            row, start, end, name = free[place]
+        names = [name for *_, name, _ in free]
+        for place, entity, target, is_known in self._dictionary.lookup(names):
+            row, start, end, name, linked = free[place]
+            if not is_known and not (entity in linked and shares_word(name, target)):
+                continue
             overlaps = row == last[0] and start < last[1]
             if not overlaps and not is_ambiguous(name, target, self._language):
-                mentions.append((row, start, end, entity, target, _DICTIONARY))
+                source = _DICTIONARY if is_known else _REPEAT
+                mentions.append((row, start, end, entity, target, source))
                 last = row, end
         return mentions
 
@@ -205,8 +216,9 @@ class Propagation:
                     add(surname, entity, target, _SURNAME)
         if self._dictionary is not None:
             names = list(known)
-            for place, entity, _ in self._dictionary.lookup(names):
-                meanings[names[place]].add(entity)
+            for place, entity, _, is_known in self._dictionary.lookup(names):
+                if is_known:
+                    meanings[names[place]].add(entity)
         several = {name for name, entities in meanings.items() if len(entities) > 1}
         known = {name: facts for name, facts in known.items() if name not in several}
         return known, several, {name for name in longer if " " in name} - known.keys()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from pipeline.wikitext.lexicon import has_proper_noun
 
@@ -122,17 +123,26 @@ SURE, NO_PLACE, NO_ENTITY = range(3)
 """Doubts about a name: none; it is none if it leads to a place, or to a page without class."""
 
 
-def doubt(text: str, title: str, language: str, lexicon: bool = False) -> int:
+def doubt(
+    text: str,
+    title: str,
+    language: str,
+    *,
+    plain: Callable[[str], bool] = lambda word: False,
+    lexicon: bool = False,
+) -> int:
     """What speaks against an anchor that may be a name by its letters.
 
     English words such as "French" are no names of places, and texts that lead to titles in lower
     case ("GDP" to "Gross domestic product") are mostly none, nor are Japanese texts without a
-    proper noun.
+    proper noun. In other languages a word is no name of a place if the page has it in lower case,
+    too ("Німецький" and "німецький", to Germany).
 
     Args:
         text: text of the anchor.
         title: title of the linked page.
         language: code of the language.
+        plain: whether the page has a word in lower case.
         lexicon: whether the Japanese lexicon is used; see `pipeline.wikitext.lexicon`.
 
     Returns:
@@ -142,7 +152,10 @@ def doubt(text: str, title: str, language: str, lexicon: bool = False) -> int:
         return NO_ENTITY
     if lexicon and not has_proper_noun(text):
         return NO_ENTITY
-    return NO_PLACE if is_demonym(text, title, language) else SURE
+    if language in _ENGLISH:
+        return NO_PLACE if is_demonym(text, title, language) else SURE
+    is_form = text.isalpha() and not title.startswith(text)
+    return NO_PLACE if is_form and not text.isupper() and plain(text.lower()) else SURE
 
 
 def is_demonym(text: str, title: str, language: str) -> bool:

@@ -57,6 +57,7 @@ uk | Чернівці | Чернівці́ — місто на заході Ук
 uk | Ольга Кобилянська | О́льга Кобиля́нська (1863, Гура-Гумора — 1942) — українська письменниця. | Writer
 ur | لاہور | لاہور پاکستان کا ایک شہر ہے۔ | City
 vi | Hà Giang | Hà Giang là một tỉnh thuộc vùng Đông Bắc Bộ. | Province
+vi | Alberta | Alberta là một trong 13 tỉnh bang và lãnh thổ của Canada. | AdministrativeRegion
 vi | Hồ Biểu Chánh | Hồ Biểu Chánh, tên thật là Hồ Văn Trung, là một nhà văn. | Writer
 zh | 乌尔姆 | 乌尔姆（Ulm）是德国南部的城市。 | City
 """

@@ -56,11 +56,15 @@ def test_against_counts_by_hand(tmp_path, seed, pieces):
     tables = [table_of(links[start::pieces]) for start in range(pieces)]
     table = agreed(merged(tables), 20, typed)
     path = str(tmp_path / "dictionary.arrow")
-    with dictionary_writer(path) as writer:
+    with dictionary_writer(path, 25) as writer:
         writer.write_table(table)
     dictionary = Dictionary.open(path)
     texts = [f"Name {number}" for number in range(130)]
-    found = {texts[row]: (entity, title) for row, entity, title in dictionary.lookup(texts)}
+    rows = list(dictionary.lookup(texts))
+    found = {texts[row]: (entity, title) for row, entity, title, _ in rows}
+    counts = Counter(links)
+    for row, entity, _, is_known in rows:
+        assert is_known == (counts[texts[row], entity] >= 25)
     expected = by_hand(links, 20, typed)
     assert 5 < len(expected) < 100
     assert found == {text: (entity, f"Page {entity}") for text, entity in expected.items()}

@@ -59,13 +59,13 @@ def document(title, text):
     )
 
 
-def found(*pages, dictionary=None):
-    """(text, target, source) of all mentions, by page."""
+def found(*pages, dictionary=None, least=0):
+    """(text, target, source) of all mentions, by page; each text of the dictionary has one link."""
     entities = table()
     if dictionary is not None:
         titles = list(dictionary.values())
         rows = counted(list(dictionary), entities.lookup(titles), pa.array(titles))
-        dictionary = Dictionary(rows)
+        dictionary = Dictionary(rows.replace_schema_metadata({"least": str(least)}))
     batch = to_batch([document(*page) for page in pages])
     sentences = sentences_of(batch, entities)
     labels = Labelling.of(entities, CategorySet.load("specific"), TREE).label(sentences.entities)
@@ -302,18 +302,18 @@ def test_overlaps_of_names_one_by_one(monkeypatch):
 
     class Everything:
         def lookup(self, names):
-            return [(place, 0, "Ulm") for place in range(len(names))]
+            return [(place, 0, "Ulm", True) for place in range(len(names))]
 
     entities = table()
     propagation = Propagation(entities, Everything(), set(), "en")
     random = np.random.default_rng(0)
     for _ in range(300):
         free = sorted(
-            (int(row), int(start), int(start + size), "Ulm")
+            (int(row), int(start), int(start + size), "Ulm", frozenset())
             for row, start, size in random.integers((0, 0, 1), (3, 12, 6), (6, 3))
         )
         kept = []
-        for row, start, end, _ in free:
+        for row, start, end, *_ in free:
             if not any(row == r and start < e and s < end for r, s, e in kept):
                 kept.append((row, start, end))
         assert [mention[:3] for mention in propagation._in_dictionary(free)] == kept
@@ -326,3 +326,22 @@ def test_overlaps_of_names_one_by_one(monkeypatch):
 def test_a_place_that_stands_for_a_war_or_a_team_is_no_mention(text, target, kept):
     page = ("X", f"A goal for [{text}|{target}].")
     assert found(page) == [[(text, target, "link")] if kept else []]
+
+
+TENNIS, IT = ("Tennis", "Tennis", "link"), ("it", "Tennis", "link")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("By [Tennis].\nThe Tennises pay.", [TENNIS, ("Tennises", "Tennis", "repeat")]),
+        ("The Tennises pay.\nBy [Tennis].", [("Tennises", "Tennis", "repeat"), TENNIS]),
+        ("By [it|Tennis].\nThe Tennises.", [IT, ("Tennises", "Tennis", "repeat")]),
+        ("The Tennises pay.", []),  # the page does not link it
+        ("By [Tennis].\nThen Old Tennises pay.", [TENNIS]),  # a longer name
+        ("By [Tennis].\nThe Racket pays.", [TENNIS]),  # not a form of its name
+    ],
+)
+def test_other_forms_of_names_that_the_page_links(text, expected):
+    forms = {"Tennises": "Tennis", "Racket": "Tennis"}
+    assert found(("X", text), dictionary=forms, least=5) == [expected]

@@ -156,3 +156,17 @@ def test_japanese_names_have_a_proper_noun(text, expected):
         pytest.skip("the extra `ja` is not installed")
     assert doubt(text, text, "ja", lexicon=True) == expected
     assert doubt(text, text, "ja") == SURE
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "expected"),
+    [
+        ("Німецький", "Німеччина", NO_PLACE),
+        ("Києва", "Київ", SURE),  # the page never has it in lower case
+        ("Німеччина", "Німеччина", SURE),
+        ("США", "Сполучені Штати Америки", SURE),
+    ],
+)
+def test_adjectives_are_no_names_of_places(text, title, expected):
+    page = {"німецький", "німеччина", "сша"}
+    assert doubt(text, title, "uk", plain=page.__contains__) == expected
