@@ -152,6 +152,8 @@ class Selector:
         page = _Page("", Names("", ()))
         current = -1
         doubtful = doubtful_anchors(batch)
+        is_person = self._entities.of_kind(sentences.entities, "Person")
+        is_person = (is_person & (sentences.sources == LINK)).tolist()
         for index in np.flatnonzero(is_kept):
             document = int(sentences.documents[index])
             if document != current:
@@ -160,7 +162,14 @@ class Selector:
                 page, current = _Page(text, names), document
             anchors = slice(int(bounds[index]), int(bounds[index + 1]))
             row = self._example(
-                page_ids[document], page, sentences, int(index), anchors, labels, selection
+                page_ids[document],
+                page,
+                sentences,
+                int(index),
+                anchors,
+                labels,
+                is_person[anchors],
+                selection,
             )
             if row is not None:
                 row["title"], row["revision_id"] = titles[document], revisions[document]
@@ -199,6 +208,7 @@ class Selector:
         index: int,
         anchors: slice,
         labels: Ints,
+        is_person: Sequence[bool],
         selection: SelectionReport,
     ) -> dict[str, Any] | None:
         """Makes the row of a sentence; None if it is dropped, for a reason that is counted."""
@@ -219,8 +229,9 @@ class Selector:
         tags = self._tags(spans, anchor_spans, labels[anchors])
         words = [sentence[a:b] for a, b in spans]
         unlinked = page.names.mark(sentence, spans, tags, self._capitals)
-        persons = self._linked_persons(spans, anchor_spans, sentences, anchors)
-        unmark_outside(unlinked, words, persons, self._calendar)
+        persons = [start for (start, _), one in zip(anchor_spans, is_person, strict=True) if one]
+        begins = [token for token, (a, _) in enumerate(spans) if a in persons] if persons else []
+        unmark_outside(unlinked, words, begins, self._calendar)
         return {
             "id": example_id,
             "tokens": words,
@@ -236,19 +247,6 @@ class Selector:
             "end": end,
             "copy": 0,
         }
-
-    def _linked_persons(
-        self,
-        spans: Sequence[tuple[int, int]],
-        anchors: Sequence[tuple[int, int]],
-        sentences: Sentences,
-        rows: slice,
-    ) -> list[int]:
-        """First tokens of the links to persons; of each anchor, a row of `rows`, the span."""
-        is_person = self._entities.of_kind(sentences.entities[rows], "Person")
-        is_person &= sentences.sources[rows] == LINK
-        wanted = {anchors[row][0] for row in np.flatnonzero(is_person).tolist()}
-        return [token for token, (start, _) in enumerate(spans) if start in wanted]
 
     def _tokenize(
         self, sentence: str, anchors: Sequence[tuple[int, int]], seen: set[str]
