@@ -17,6 +17,7 @@ from ontology.voting.lone import Alone, LinkFeatures, doubt
 from ontology.voting.regions import without_settlements
 from ontology.voting.reliability import Answers, Comparisons, Reliability, agreement, weights
 from ontology.voting.statements import (
+    Bools,
     Conflict,
     Floats,
     Hierarchy,
@@ -198,14 +199,16 @@ class _Election:
         answers = Answers.of(without_twins(meant, self.hierarchy), len(self.hierarchy.names))
         return Comparisons(answers, self.hierarchy, len(self.voters))
 
-    def decide(self, comparisons: Comparisons, weight: Floats) -> Decision:
-        """The classes of all entities."""
+    def decide(
+        self, comparisons: Comparisons, weight: Floats, wanted: Bools | None = None
+    ) -> Decision:
+        """The classes of all entities, or of those that are wanted."""
         evidence = TitleEvidence(*self.titles, comparisons, self.hierarchy)
         reliability = Reliability.of(comparisons, self.hierarchy, weight)
-        n_entities = len(self.titles[1])
-        return decide(
-            comparisons.answers, self.hierarchy, reliability, n_entities, self.least, evidence
-        )
+        answers, n_entities = comparisons.answers, len(self.titles[1])
+        if wanted is not None:
+            answers = answers.where(wanted[answers.entities])
+        return decide(answers, self.hierarchy, reliability, n_entities, self.least, evidence)
 
     def decide_without(self, voter: int, statements: Statements, chosen: Decision) -> None:
         """Decides entities that several others know as if a voter, the page typer, were not there.
@@ -218,7 +221,7 @@ class _Election:
         known = counts >= _WELL_KNOWN
         if known.any():
             comparisons = self.comparisons(others)
-            decided = self.decide(comparisons, weights(*agreement(comparisons)))
+            decided = self.decide(comparisons, weights(*agreement(comparisons)), known)
             chosen.classes[known] = decided.classes[known]
             chosen.support[known] = decided.support[known]
 

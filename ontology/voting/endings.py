@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_matrix
 
 from ontology.voting.reliability import Comparisons
-from ontology.voting.statements import Floats, Hierarchy, Ints
+from ontology.voting.statements import Bools, Floats, Hierarchy, Ints
 
 _SUFFIXES = (4, 3, 2)
 """Letters of an ending that count if the whole word is too rare."""
@@ -114,24 +114,33 @@ def _groups(names: Sequence[str], counts: Ints, needed: int) -> tuple[Ints, csr_
         (endings,); whether each ending counts for each group, shape (groups, endings).
     """
     group_of = np.full(len(names), -1)
-    members: list[Sequence[int]] = []
-    commas = [row for row, name in enumerate(names) if name[:1] == ","]
-    if commas and counts[commas].sum() >= needed:
-        group_of[commas] = 0
-        members.append(commas)
-    for row in np.flatnonzero((counts >= needed) & (group_of < 0)).tolist():
-        group_of[row] = len(members)
-        members.append([row])
-    words = [row for row, name in enumerate(names) if name[:1] not in ("(", ",")]
+    groups, rows_of_groups = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    number = 0
+
+    def add(rows: Ints, group: Ints, is_free: Bools) -> None:
+        """Adds groups, from the next number on; their evidence holds for the free rows."""
+        nonlocal number
+        groups.append(number + group)
+        rows_of_groups.append(rows)
+        group_of[rows[is_free]] = number + group[is_free]
+        number += int(group.max(initial=-1)) + 1
+
+    endings = pa.array(names, pa.string())
+    first = pc.utf8_slice_codeunits(endings, 0, 1).to_numpy(zero_copy_only=False)
+    commas = np.flatnonzero(first == ",")
+    if len(commas) and counts[commas].sum() >= needed:
+        add(commas, np.zeros(len(commas), np.int64), np.ones(len(commas), bool))
+    frequent = np.flatnonzero((counts >= needed) & (group_of < 0))
+    add(frequent, np.arange(len(frequent)), np.ones(len(frequent), bool))
+    words = np.flatnonzero((first != "(") & (first != ","))
     for length in _SUFFIXES:
-        by_suffix: dict[str, list[int]] = {}
-        for row in words:
-            by_suffix.setdefault(names[row][-length:], []).append(row)
-        for rows in by_suffix.values():
-            rest = [row for row in rows if group_of[row] < 0]
-            if rest and counts[rows].sum() >= needed:
-                group_of[rest] = len(members)
-                members.append(rows)
-    flat = np.array([row for rows in members for row in rows], np.int64)
-    of_row = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
-    return group_of, csr_matrix((np.ones(len(flat)), (of_row, flat)), (len(members), len(names)))
+        suffixes = pc.utf8_slice_codeunits(endings.take(words), -length).dictionary_encode()
+        suffix = suffixes.indices.to_numpy()
+        is_free = group_of[words] < 0
+        n_suffixes = len(suffixes.dictionary)
+        is_group = np.bincount(suffix, counts[words], n_suffixes) >= needed
+        is_group &= np.bincount(suffix, is_free, n_suffixes) > 0
+        used = is_group[suffix]
+        add(words[used], (np.cumsum(is_group) - 1)[suffix[used]], is_free[used])
+    of_row, flat = np.concatenate(groups), np.concatenate(rows_of_groups)
+    return group_of, csr_matrix((np.ones(len(flat)), (of_row, flat)), (number, len(names)))

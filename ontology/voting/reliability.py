@@ -7,7 +7,7 @@ federation is right about towns, and says little about states.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,11 @@ class Answers:
         shown = pairs[is_example[pairs // size]]
         stated = np.sort(kinds[shown // size] * size + shown % size)
         return cls(ordered.entities[first], voters, kinds, voters[example], stated)
+
+    def where(self, rows: Bools) -> Answers:
+        """Some of the answers."""
+        some = self.entities[rows], self.voters[rows], self.kinds[rows]
+        return replace(self, entities=some[0], voters=some[1], kinds=some[2])
 
 
 class Meanings:
