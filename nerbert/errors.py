@@ -65,9 +65,7 @@ def is_disk_full(error: Exception) -> bool:
 
 
 _EXTRAS = {
-    "train": (
-        "accelerate datasets optuna peft safetensors seqeval sklearn tokenizers torch transformers"
-    ),
+    "train": "accelerate datasets optuna peft safetensors seqeval tokenizers torch transformers",
     "onnx": "onnx onnxruntime onnxscript",
     "spacy": "spacy",
     "demo": "fastapi jinja2 markupsafe starlette uvicorn",

@@ -10,6 +10,7 @@ unlabeled data").
 from __future__ import annotations
 
 import io
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -138,18 +139,29 @@ class PageTyper:
 
     def _fit(self, pages: Pages, label_ids: Ints) -> None:
         """Trains a model on the pages outside of each fold."""
+        # These take a second to load, and many runs need none.
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import LogisticRegression
+        from threadpoolctl import threadpool_limits
+
         n_folds = len(self._coefficients)
         matrix, folds = self._matrix(pages), pages.fold(n_folds)
         known = label_ids != _LEFT_OUT
         for fold in range(n_folds):
             rows = np.flatnonzero(known & (folds != fold))
-            present, labels = np.unique(label_ids[rows], return_inverse=True)
-            if len(present) < 2:
+            if len(np.unique(label_ids[rows])) < 2:
                 continue
+            model = LogisticRegression(C=_REGULARISATION, max_iter=_STEPS)
+            # Sums of several threads depend on their number.
+            with threadpool_limits(1), warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(matrix[rows], label_ids[rows])
+            coefficients = np.vstack([model.coef_.T, model.intercept_])
+            if len(model.classes_) == 2:
+                coefficients = np.hstack([np.zeros_like(coefficients), coefficients])
             # A class that has no page here is never given.
             self._coefficients[fold][-1] = -100
-            coefficients = _regression(matrix[rows], labels, len(present))
-            self._coefficients[fold][:, present] = np.round(coefficients, 4)
+            self._coefficients[fold][:, model.classes_] = np.round(coefficients, 4)
 
     def _calibrate(
         self,
@@ -264,41 +276,6 @@ class PageTyper:
                 arrays["expected"],
                 Calibration(threshold, *map(int, counts)),
             )
-
-
-def _regression(matrix: csr_matrix, labels: Ints, n_classes: int) -> Floats:
-    """Coefficients of a multinomial logistic regression, shape (columns + 1, classes).
-
-    It is what scikit-learn's LogisticRegression computes, which takes a second and 128 MiB to load.
-    """
-    from scipy.optimize import minimize  # many runs need none
-    from threadpoolctl import threadpool_limits
-
-    rows, columns = np.arange(len(labels)), matrix.shape[1]
-    shape = (columns + 1, n_classes)
-    strength = 1 / (_REGULARISATION * len(labels))
-    transposed = matrix.T.tocsr()
-
-    def loss(flat: Floats) -> tuple[float, Floats]:
-        weights, intercept = np.split(flat.reshape(shape), [columns])
-        scores = matrix @ weights + intercept
-        scores -= scores.max(1, keepdims=True)
-        chances = np.exp(scores)
-        totals = chances.sum(1, keepdims=True)
-        value = (np.log(totals[:, 0]) - scores[rows, labels]).mean()
-        chances /= totals
-        chances[rows, labels] -= 1
-        chances /= len(labels)
-        gradient = np.vstack([transposed @ chances + strength * weights, chances.sum(0)])
-        return value + strength / 2 * float((weights**2).sum()), gradient.ravel()
-
-    options = {"maxiter": _STEPS, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps}
-    # Sums of several threads depend on their number.
-    with threadpool_limits(1):
-        start = np.zeros(shape).ravel()
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-    coefficients: Floats = found.x.reshape(shape)
-    return coefficients
 
 
 _LEFT_OUT = -1
