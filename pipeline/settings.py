@@ -248,6 +248,12 @@ class CorpusSettings:
     balance: Literal["category-first", "calibrated", "none"] = option(
         "category-first", "how train examples are repeated", group=_CORPUS, decides="balance"
     )
+    every_sentence: bool = option(
+        True,
+        "balancing only adds copies, and leaves out no sentence",
+        group=_CORPUS,
+        decides="balance",
+    )
     min_support: float = option(
         0.0,
         "categories with a smaller share of mentions whose page several sources know are not "

@@ -28,7 +28,8 @@ MOST_PAGES = 10_000
 """Pages that the typer is trained on, at most; more cost time and memory, and help little."""
 FOLDS = 5
 """Parts of the pages; each is typed by a model that is trained on the others."""
-_MOST_FEATURES = 1 << 14
+MOST_FEATURES = 1 << 14
+"""Features that the typer looks at: the most frequent ones."""
 _FEWEST_PAGES = 3
 """A class needs so many pages; those of rarer ones count for the class above."""
 _FEWEST_JUDGED = 20
@@ -102,6 +103,7 @@ class PageTyper:
         tree: ClassTree,
         precision: float,
         folds: int = FOLDS,
+        most_features: int = MOST_FEATURES,
     ) -> PageTyper | None:
         """Trains and calibrates a typer.
 
@@ -111,6 +113,7 @@ class PageTyper:
             tree: the classes.
             precision: least share of right classes on held-out typed pages.
             folds: number of models.
+            most_features: number of features.
 
         Returns:
             The typer; None if there are not enough typed pages.
@@ -121,7 +124,7 @@ class PageTyper:
             return None
         names = sorted({name for label in trained for name in (label, *tree.ancestors(label))})
         lines = np.array([[n == c or n in tree.ancestors(c) for n in names] for c in trained])
-        columns, weights = _columns(pages)
+        columns, weights = _columns(pages, most_features)
         label_ids = np.array([_index(label, trained) for label in labels])
         typer = cls(
             names,
@@ -301,9 +304,9 @@ def _trained_classes(classes: Sequence[str | None], tree: ClassTree) -> list[str
     return [nearest[cls] for cls in classes]
 
 
-def _columns(pages: Pages) -> tuple[Ints, Floats]:
+def _columns(pages: Pages, most: int) -> tuple[Ints, Floats]:
     """The most frequent features of at least two pages, and their inverse document frequency."""
     counts = np.bincount(pages.features, minlength=N_FEATURES)
-    order = np.argsort(-counts, kind="stable")[:_MOST_FEATURES]
+    order = np.argsort(-counts, kind="stable")[:most]
     columns = np.sort(order[counts[order] >= 2])
     return columns, np.log((1 + len(pages.keys)) / (1 + counts[columns])) + 1

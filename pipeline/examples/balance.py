@@ -170,11 +170,13 @@ class Weights:
         mode: category-first (a sum over categories), calibrated (a geometric mean) or none.
         by_category: a number for each category; for `calibrated` the logarithm of its factor.
         log_scale: logarithm of the scale of `calibrated`.
+        least: fewest copies of a sentence: 1 if none may be lost.
     """
 
     mode: str
     by_category: tuple[float, ...]
     log_scale: float = 0.0
+    least: int = 0
 
     def expected(self, held: CategoryCounts) -> Floats:
         """Expected copies of each sentence, shape (rows,)."""
@@ -182,10 +184,10 @@ class Weights:
         if self.mode == "none":
             return np.ones(held.n_rows)
         if self.mode == "category-first":
-            return held.sum_by_row(values[held.categories])
+            return np.maximum(held.sum_by_row(values[held.categories]), self.least)
         per_row = np.maximum(held.sum_by_row(held.mentions.astype(float)), 1)
         means = held.sum_by_row(held.mentions * values[held.categories]) / per_row
-        return np.exp(means + self.log_scale)
+        return np.maximum(np.exp(means + self.log_scale), self.least)
 
 
 def whole_copies(expected: Floats, keys: Sequence[str], seed: int) -> Ints:

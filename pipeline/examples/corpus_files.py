@@ -38,6 +38,7 @@ def balancing_weights(
 ) -> balance.Weights:
     """Decides how often train examples are repeated."""
     settings, categories = plan.settings, known.kept
+    fewest = int(settings.every_sentence)
     least = settings.min_support
     once = np.array([name != ENTITY and known.support(name) < least for name in categories])
     mentions = selected.by_category["train"]
@@ -52,7 +53,7 @@ def balancing_weights(
             settings.alpha,
         )
         copies[once] = np.minimum(copies[once], 1)
-        return balance.Weights("category-first", tuple(copies.tolist()))
+        return balance.Weights("category-first", tuple(copies.tolist()), least=fewest)
     tags = (
         batch.column("ner_tags")
         for source in sources
@@ -61,7 +62,7 @@ def balancing_weights(
     held, times = balance.signatures(tags, len(categories))
     logs, scale, _ = balance.calibrate(held, times, len(categories), settings.alpha)
     logs[once] = np.minimum(logs[once], -scale)
-    return balance.Weights("calibrated", tuple(logs.tolist()), scale)
+    return balance.Weights("calibrated", tuple(logs.tolist()), scale, fewest)
 
 
 def write_presentation(plan: Plan, known: Statistics, balanced: BalanceReport) -> None:

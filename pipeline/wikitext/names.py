@@ -55,11 +55,12 @@ _MAY_BEGIN_A_DATE = frozenset("0123456789IVXLC")
 
 _YEAR = re.compile(r"\W*\d{3,4}\W*")
 
+_DEMONYM_FORM = re.compile(r"\w+(?:ans?|ese|ish|is?|ch|ic)")
 _DEMONYM = re.compile(
-    r"\w+(?:ans?|ese|ish|is?|ch|ic)|Arabs?|Argentines?|Basques?|Croats?|Cypriots?|Czechs?|Danes?|"
-    r"Dutchm[ae]n|Englishm[ae]n|Filipinos?|Finns?|Frenchm[ae]n|Greeks?|Icelanders?|Irishm[ae]n|"
-    r"Kazakhs?|Kyrgyz|Lao|Londoners?|Malays?|Manx|Poles?|Scots?|Serbs?|Slovaks?|Slovenes?|"
-    r"Spaniards?|Swedes?|Swiss|Tajiks?|Thais?|Turks?|Uzbeks?|Welshm[ae]n|\w+landers?"
+    r"Arabs?|Argentines?|Basques?|Croats?|Cypriots?|Czechs?|Danes?|Dutchm[ae]n|Englishm[ae]n|"
+    r"Filipinos?|Finns?|Frenchm[ae]n|Greeks?|Icelanders?|Irishm[ae]n|Kazakhs?|Kyrgyz|Lao|"
+    r"Londoners?|Malays?|Manx|Ottomans?|Poles?|Russians?|Scots?|Serbs?|Slovaks?|Slovenes?|"
+    r"Soviets?|Spaniards?|Swedes?|Swiss|Tajiks?|Thais?|Turks?|Uzbeks?|Welshm[ae]n|\w+landers?"
 )
 """English words for the people of a place, and what belongs to it."""
 
@@ -161,16 +162,19 @@ def doubt(
 def is_demonym(text: str, title: str, language: str) -> bool:
     """Whether an anchor to a place is a word such as "French", and not the name of the place.
 
-    It is none if the title has the word ("Korean language"). Only English is known to need it: many
-    languages write such words in lower case, and then they are no names.
+    It is none if the title has the word ("Japan" of "Empire of Japan", not "Soviet" of "Soviet
+    Union"). Only English is known to need it: many languages write such words in lower case, and
+    then they are no names.
 
     Args:
         text: text of the anchor.
         title: title of the linked page.
         language: code of the language.
     """
-    is_form = _is_demonym_form(text, language)
-    return is_form and text.lower() not in re.findall(r"\w+", title.lower())
+    if not _is_demonym_form(text, language):
+        return False
+    is_in_title = text.lower() in re.findall(r"\w+", title.lower())
+    return not is_in_title or _DEMONYM.fullmatch(text) is not None
 
 
 def is_ambiguous(text: str, title: str, language: str) -> bool:
@@ -183,7 +187,8 @@ def is_ambiguous(text: str, title: str, language: str) -> bool:
 
 
 def _is_demonym_form(text: str, language: str) -> bool:
-    return language in _ENGLISH and _DEMONYM.fullmatch(text) is not None
+    is_form = _DEMONYM.fullmatch(text) or _DEMONYM_FORM.fullmatch(text)
+    return language in _ENGLISH and is_form is not None
 
 
 def _is_lower(word: str) -> bool:
