@@ -7,8 +7,15 @@ from typing import Any
 class lazy:
     """A module that is imported when one of its names is used."""
 
+    __slots__ = ("_name",)
+
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "_name", name)
+
+    @property
+    def __dict__(self) -> dict[str, Any]:
+        """The names of the module: where `monkeypatch` looks up what it will restore."""
+        return vars(import_module(self._name))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("__", "_pytest", "pytest_", "_mock_")):  # pytest looks for these

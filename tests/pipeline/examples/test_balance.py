@@ -1,5 +1,6 @@
 """Balancing, on a simulated corpus."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -94,10 +95,28 @@ def test_sentences_of_categories_without_support_are_not_repeated(mode, monkeypa
     monkeypatch.setattr(corpus_files.parts, "read_batches", lambda *_: [batch])
 
     def copies(least):
-        plan = SimpleNamespace(settings=SimpleNamespace(balance=mode, alpha=0.7, min_support=least))
+        settings = SimpleNamespace(balance=mode, alpha=0.7, min_support=least, every_sentence=False)
+        plan = SimpleNamespace(settings=settings)
         weights = corpus_files.balancing_weights(plan, known, selected, [""])
         held = balance.CategoryCounts.of_tags(tags, len(names))
         return weights.expected(held)[[0, 2, 92]]
 
     assert copies(0.5)[0] > 2
     assert copies(0.6) == pytest.approx([1, *copies(0.5)[1:]])
+
+
+def test_every_sentence_stays_at_least_once():
+    tags = pa.array([[3]] * 2 + [[5]] * 90 + [[3, 5]], pa.list_(pa.int32()))
+    held = balance.CategoryCounts.of_tags(tags, 3)
+    logs = tuple(np.log([1.0, 4.0, 0.5]).tolist())
+    for few in (
+        balance.Weights("category-first", (0.0, 4.0, 0.5)),
+        balance.Weights("calibrated", logs),
+    ):
+        every = replace(few, least=1)
+        lost, kept = few.expected(held), every.expected(held)
+        assert lost.min() < 1
+        assert kept.tolist() == [max(1, value) for value in lost]
+        keys = [f"1:{row}:0" for row in range(len(lost))]
+        assert balance.whole_copies(kept, keys, 0).min() == 1
+    assert balance.Weights("none", ()).expected(held).tolist() == [1] * 93
