@@ -77,7 +77,7 @@ def test_in_a_notebook(tmp_path):
     client.execute(cwd=str(tmp_path))
     texts = "".join(entry.get("text", "") for entry in notebook.cells[0].outputs)
     assert "categories           14 and ENTITY" in texts
-    assert "304 31" in texts
+    assert "348 31" in texts
     assert Path(tmp_path, "corpus", "corpus", "labels.json").is_file()
     # The bars of tqdm.auto: widgets if ipywidgets is installed, text otherwise.
     shown = str(notebook.cells[0].outputs)
