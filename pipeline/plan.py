@@ -33,7 +33,7 @@ from pipeline.settings import CorpusSettings
 from pipeline.wikitext import lexicon
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
-VERSIONS = {"extract": 10, "resolve": 13, "examples": 13, "corpus": 5}
+VERSIONS = {"extract": 10, "resolve": 13, "examples": 14, "corpus": 6}
 """Raised if a change of the code changes the rows of a stage; older outputs are made again."""
 
 MANIFEST = "manifest.json"
@@ -90,6 +90,11 @@ class Plan:
     def uses_dictionary(self) -> bool:
         """Whether there is a dictionary of the dump's links."""
         return self.propagates and self.settings.dictionary_links > 0
+
+    @property
+    def fills(self) -> bool:
+        """Whether titles of other pages are found where the words around them bear them out."""
+        return self.propagates and self.settings.fill
 
     @property
     def sentence_model(self) -> str:

@@ -191,6 +191,13 @@ class CorpusSettings:
         ge=0,
         decides="select",
     )
+    fill: bool = option(
+        True,
+        "names that are titles of other pages are mentions of them, too, where a model of the "
+        "words around links bears them out (with --mentions all)",
+        group=_CORPUS,
+        decides="select",
+    )
     min_entities: int | None = option(
         None,
         "distinct linked pages that a category needs (default: 10; demo: 2)",

@@ -28,7 +28,7 @@ _LOGGER = logging.getLogger("nerbert")
 _PART = re.compile(r"part-\d+(?:-\d+)?\.(?:parquet|jsonl?|conll)")
 _OTHERS = {
     *(STATE, "sentences.json", "words.json"),
-    *("classes.json", "page_typer.npz", "dictionary.arrow", "page_ids.parquet"),
+    *("classes.json", "page_typer.npz", "dictionary.arrow", "contexts.npz", "page_ids.parquet"),
     *(f"{name}.npy" for name in ("keys", "entities", "classes", "support", "voters", "qids")),
     *("README.md", "labels.json", "report.json", "categories.png", "funnel.png"),
 }

@@ -96,9 +96,7 @@ def doubt(
     stated = np.array([*kinds, ""], dtype=object)[chosen.classes[entities]]
     is_known = known[entities]
     taught = pages.where(is_known)
-    typer = PageTyper.train(
-        taught, stated[is_known].tolist(), tree, precision, _FOLDS, _MOST_FEATURES
-    )
+    typer = kind_typer(taught, stated[is_known].tolist(), tree, precision)
     if typer is None:
         return {}
     judge = _Judge(typer, taught, stated[is_known])
@@ -111,6 +109,13 @@ def doubt(
             chosen.classes[gone], chosen.support[gone] = NO_CLASS, 0
             found[voter] = Alone(len(rows), right, len(rows) - len(gone))
     return found
+
+
+def kind_typer(
+    pages: Pages, kinds: Sequence[str], tree: ClassTree, precision: float
+) -> PageTyper | None:
+    """A typer that knows kinds only; see `PageTyper.train`."""
+    return PageTyper.train(pages, kinds, tree, precision, _FOLDS, _MOST_FEATURES)
 
 
 def _pages(

@@ -4,7 +4,7 @@ It has passes over the parts. Each one needs statistics of the pass before it:
 
     linked    how often each entity is linked            -> categories with enough entities
     frequent  mentions of each category                  -> the most frequent categories
-    surfaces  where the links of each text lead          -> dictionary
+    surfaces  where the links of each text lead          -> dictionary, words around links
     select    examples of both splits, in `examples/`    -> sentences that several pages have
     boilerplate  drops these                             -> weights
     balance   train examples repeated, in `corpus/`      -> labels, report, dataset card
@@ -28,6 +28,7 @@ from pipeline.documents.extract import words_path
 from pipeline.entities.resolve import open_table
 from pipeline.examples import balance, filters
 from pipeline.examples.boilerplate import DropBoilerplate, boilerplate
+from pipeline.examples.contexts import CONTEXTS, Contexts, train_contexts
 from pipeline.examples.corpus_files import (
     balancing_weights,
     digests_part,
@@ -150,7 +151,10 @@ class SelectExamples(_CorpusPass):
             path = dictionary_path(self._plan) if self._plan.uses_dictionary else None
             dictionary = Dictionary.open(path) if path else None
             common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
-            propagation = Propagation(self._table, dictionary, common.words, self._plan.language)
+            contexts = Contexts.open(self._plan.examples.path) if self._plan.fills else None
+            propagation = Propagation(
+                self._table, dictionary, common.words, self._plan.language, contexts
+            )
         selector = Selector(
             self._table,
             labelling,
@@ -229,6 +233,13 @@ def corpus_stage(plan: Plan) -> Stage:
     def gather_dictionary(_: list[SurfacesReport], known: Statistics) -> Statistics:
         if plan.uses_dictionary:
             write_dictionary(plan)
+        if plan.fills:
+            counted = CountSurfaces(plan)
+            paths = filter(files.exists, map(counted.contexts, counted.elements()))
+            sample = parts.read_tables(list(paths), CONTEXTS)
+            return replace(
+                known, filling=train_contexts(plan, sample, open_table(plan.entities.path))
+            )
         return known
 
     def gather_digests(reports: list[SelectionReport], known: Statistics) -> Statistics:
@@ -255,7 +266,7 @@ def corpus_stage(plan: Plan) -> Stage:
         Gather("frequent categories", gather_frequent),
         CountSurfaces(plan),
         MergeSurfaces(plan),
-        Gather("all of the dictionary", gather_dictionary),
+        Gather("dictionary, and words around links", gather_dictionary),
         select,
         Gather("repeated sentences", gather_digests),
         DropBoilerplate(select, plan),

@@ -152,6 +152,7 @@ class Statistics:
         mentions: number of mentions of every category, also of dropped ones.
         supported: number of mentions of every category whose page several sources know.
         anchors: number of anchors, by kind of the page that they lead to.
+        filling: how well the words around held-out links judge titles; see `train_contexts`.
         with_category: number of mentions of each category in sentences with a category.
         frequent: the most frequent categories.
         selected: counts of the selection of examples.
@@ -164,6 +165,7 @@ class Statistics:
     mentions: Counts
     supported: Counts
     anchors: Counts
+    filling: Counts = field(default_factory=dict)
     with_category: Counts = field(default_factory=dict)
     frequent: list[str] = field(default_factory=list)
     selected: SelectionReport = field(default_factory=SelectionReport)

@@ -20,6 +20,8 @@ from nerbert.storage.parts import Report
 from ontology.entity_table import NO_CLASS, EntityTable
 from ontology.titles import Keys, title_keys
 from pipeline.entities.resolve import open_table
+from pipeline.examples.contexts import CONTEXTS, contexts, sample_bound
+from pipeline.examples.counts import Statistics
 from pipeline.examples.mentions import COLUMNS, sentences_of
 from pipeline.execution.part_pass import PartPass
 from pipeline.plan import DICTIONARY, Plan, PlanPass
@@ -79,19 +81,29 @@ def _summed(
     return pa.table(columns, schema=SURFACES)
 
 
-def agreed(table: pa.Table, least: int, is_typed: npt.NDArray[np.bool_]) -> pa.Table:
-    """The surfaces that nearly always lead to one page.
+def agreed(table: pa.Table, least: int, is_typed: npt.NDArray[np.bool_], titled: Int32) -> pa.Table:
+    """The surfaces that nearly always lead to one page, and the titles that are doubtful.
+
+    A title of a page with a class is doubtful if half of the links with this text lead elsewhere.
+    Its entity is -1, and it has no links.
 
     Args:
         table: SURFACES of all links.
         least: least number of links of a surface.
         is_typed: whether each entity has a class; the last entry is for index -1.
+        titled: entity that has the surface of each row as a title, -1 for none.
     """
     keys, entities, links = (table.column(name).to_numpy() for name in SURFACES.names[:3])
-    _, groups = np.unique(keys, return_inverse=True)
-    totals = np.bincount(groups, links, groups.max(initial=-1) + 1)[groups]
-    is_agreed = (totals >= least) & (links >= SHARE * totals) & is_typed[entities]
-    return table.filter(pa.array(is_agreed))
+    _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
+    totals = np.bincount(groups, links, len(first))
+    is_agreed = (totals[groups] >= least) & (links >= SHARE * totals[groups]) & is_typed[entities]
+    to_title = np.bincount(groups, links * (entities == titled), len(first))
+    is_doubtful = is_typed[titled[first]] & (2 * to_title <= totals)
+    doubtful = keys[first][is_doubtful & (np.bincount(groups, is_agreed, len(first)) == 0)]
+    nothing = np.zeros(len(doubtful), np.int64)
+    rows = [doubtful, (nothing - 1).astype(np.int32), nothing, pa.nulls(len(doubtful), pa.string())]
+    both = [table.filter(pa.array(is_agreed)), pa.table(rows, schema=SURFACES)]
+    return pa.concat_tables(both).sort_by("key")
 
 
 class Dictionary:
@@ -109,7 +121,10 @@ class Dictionary:
         return len(self._keys)
 
     def lookup(self, texts: Sequence[str]) -> Iterator[tuple[int, int, str, bool]]:
-        """Finds texts: number of the text, entity index, title, whether it is known anywhere."""
+        """Finds texts: number of the text, entity index, title, whether it is known anywhere.
+
+        The entity is -1 for doubtful titles; see `agreed`.
+        """
         keys = title_keys(pa.array(texts, pa.string()))
         place = np.minimum(np.searchsorted(self._keys, keys), max(len(self) - 1, 0))
         rows = np.flatnonzero(self._keys[place] == keys) if len(self) else np.zeros(0, np.int64)
@@ -171,20 +186,26 @@ class CountSurfaces(_DictionaryPass):
     name, folder = "surfaces", "surfaces"
 
     def elements(self) -> Sequence[str]:
-        return self._plan.parts if self._plan.uses_dictionary else ()
+        return self._plan.parts if self._plan.uses_dictionary or self._plan.fills else ()
 
-    def make(self, element: str, part: str, known: object) -> SurfacesReport:
-        batches = []
-        for batch in parts.read_batches(element, ["text", *COLUMNS], rows=1024):
-            sentences = sentences_of(batch, self._table)
-            documents = sentences.documents[sentences.anchor_sentences].tolist()
-            starts, ends = sentences.anchor_starts.tolist(), sentences.anchor_ends.tolist()
-            texts = batch.column("text").to_pylist()
-            surfaces = [
-                texts[document][start:end]
-                for document, start, end in zip(documents, starts, ends, strict=True)
-            ]
-            batches.append(counted(surfaces, sentences.entities, sentences.targets))
+    def contexts(self, element: str) -> str:
+        """Path of CONTEXTS of a part of documents."""
+        return files.join(self._plan.examples.path, "contexts", files.name(element))
+
+    def make(self, element: str, part: str, known: Statistics) -> SurfacesReport:
+        batches, bound = [], sample_bound(known)
+        with parts.writer_if_rows(self.contexts(element), CONTEXTS) as write:
+            for batch in parts.read_batches(element, ["title", "text", *COLUMNS], rows=1024):
+                sentences = sentences_of(batch, self._table)
+                documents = sentences.documents[sentences.anchor_sentences]
+                spans = documents, sentences.anchor_starts, sentences.anchor_ends
+                texts, entities = batch.column("text").to_pylist(), sentences.entities
+                places = zip(*(column.tolist() for column in spans), strict=True)
+                surfaces = [texts[document][start:end] for document, start, end in places]
+                batches.append(counted(surfaces, entities, sentences.targets))
+                if self._plan.fills:
+                    titles = batch.column("title")
+                    write(contexts(texts, titles, spans, surfaces, entities, self._table, bound))
         table = merged(batches)
         with parts.writer(part, SURFACES) as writer:
             writer.write_table(table, row_group_size=_ROWS)
@@ -192,7 +213,7 @@ class CountSurfaces(_DictionaryPass):
 
 
 class MergeSurfaces(_DictionaryPass):
-    """Sums the counts of all parts; keeps the surfaces that nearly always lead to one page."""
+    """Sums the counts of all parts; keeps what `agreed` says."""
 
     name, folder = "dictionary", "dictionary"
 
@@ -214,7 +235,9 @@ class MergeSurfaces(_DictionaryPass):
             ]
         )
         is_typed = np.append(self._table.classes != NO_CLASS, False)
-        table = agreed(table, min(FEWEST, self._plan.settings.dictionary_links), is_typed)
+        titled = self._table.lookup_keys(table.column("key").to_numpy())
+        least = min(FEWEST, self._plan.settings.dictionary_links)
+        table = agreed(table, least, is_typed, titled)
         with parts.writer(part, SURFACES) as writer:
             writer.write_table(table)
         return _counts(table)

@@ -27,9 +27,9 @@ Bools = npt.NDArray[np.bool_]
 COLUMNS = ("sentence_starts", "sentence_ends", "sentence_holes", "sentence_markup", "anchors")
 """Columns of a document that `sentences_of` reads."""
 
-SOURCES = ("link", "title", "repeat", "surname", "dictionary")
+SOURCES = ("link", "title", "repeat", "surname", "dictionary", "other-title")
 """How a mention is found: as a link, the title of its page, a text or surname that the page links,
-or a text that the whole dump links."""
+a text that the whole dump links, or the title of another page."""
 
 LINK = SOURCES.index("link")
 

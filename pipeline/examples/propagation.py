@@ -1,4 +1,4 @@
-"""Mentions without a link: names whose page is known from the title or from links of the page.
+"""Mentions without a link: names whose page is known from titles, and from links of page and dump.
 
 Editors link a name once and never link a page to itself. The other occurrences of the name are
 mentions of the same page, unless they are a part of a longer name.
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ontology.entity_table import NO_CLASS, EntityTable
+from pipeline.examples.contexts import Contexts, features_of
 from pipeline.examples.dictionary import Dictionary
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences
 from pipeline.examples.name_search import occurrences, shares_word, whole_names
@@ -22,16 +23,16 @@ from pipeline.wikitext.names import is_ambiguous
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
 _SHORTEST_SURNAME = 3
 _OF = (" of", " the")
-_LINK, _TITLE, _REPEAT, _SURNAME, _DICTIONARY = range(len(SOURCES))
+_LINK, _TITLE, _REPEAT, _SURNAME, _DICTIONARY, _OTHER_TITLE = range(len(SOURCES))
 
 Known = dict[str, tuple[int, str, int]]
 """Name -> entity, title, index of the source."""
 
+_Meanings = dict[int, tuple[int, str, int]]
+"""Number of a name -> entity, title, index of the source."""
+
 Found = tuple[int, int, int, int, str, int]
 """Sentence, start, end, entity, title, index of the source of a mention."""
-
-_Free = tuple[int, int, int, str, frozenset[int]]
-"""Sentence, start, end and text of a name that may be in the dictionary; what its page links."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,10 @@ class _Page:
         return zip(self.spans, self.entities, self.targets, self.typed, strict=True)
 
 
+_Free = tuple[int, int, int, _Page]
+"""Sentence, start and end of a name whose meaning the page does not say; the page."""
+
+
 class Propagation:
     """Finds mentions without a link."""
 
@@ -76,6 +81,7 @@ class Propagation:
         dictionary: Dictionary | None = None,
         common: Container[str] = (),
         language: str = "en",
+        contexts: Contexts | None = None,
     ) -> None:
         """Takes what is known of the dump.
 
@@ -84,9 +90,11 @@ class Propagation:
             dictionary: the dictionary of its links.
             common: its most frequent words, in lower case.
             language: code of its language.
+            contexts: judges names that are titles of other pages; None leaves them alone.
         """
         self._entities = entities
-        self._dictionary, self._common, self._language = dictionary, common, language
+        self._dictionary, self._contexts = dictionary, contexts
+        self._common, self._language = common, language
         # The last one is for NO_CLASS.
         self._is_person = [kind == "Person" for kind in entities.class_kinds] + [False]
 
@@ -109,17 +117,16 @@ class Propagation:
                 if name in known:
                     mentions.append((page.first + row, start, end, *known[name]))
                 taken.append((start, end))
-            if self._dictionary is not None:
+            if self._dictionary is not None or self._contexts is not None:
                 taken.sort()
-                linked = frozenset(page.entities)
                 free.extend(
-                    (page.first + row, start, end, page.text[start:end], linked)
+                    (page.first + row, start, end, page)
                     for row, start, end in whole_names(
                         page.text, taken, page.starts, page.ends, self._common
                     )
                     if page.text[start:end] not in several
                 )
-        return _merged(sentences, mentions + self._in_dictionary(free))
+        return _merged(sentences, mentions + self._elsewhere(free))
 
     def _pages(self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints) -> Iterator[_Page]:
         """The documents that have sentences."""
@@ -152,26 +159,56 @@ class Propagation:
                 typed=(labels[linked] != ENTITY_INDEX).tolist(),
             )
 
-    def _in_dictionary(self, free: Sequence[_Free]) -> list[Found]:
-        """Mentions of the dictionary among some names; of two that overlap, the first one.
-
-        What only few links have is another form of a name that the page itself links.
-        """
+    def _elsewhere(self, free: Sequence[_Free]) -> list[Found]:
+        """Mentions of the dictionary and of other titles; of two that overlap, the first one."""
+        names = [page.text[start:end] for _, start, end, page in free]
+        listed = list(self._dictionary.lookup(names)) if self._dictionary is not None else []
+        meanings = self._in_titles(free, names, {place: entity for place, entity, *_ in listed})
+        for place, entity, target, is_known in listed:
+            if is_known:
+                meanings[place] = (entity, target, _DICTIONARY)
+            elif target and entity in free[place][3].entities and shares_word(names[place], target):
+                # What only few links have is another form of a name that the page itself links.
+                meanings[place] = (entity, target, _REPEAT)
         mentions: list[Found] = []
-        if self._dictionary is None:
-            return mentions
         last = (-1, -1)  # sentence and end of the mention before
-        names = [name for *_, name, _ in free]
-        for place, entity, target, is_known in self._dictionary.lookup(names):
-            row, start, end, name, linked = free[place]
-            if not is_known and not (entity in linked and shares_word(name, target)):
-                continue
+        for place, (entity, target, source) in sorted(meanings.items()):
+            row, start, end, _ = free[place]
             overlaps = row == last[0] and start < last[1]
-            if not overlaps and not is_ambiguous(name, target, self._language):
-                source = _DICTIONARY if is_known else _REPEAT
+            if not overlaps and not is_ambiguous(names[place], target, self._language):
                 mentions.append((row, start, end, entity, target, source))
                 last = row, end
         return mentions
+
+    def _in_titles(
+        self, free: Sequence[_Free], names: Sequence[str], listed: dict[int, int]
+    ) -> _Meanings:
+        """The names that are titles of other pages, if the words around them bear them out.
+
+        Args:
+            free: names.
+            names: their texts.
+            listed: number of each name that the dictionary has -> entity; another one than that
+                with the title is a doubt.
+        """
+        if self._contexts is None or not names:
+            return {}
+        table = self._entities
+        entities = table.lookup(names)
+        classes = np.where(entities >= 0, table.classes[entities], NO_CLASS)
+        is_typed = np.flatnonzero(classes != NO_CLASS).tolist()
+        rows = [row for row in is_typed if listed.get(row, entities[row]) == entities[row]]
+        places = [free[row] for row in rows]
+        borne_out = self._contexts.bear_out(
+            [table.class_kinds[number] for number in classes[rows].tolist()],
+            [features_of(page.text, start, end) for _, start, end, page in places],
+            [page.title for *_, page in places],
+        )
+        return {
+            row: (int(entities[row]), names[row], _OTHER_TITLE)
+            for row, is_right in zip(rows, borne_out.tolist(), strict=True)
+            if is_right
+        }
 
     def _names(self, page: _Page) -> tuple[Known, set[str], set[str]]:
         """The names of a page and what they mean; names with several meanings; names without one.

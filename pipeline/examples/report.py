@@ -73,6 +73,8 @@ class Coverage:
         voters: each source of classes: how many entities it knows, its weight, and how many of its
             statements agree with the other sources.
         page_typer: how the page typer was calibrated; None without one.
+        filling: of held-out links whose text is the title of a page with a class: how many, how
+            many are borne out by the words around them, and how many of those are right.
         conflicts: pairs of classes that sources state for the same entities, with examples.
     """
 
@@ -82,6 +84,7 @@ class Coverage:
     types_files: list[dict[str, Any]]
     voters: list[dict[str, Any]]
     page_typer: dict[str, Any] | None
+    filling: Counts
     conflicts: list[dict[str, Any]]
 
 
@@ -217,7 +220,7 @@ def corpus_report(plan: Plan, statistics: Statistics, balanced: BalanceReport) -
         sentence_model=plan.sentence_model,
         settings={"select": select, "balance": settings.decide("balance")},
         funnel=_funnel(plan, statistics.selected, balanced),
-        coverage=_coverage(plan, statistics.anchors),
+        coverage=_coverage(plan, statistics),
         categories=_categories(statistics, balanced, settings.alpha),
         balance=Balancing(
             mode=statistics.weights.mode,
@@ -264,7 +267,8 @@ def _by_reason(counts: Mapping[str, int]) -> Counts:
     return {reason: counts[reason] for reason in REASONS if reason in counts}
 
 
-def _coverage(plan: Plan, anchors: Counts) -> Coverage:
+def _coverage(plan: Plan, statistics: Statistics) -> Coverage:
+    anchors = statistics.anchors
     typed = sum(anchors[source] for source in SOURCES[1:])
     total = sum(anchors.values()) - anchors["no-name"]
     share = round(typed / total, 4) if total else None
@@ -276,6 +280,7 @@ def _coverage(plan: Plan, anchors: Counts) -> Coverage:
         types_files=counts.get("types_files", []),
         voters=counts.get("voters", []),
         page_typer=counts.get("page_typer"),
+        filling=statistics.filling,
         conflicts=counts.get("conflicts", []),
     )
 
