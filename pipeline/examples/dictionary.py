@@ -84,8 +84,8 @@ def _summed(
 def agreed(table: pa.Table, least: int, is_typed: npt.NDArray[np.bool_], titled: Int32) -> pa.Table:
     """The surfaces that nearly always lead to one page, and the titles that are doubtful.
 
-    A title of a page with a class is doubtful if half of the links with this text lead elsewhere.
-    Its entity is -1, and it has no links.
+    A title of a page with a class is doubtful if of the links with this text half lead elsewhere,
+    or several and more than a fifth. Its entity is -1, and it has no links.
 
     Args:
         table: SURFACES of all links.
@@ -98,7 +98,9 @@ def agreed(table: pa.Table, least: int, is_typed: npt.NDArray[np.bool_], titled:
     totals = np.bincount(groups, links, len(first))
     is_agreed = (totals[groups] >= least) & (links >= SHARE * totals[groups]) & is_typed[entities]
     to_title = np.bincount(groups, links * (entities == titled), len(first))
-    is_doubtful = is_typed[titled[first]] & (2 * to_title <= totals)
+    others = totals - to_title
+    is_doubtful = (2 * others >= totals) | ((others > 1) & (to_title < SHARE * totals))
+    is_doubtful &= is_typed[titled[first]]
     doubtful = keys[first][is_doubtful & (np.bincount(groups, is_agreed, len(first)) == 0)]
     nothing = np.zeros(len(doubtful), np.int64)
     rows = [doubtful, (nothing - 1).astype(np.int32), nothing, pa.nulls(len(doubtful), pa.string())]

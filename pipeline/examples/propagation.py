@@ -245,11 +245,11 @@ class Propagation:
             longer.add(plain)
         if known:
             self._add_titles(known, meanings)
+        own = _surname(plain)  # of a person's page: relatives that it links are called otherwise
         for name, (entity, target, _) in list(known.items()):
             if self._is_person[self._entities.classes[entity]]:
-                before, _, surname = name.rpartition(" ")
-                is_surname = len(surname) >= _SHORTEST_SURNAME and before
-                if is_surname and not before.endswith(_OF):  # "Alexander II of Russia"
+                surname = _surname(name)
+                if surname and (entity == page.entity or surname != own):
                     add(surname, entity, target, _SURNAME)
         if self._dictionary is not None:
             names = list(known)
@@ -271,6 +271,13 @@ class Propagation:
             number = self._entities.classes[entity] if entity >= 0 else NO_CLASS
             if number != NO_CLASS and kinds[number] != kinds[mine]:
                 meanings[name].add(entity)
+
+
+def _surname(name: str) -> str:
+    """The last word of the name of a person; "" for "Alexander II of Russia"."""
+    before, _, surname = name.rpartition(" ")
+    is_surname = len(surname) >= _SHORTEST_SURNAME and before and not before.endswith(_OF)
+    return surname if is_surname else ""
 
 
 def _merged(sentences: Sentences, more: Sequence[tuple[int, int, int, int, str, int]]) -> Sentences:

@@ -1,4 +1,5 @@
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +60,7 @@ def document(title, text):
     )
 
 
-def found(*pages, dictionary=None, least=0):
+def found(*pages, dictionary=None, least=0, contexts=None):
     """(text, target, source) of all mentions, by page; each text of the dictionary has one link."""
     entities = table()
     if dictionary is not None:
@@ -69,7 +70,8 @@ def found(*pages, dictionary=None, least=0):
     batch = to_batch([document(*page) for page in pages])
     sentences = sentences_of(batch, entities)
     labels = Labelling.of(entities, CategorySet.load("specific"), TREE).label(sentences.entities)
-    more = Propagation(entities, dictionary, {"the", "here", "new"}).extended(
+    common = {"the", "here", "new"}
+    more = Propagation(entities, dictionary, common, contexts=contexts).extended(
         batch, sentences, labels
     )
     by_page = [[] for _ in pages]
@@ -306,17 +308,18 @@ def test_overlaps_of_names_one_by_one(monkeypatch):
 
     entities = table()
     propagation = Propagation(entities, Everything(), set(), "en")
+    page = SimpleNamespace(text="Ulm" * 9)
     random = np.random.default_rng(0)
     for _ in range(300):
         free = sorted(
-            (int(row), int(start), int(start + size), "Ulm", frozenset())
+            (int(row), int(start), int(start + size), page)
             for row, start, size in random.integers((0, 0, 1), (3, 12, 6), (6, 3))
         )
         kept = []
         for row, start, end, *_ in free:
             if not any(row == r and start < e and s < end for r, s, e in kept):
                 kept.append((row, start, end))
-        assert [mention[:3] for mention in propagation._in_dictionary(free)] == kept
+        assert [mention[:3] for mention in propagation._elsewhere(free)] == kept
 
 
 @pytest.mark.parametrize(
@@ -345,3 +348,50 @@ TENNIS, IT = ("Tennis", "Tennis", "link"), ("it", "Tennis", "link")
 def test_other_forms_of_names_that_the_page_links(text, expected):
     forms = {"Tennises": "Tennis", "Racket": "Tennis"}
     assert found(("X", text), dictionary=forms, least=5) == [expected]
+
+
+class OfKinds:
+    """Bears out the names of some kinds; remembers what it was asked."""
+
+    def __init__(self, *kinds):
+        self.kinds, self.asked = kinds, []
+
+    def bear_out(self, kinds, features, pages):
+        assert len(kinds) == len(features) == len(pages)
+        self.asked += zip(kinds, features, pages, strict=True)
+        return np.array([kind in self.kinds for kind in kinds], bool)
+
+
+def test_titles_of_other_pages():
+    text = "They met Ada Lovelace in Ulm, and saw Tennis and Unknown City."
+    places = OfKinds("Place")
+    assert found(("X", text), contexts=places) == [[("Ulm", "Ulm", "other-title")]]
+    assert [kind for kind, *_ in places.asked] == ["Person", "Place", "Organisation"]
+    assert {page for *_, page in places.asked} == {"X"}
+    assert {"title:ulm", "before:lovelace in", "after:and saw"} <= places.asked[1][1]
+    assert found(("X", text), contexts=OfKinds("Person", "Place")) == [
+        [("Ada Lovelace", "Ada Lovelace", "other-title"), ("Ulm", "Ulm", "other-title")]
+    ]
+    assert found(("X", text)) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("text", "dictionary", "expected"),
+    [
+        pytest.param("Old Ulm and Ulm.", {}, ["Ulm"], id="not in a longer name"),
+        pytest.param("[Ulm|Ulm, Montana] and Ulm.", {}, [], id="the page means another one"),
+        pytest.param("He saw Ulm.", {"Ulm": "Ulm, Montana"}, [], id="the dump means another one"),
+        pytest.param("He saw Ulm.", {"Ulm": "Ulm"}, ["Ulm"], id="the dump means the same one"),
+    ],
+)
+def test_titles_of_other_pages_with_doubts(text, dictionary, expected):
+    """A text of the dictionary has fewer links than it needs, so it only says what is doubtful."""
+    (mentions,) = found(("X", text), dictionary=dictionary, least=2, contexts=OfKinds("Place"))
+    assert [name for name, _, source in mentions if source == "other-title"] == expected
+
+
+def test_the_dictionary_goes_before_titles():
+    (mentions,) = found(
+        ("X", "He saw Ulm."), dictionary={"Ulm": "Ulm, Montana"}, contexts=OfKinds("Place")
+    )
+    assert mentions == [("Ulm", "Ulm, Montana", "dictionary")]
