@@ -276,6 +276,7 @@ class Propagation:
 def _surname(name: str) -> str:
     """The last word of the name of a person; "" for "Alexander II of Russia"."""
     before, _, surname = name.rpartition(" ")
+    surname = surname.removesuffix("'s").removesuffix("’s")  # a link may hold "Ulysses Grant's"
     is_surname = len(surname) >= _SHORTEST_SURNAME and before and not before.endswith(_OF)
     return surname if is_surname else ""
 

@@ -111,6 +111,27 @@ LINK = ("Ulm", "Ulm", "link")
         ),
         (
             "X",
+            "[Ada Lovelace's|Ada Lovelace] works.\nLovelace's works.",
+            [("Ada Lovelace's", "Ada Lovelace", "link"), ("Lovelace", "Ada Lovelace", "surname")],
+        ),
+        (  # two persons of one name, and one of them is the page's own
+            "X",
+            "[Ada Lovelace] met [Jo Lovelace|Grace Hopper].\nThere Lovelace wrote.",
+            [
+                ("Ada Lovelace", "Ada Lovelace", "link"),
+                ("Jo Lovelace", "Grace Hopper", "link"),
+            ],
+        ),
+        (
+            "Ada Lovelace",
+            "She met [Jo Lovelace|Grace Hopper].\nLater, Lovelace wrote.",
+            [
+                ("Jo Lovelace", "Grace Hopper", "link"),
+                ("Lovelace", "Ada Lovelace", "surname"),
+            ],
+        ),
+        (
+            "X",
             "[Ada Lovelace] left [Lovelace, D.C.|Nowhere].\nShe was born in Lovelace, D.C.",
             [("Ada Lovelace", "Ada Lovelace", "link"), ("Lovelace, D.C.", "Nowhere", "link")],
         ),
