@@ -16,7 +16,7 @@ import pyarrow as pa
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.contexts import Contexts, features_of
 from pipeline.examples.dictionary import Dictionary
-from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences
+from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
 from pipeline.examples.name_search import occurrences, shares_word, whole_names
 from pipeline.wikitext.names import is_ambiguous
 
@@ -50,6 +50,7 @@ class _Page:
         targets: title that each anchor leads to.
         entities: entity of each anchor.
         typed: whether each anchor has a category.
+        concepts: texts of links that are no names: "Turing machine".
     """
 
     text: str
@@ -62,6 +63,7 @@ class _Page:
     targets: list[str]
     entities: list[int]
     typed: list[bool]
+    concepts: list[str]
 
     def links(self) -> Iterator[tuple[tuple[int, int], int, str, bool]]:
         """Span, entity, title of each anchor, and whether it has a category."""
@@ -136,6 +138,8 @@ class Propagation:
         texts, titles = batch.column("text"), batch.column("title").to_pylist()
         own = self._entities.lookup(batch.column("title")).tolist()
         targets = sentences.targets.to_pylist()
+        no_names = doubtful_anchors(batch)
+        no_name_bounds = np.searchsorted(no_names[0], np.arange(len(batch) + 1))
         for number, title in enumerate(titles):
             inside = slice(int(sentence_bounds[number]), int(sentence_bounds[number + 1]))
             if inside.start == inside.stop:
@@ -146,8 +150,11 @@ class Propagation:
                 sentences.anchor_ends[linked].tolist(),
                 strict=True,
             )
+            others = slice(int(no_name_bounds[number]), int(no_name_bounds[number + 1]))
+            edges = zip(no_names[1][others].tolist(), no_names[2][others].tolist(), strict=True)
+            text = texts[number].as_py()
             yield _Page(
-                text=texts[number].as_py(),
+                text=text,
                 title=title,
                 entity=own[number],
                 first=inside.start,
@@ -157,6 +164,7 @@ class Propagation:
                 targets=targets[linked],
                 entities=sentences.entities[linked].tolist(),
                 typed=(labels[linked] != ENTITY_INDEX).tolist(),
+                concepts=[text[start:end] for start, end in edges],
             )
 
     def _elsewhere(self, free: Sequence[_Free]) -> list[Found]:
@@ -215,11 +223,11 @@ class Propagation:
 
         The links of the whole dump are a meaning, too, and so is the page with this title: a page
         may link "Tennessee" to a river. In names without a meaning no other name is found: "Paris"
-        in "An American in Paris".
+        in "An American in Paris", "Turing" in "Turing machine".
         """
         meanings: dict[str, set[int]] = {}
         known: Known = {}
-        longer: set[str] = set()
+        longer = set(page.concepts)
 
         def add(name: str, entity: int, target: str, source: int) -> None:
             if name and name[0].isupper() and not is_ambiguous(name, target, self._language):

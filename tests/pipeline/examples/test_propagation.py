@@ -16,6 +16,7 @@ from pipeline.examples.dictionary import Dictionary, counted
 from pipeline.examples.mentions import SOURCES, Labelling, sentences_of
 from pipeline.examples.name_search import occurrences, shares_word, whole_names
 from pipeline.examples.propagation import Propagation
+from pipeline.wikitext.names import NO_ENTITY, SURE
 
 TREE = ClassTree.shipped()
 CLASSES = {
@@ -45,7 +46,8 @@ def document(title, text):
     for index, piece in enumerate(re.split(r"[\[\]]", text)):
         shown, _, target = piece.partition("|")
         if index % 2:
-            anchors.append((len(plain), len(plain) + len(shown), target or shown, True, 0))
+            doubt = NO_ENTITY if target == "a concept" else SURE
+            anchors.append((len(plain), len(plain) + len(shown), target or shown, True, doubt))
         plain += shown
     ends = [match.end() for match in re.finditer(r"[^\n]+", plain)]
     starts = [match.start() for match in re.finditer(r"[^\n]+", plain)]
@@ -114,21 +116,20 @@ LINK = ("Ulm", "Ulm", "link")
             "[Ada Lovelace's|Ada Lovelace] works.\nLovelace's works.",
             [("Ada Lovelace's", "Ada Lovelace", "link"), ("Lovelace", "Ada Lovelace", "surname")],
         ),
+        (  # a link that is no name
+            "Ada Lovelace",
+            "A [Lovelace machine|a concept].\nOne Lovelace machine. He saw Lovelace.",
+            [("Lovelace", "Ada Lovelace", "surname")],
+        ),
         (  # two persons of one name, and one of them is the page's own
             "X",
             "[Ada Lovelace] met [Jo Lovelace|Grace Hopper].\nThere Lovelace wrote.",
-            [
-                ("Ada Lovelace", "Ada Lovelace", "link"),
-                ("Jo Lovelace", "Grace Hopper", "link"),
-            ],
+            [("Ada Lovelace", "Ada Lovelace", "link"), ("Jo Lovelace", "Grace Hopper", "link")],
         ),
         (
             "Ada Lovelace",
             "She met [Jo Lovelace|Grace Hopper].\nLater, Lovelace wrote.",
-            [
-                ("Jo Lovelace", "Grace Hopper", "link"),
-                ("Lovelace", "Ada Lovelace", "surname"),
-            ],
+            [("Jo Lovelace", "Grace Hopper", "link"), ("Lovelace", "Ada Lovelace", "surname")],
         ),
         (
             "X",
