@@ -277,14 +277,16 @@ _KEY = 2  # first characters, by which names are looked up
 class Names:
     """The names of a page: texts of its links and their last words, its title and its words."""
 
-    def __init__(self, title: str, surfaces: Iterable[str]) -> None:
+    def __init__(self, title: str, surfaces: Iterable[str], text: str) -> None:
         """Collects the names.
 
         Args:
             title: title of the page. A bracket at its end is not part of the name. Its capitalised
                 words ("Lincoln") are names, too.
             surfaces: texts of the page's anchors. Their last words may be surnames.
+            text: text of the page.
         """
+        self._words = frozenset(text.split(" "))
         title = _BRACKET.sub("", title)
         surfaces = set(surfaces)
         last = (
@@ -306,7 +308,7 @@ class Names:
 
         A name matches if it begins and ends at boundaries of tokens and none of its tokens is
         tagged. Of several names at one place the longest matches. Words with a capital are names,
-        too, except at the start of the sentence.
+        too, at the start of the sentence only if the page has them nowhere in lower case.
 
         Args:
             sentence: text of the sentence.
@@ -320,8 +322,8 @@ class Names:
                 not tag and sentence[start].isupper() and sentence[start:end] != "I"
                 for tag, (start, end) in zip(tags, spans, strict=True)
             ]
-            for index, (start, _) in enumerate(spans):
-                marked[index] = False
+            for index, (start, end) in enumerate(spans):
+                marked[index] &= sentence[start:end].lower() not in self._words
                 if sentence[start].isalnum():  # the first word, which has a capital anyway
                     break
         by_key = self._by_key

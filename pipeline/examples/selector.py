@@ -149,7 +149,7 @@ class Selector:
         revisions = batch.column("revision_id").to_pylist()
         page_ids = batch.column("page_id").to_pylist()
         bounds = np.searchsorted(sentences.anchor_sentences, np.arange(len(sentences) + 1))
-        page = _Page("", Names("", ()))
+        page = _Page("", Names("", (), ""))
         current = -1
         doubtful = doubtful_anchors(batch)
         is_person = self._entities.of_kind(sentences.entities, "Person")
@@ -302,7 +302,7 @@ def _names(
     documents, *others = doubtful
     more = slice(*np.searchsorted(documents, (document, document + 1)))
     starts, ends = np.append(starts, others[0][more]), np.append(ends, others[1][more])
-    return Names(title, map(text.__getitem__, map(slice, starts.tolist(), ends.tolist())))
+    return Names(title, map(text.__getitem__, map(slice, starts.tolist(), ends.tolist())), text)
 
 
 def digests_of(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -4,11 +4,11 @@ from nerbert.text.tokens import tokenize
 from pipeline.examples.mentions import Names
 
 
-def marked(sentence, title, surfaces, linked=(), capitals=False):
+def marked(sentence, title, surfaces, linked=(), capitals=False, text="the in he ulm"):
     spans = tokenize(sentence)
     words = [sentence[start:end] for start, end in spans]
     tags = [1 if word in linked else 0 for word in words]
-    marks = Names(title, surfaces).mark(sentence, spans, tags, capitals)
+    marks = Names(title, surfaces, text).mark(sentence, spans, tags, capitals)
     assert len(marks) == len(words)
     return [word for word, mark in zip(words, marks, strict=True) if mark]
 
@@ -66,3 +66,10 @@ def test_capitals_are_marked(sentence, surfaces, expected):
 
 def test_mentions_are_not_marked():
     assert marked("He saw Ulm and Bern .", "X", [], linked=("Ulm",), capitals=True) == ["Bern"]
+
+
+def test_first_words_that_the_page_has_nowhere_in_lower_case():
+    sentence = '" Nathaniel saw Ulm .'
+    assert marked(sentence, "X", [], capitals=True) == ["Nathaniel", "Ulm"]
+    assert marked(sentence, "X", [], capitals=True, text="a nathaniel .") == ["Ulm"]
+    assert marked(sentence, "X", []) == []
