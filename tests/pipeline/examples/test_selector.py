@@ -134,9 +134,9 @@ def test_unlinked_names_are_those_of_the_same_page():
 
 def test_names_of_another_page_are_not_marked():
     rows = [
-        document(1, ["An [iPhone|Met] is here."]),
-        document(2, ["On [eBay|NY] is no iPhone.", "In [NY] is no eBay."]),
-        document(3, ["In [NY] is no eBay."]),
+        document(1, ["an [iPhone|Met] is here."]),
+        document(2, ["on [eBay|NY] is no iPhone.", "in [NY] is no eBay."]),
+        document(3, ["in [NY] is no eBay."]),
     ]
     examples, _, _ = select(batch_of(*rows), {"NY": "A", "Met": "B"})
     marked = [
@@ -146,8 +146,8 @@ def test_names_of_another_page_are_not_marked():
 
 
 def test_doubtful_names_are_mentions_of_pages_with_a_class_and_else_masked():
-    row = document(1, ["Die [数学|Math] hier.", "Im [Met] das 数学 ist."], doubt=NO_ENTITY)
-    other = document(2, ["Die 数学 [NY] hier."])
+    row = document(1, ["Die [数学|Math] hier.", "im [Met] das 数学 ist."], doubt=NO_ENTITY)
+    other = document(2, ["die 数学 [NY] hier."])
     classes = {"Met": "A", "NY": "A"}
     examples, *_ = select(batch_of(row, other), classes)
     unlinked = [[t for t, u in zip(r["tokens"], r["unlinked"], strict=True) if u] for r in examples]
