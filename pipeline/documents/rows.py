@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from nerbert.storage import parts
 from nerbert.text.punkt import Span
 from nerbert.text.sentences import SentenceModel
 from ontology.titles import normal_title
@@ -58,6 +61,9 @@ Row = dict[str, Any]
 
 _RESIDUE = ("[[", "]]", "{{", "}}")
 
+_MOST_ROWS, _TEXT_BYTES = 1024, 4_000_000
+"""Sizes of a batch of documents; what is made of it takes some twenty times as much as its text."""
+
 
 def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     """Converts rows to columns of SCHEMA."""
@@ -77,6 +83,20 @@ def _anchor_column(by_page: Sequence[Sequence[tuple[int, int, str, bool, bool]]]
     fields = [pa.array(values, kind.type) for values, kind in zip(columns, ANCHOR, strict=True)]
     anchors = pa.StructArray.from_arrays(fields, fields=list(ANCHOR))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), anchors)
+
+
+def read_documents(path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Reads the rows of a part of documents in order, in batches of some 4 MB of text.
+
+    Args:
+        path: path of the part.
+        columns: columns to read, with "text".
+    """
+    for batch in parts.read_batches(path, columns, rows=_MOST_ROWS):
+        sizes = pc.fill_null(pc.binary_length(batch.column("text")), 0).to_numpy()
+        bounds = np.flatnonzero(np.diff(np.cumsum(sizes) // _TEXT_BYTES)) + 1
+        for start, end in pairwise([0, *bounds.tolist(), len(batch)]):
+            yield batch.slice(start, end - start)
 
 
 def kept_as(page: Page) -> str:

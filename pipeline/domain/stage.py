@@ -16,6 +16,7 @@ from nerbert.storage import files, parts
 from nerbert.storage.folders import Folder
 from nerbert.storage.parts import Report
 from nerbert.text.overlap import SentenceIndex
+from pipeline.documents.rows import read_documents
 from pipeline.domain.category_graph import EDGES, WALKED, Graph, edges
 from pipeline.domain.plan import DomainPlan
 from pipeline.domain.report import DomainReport
@@ -81,7 +82,7 @@ class WriteSentences(_DomainPass):
         name = files.name(element).replace(".parquet", ".conll")
         annotation = files.join(self._plan.annotation.path, name)
         with parts.writer_if_rows(part, COLUMNS) as write, files.atomic_write(annotation) as conll:
-            for batch in parts.read_batches(element, READ, rows=1024):
+            for batch in read_documents(element, READ):
                 rows, text = self._selector.select(batch, counts)
                 write(rows)
                 conll.write(text.encode("utf-8", "backslashreplace"))

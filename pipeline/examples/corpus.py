@@ -25,6 +25,7 @@ from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
 from ontology.entity_table import SOURCES
 from pipeline.documents.extract import words_path
+from pipeline.documents.rows import read_documents
 from pipeline.entities.resolve import open_table
 from pipeline.examples import balance, filters
 from pipeline.examples.boilerplate import DropBoilerplate, boilerplate
@@ -171,7 +172,7 @@ class SelectExamples(_CorpusPass):
             parts.writer(example_part(self._plan, element, "validation"), columns) as validation,
             parts.writer(digests_part(self._plan, element), DIGESTS) as digests,
         ):
-            for batch in parts.read_batches(element, DOCUMENT_COLUMNS, rows=1024):
+            for batch in read_documents(element, DOCUMENT_COLUMNS):
                 examples = selector.select(batch, selection)
                 train.write_batch(examples["train"])
                 validation.write_batch(examples["validation"])

@@ -19,6 +19,7 @@ from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
 from ontology.entity_table import NO_CLASS, EntityTable
 from ontology.titles import Keys, title_keys
+from pipeline.documents.rows import read_documents
 from pipeline.entities.resolve import open_table
 from pipeline.examples.contexts import CONTEXTS, contexts, sample_bound
 from pipeline.examples.counts import Statistics
@@ -197,7 +198,7 @@ class CountSurfaces(_DictionaryPass):
     def make(self, element: str, part: str, known: Statistics) -> SurfacesReport:
         batches, bound = [], sample_bound(known)
         with parts.writer_if_rows(self.contexts(element), CONTEXTS) as write:
-            for batch in parts.read_batches(element, ["title", "text", *COLUMNS], rows=1024):
+            for batch in read_documents(element, ["title", "text", *COLUMNS]):
                 sentences = sentences_of(batch, self._table)
                 documents = sentences.documents[sentences.anchor_sentences]
                 spans = documents, sentences.anchor_starts, sentences.anchor_ends

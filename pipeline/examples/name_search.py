@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Container, Iterator, Sequence
+from functools import lru_cache
 
 _INITIAL = re.compile(r"\b[^\W\d_]\. ?$")
 """The end of a text after which a name goes on: "Richard M."."""
@@ -32,6 +33,12 @@ _UPPER = re.compile(rf"[{_upper_case()}](?<!\w.)\w*", re.DOTALL)
 _RUN = re.compile(rf"{_UPPER.pattern}(?:(?:{_JOINED.pattern}){_UPPER.pattern})*", re.DOTALL)
 _STEM = 5
 """Words that begin with the same letters are forms of one word: "Democrat", "Democratic"."""
+
+
+@lru_cache(maxsize=1)
+def _plain_words(text: str) -> frozenset[str]:
+    """The words of a document; one is in lower case if it stands here as such."""
+    return frozenset(text.split(" "))
 
 
 def shares_word(surface: str, title: str) -> bool:
@@ -80,7 +87,7 @@ def occurrences(
         word = _UPPER.match(name)
         if word is not None:
             by_word.setdefault(word[0], []).append(name)
-    plain = set(text.split(" "))
+    plain = _plain_words(text)
     anchor = free = 0
     for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
         before: tuple[int, int] | None = None  # span of the capitalised word before
@@ -132,7 +139,7 @@ def whole_names(
     Yields:
         Number of the sentence, start and end of the run; of two that overlap, the longer one first.
     """
-    plain = set(text.split(" "))
+    plain = _plain_words(text)
     mention = 0
     for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
         for match in _RUN.finditer(text, first, last):

@@ -98,6 +98,38 @@ class _Page:
     seen: set[str] = field(default_factory=set)
 
 
+@dataclass(frozen=True)
+class _Lists:
+    """What `Sentences` holds, as lists: a slice of a small array costs more than its numbers."""
+
+    starts: list[int]
+    ends: list[int]
+    numbers: list[int]
+    anchors: list[tuple[int, int]]
+    labels: list[int]
+    persons: list[bool]
+    targets: list[str]
+    qids: list[str | None]
+    sources: list[str]
+
+    @classmethod
+    def of(cls, sentences: Sentences, labels: Ints, entities: EntityTable) -> _Lists:
+        """The lists; `persons` says which anchors are links to persons."""
+        spans = sentences.anchor_starts.tolist(), sentences.anchor_ends.tolist()
+        persons = entities.of_kind(sentences.entities, "Person") & (sentences.sources == LINK)
+        return cls(
+            sentences.starts.tolist(),
+            sentences.ends.tolist(),
+            sentences.numbers.tolist(),
+            list(zip(*spans, strict=True)),
+            labels.tolist(),
+            persons.tolist(),
+            sentences.targets.to_pylist(),
+            entities.items_of(sentences.entities),
+            [SOURCES[source] for source in sentences.sources.tolist()],
+        )
+
+
 class Selector:
     """Labels anchors, drops sentences, splits by page, tokenises and tags."""
 
@@ -149,31 +181,28 @@ class Selector:
         revisions = batch.column("revision_id").to_pylist()
         page_ids = batch.column("page_id").to_pylist()
         bounds = np.searchsorted(sentences.anchor_sentences, np.arange(len(sentences) + 1))
-        page = _Page("", Names("", (), ""))
+        chosen = np.flatnonzero(is_kept)
+        lists = _Lists.of(sentences, labels, self._entities)
+        page, split = _Page("", Names("", (), "")), rows["train"]
         current = -1
         doubtful = doubtful_anchors(batch)
-        is_person = self._entities.of_kind(sentences.entities, "Person")
-        is_person = (is_person & (sentences.sources == LINK)).tolist()
-        for index in np.flatnonzero(is_kept):
-            document = int(sentences.documents[index])
+        for index, document, first, last in zip(
+            chosen.tolist(),
+            sentences.documents[chosen].tolist(),
+            bounds[chosen].tolist(),
+            bounds[chosen + 1].tolist(),
+            strict=True,
+        ):
             if document != current:
                 text = texts[document]
                 names = _names(titles[document], text, document, sentences, doubtful)
                 page, current = _Page(text, names), document
-            anchors = slice(int(bounds[index]), int(bounds[index + 1]))
-            row = self._example(
-                page_ids[document],
-                page,
-                sentences,
-                int(index),
-                anchors,
-                labels,
-                is_person[anchors],
-                selection,
-            )
+                split = rows[self.split_of(page_ids[document])]
+            anchors = slice(first, last)
+            row = self._example(page_ids[document], page, lists, index, anchors, selection)
             if row is not None:
                 row["title"], row["revision_id"] = titles[document], revisions[document]
-                rows[self.split_of(page_ids[document])].append(row)
+                split.append(row)
         return {split: self._batch(rows[split], split, selection) for split in SPLITS}
 
     def split_of(self, page_id: int) -> str:
@@ -204,21 +233,17 @@ class Selector:
         self,
         page_id: int,
         page: _Page,
-        sentences: Sentences,
+        lists: _Lists,
         index: int,
         anchors: slice,
-        labels: Ints,
-        is_person: Sequence[bool],
         selection: SelectionReport,
     ) -> dict[str, Any] | None:
         """Makes the row of a sentence; None if it is dropped, for a reason that is counted."""
-        start, end = int(sentences.starts[index]), int(sentences.ends[index])
+        start, end = lists.starts[index], lists.ends[index]
         sentence = page.text[start:end]
-        number = int(sentences.numbers[index])
+        number = lists.numbers[index]
         example_id = f"{page_id}:{number}:0"
-        starts = sentences.anchor_starts[anchors].tolist()
-        ends = sentences.anchor_ends[anchors].tolist()
-        anchor_spans = [(a - start, b - start) for a, b in zip(starts, ends, strict=True)]
+        anchor_spans = [(a - start, b - start) for a, b in lists.anchors[anchors]]
         reason, spans = self._tokenize(sentence, anchor_spans, page.seen)
         if not reason and (hit := next(self._excluded.hits(sentence), None)) is not None:
             reason = "contaminated"
@@ -226,19 +251,20 @@ class Selector:
         if reason:
             selection.drop_one(reason, len(anchor_spans))
             return None
-        tags = self._tags(spans, anchor_spans, labels[anchors])
+        tags = self._tags(spans, anchor_spans, lists.labels[anchors])
         words = [sentence[a:b] for a, b in spans]
         unlinked = page.names.mark(sentence, spans, tags, self._capitals)
-        persons = [start for (start, _), one in zip(anchor_spans, is_person, strict=True) if one]
+        are_persons = zip(anchor_spans, lists.persons[anchors], strict=True)
+        persons = {begin for (begin, _), is_person in are_persons if is_person}
         begins = [token for token, (a, _) in enumerate(spans) if a in persons] if persons else []
         unmark_outside(unlinked, words, begins, self._calendar)
         return {
             "id": example_id,
             "tokens": words,
             "ner_tags": tags,
-            "targets": sentences.targets[anchors.start : anchors.stop].to_pylist(),
-            "qids": self._entities.items_of(sentences.entities[anchors]),
-            "sources": [SOURCES[source] for source in sentences.sources[anchors].tolist()],
+            "targets": lists.targets[anchors],
+            "qids": lists.qids[anchors],
+            "sources": lists.sources[anchors],
             "token_starts": [a for a, _ in spans],
             "unlinked": unlinked,
             "page_id": page_id,
@@ -269,12 +295,15 @@ class Selector:
         return "too-long" if len(spans) > self._settings.max_tokens else "", spans
 
     def _tags(
-        self, spans: Sequence[tuple[int, int]], anchors: Sequence[tuple[int, int]], labels: Ints
+        self,
+        spans: Sequence[tuple[int, int]],
+        anchors: Sequence[tuple[int, int]],
+        labels: Sequence[int],
     ) -> list[int]:
         """Label ids of the tokens. Every anchor begins and ends at the boundary of a token."""
         tags = [0] * len(spans)
         token = 0
-        for (start, end), label in zip(anchors, labels.tolist(), strict=True):
+        for (start, end), label in zip(anchors, labels, strict=True):
             while spans[token][0] < start:
                 token += 1
             tag = self._labels.begin(label)
