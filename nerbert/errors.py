@@ -59,7 +59,7 @@ class TooSlowError(Exception):
 
 
 def is_disk_full(error: Exception) -> bool:
-    """Whether a library could not write because the disk is full, whatever it raises then."""
+    """Whether an exception of a library means that the disk is full."""
     text = str(error)
     return "No space left on device" in text or "PytorchStreamWriter failed writing" in text
 

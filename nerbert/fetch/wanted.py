@@ -39,7 +39,7 @@ class Wanted:
 
     @property
     def facts(self) -> str:
-        """Path of what says from where these bytes are."""
+        """Path of the record of where these bytes come from."""
         return self.partial + ".json"
 
     @property
@@ -64,7 +64,7 @@ class Wanted:
 
 
 def is_html(path: str) -> bool:
-    """Whether a file is a page of HTML, such as of a login, which no file here is."""
+    """Whether a file is an HTML page, such as a login form, instead of what was asked for."""
     with open(path, "rb") as stream:
         start = stream.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     return start.startswith((b"<!doctype html", b"<html"))

@@ -125,7 +125,7 @@ class Folder:
         files.write_json(self.state_path, {**self.state, "complete": False})
 
     def spoil(self) -> None:
-        """Marks the outputs as made from something that nobody knows: the next run removes them."""
+        """Marks the outputs as of unknown origin, so that the next run makes them again."""
         files.write_json(self.state_path, {**self.state, "fingerprint": "", "complete": False})
 
     def finish(self, **facts: Any) -> None:

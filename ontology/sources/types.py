@@ -220,7 +220,7 @@ class WikidataClasses:
     """Wikidata class -> class of the ontology, by a table and by the chains of superclasses."""
 
     def __init__(self, tree: ClassTree, above: Mapping[str, Sequence[str]] | None = None) -> None:
-        """Takes what classes are below others.
+        """Takes the ontology, and the superclasses of Wikidata's classes.
 
         Args:
             tree: the ontology; classes of the table that it lacks are left out.

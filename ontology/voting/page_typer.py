@@ -39,7 +39,7 @@ _REGULARISATION = 100.0
 _STEPS = 25
 """More steps change no class on any slice, and cost as much as the other steps together."""
 _THRESHOLDS = np.arange(50, 101) / 100
-"""From "as likely as not" on."""
+"""Thresholds that are tried; a class must be at least as likely as not."""
 _UNTYPED = ""
 
 
