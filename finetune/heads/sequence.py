@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from finetune.heads.crf import CRF
-from pretrain.training.features import IGNORED
+from pretrain.training.subwords import IGNORED
 
 TARGET, SOURCE = 0, 1
 """Domains of a sentence. Predictions are made for the target."""

@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from finetune.heads.sequence import MODULE
 from finetune.heads.spans import scores_of
 from nerbert.errors import RunError
-from pretrain.training.pieces import first_subwords
+from pretrain.training.subwords import first_subwords
 
 OVERLAP = 32
 """Number of sub-words that neighbouring windows share."""

@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from seqeval.metrics.v1 import precision_recall_fscore_support
-from seqeval.scheme import IOB2
 
 from nerbert.errors import RunError
 from nerbert.text.tags import Scores, TypedSpan, tags_to_spans, to_iob2
@@ -62,6 +60,10 @@ def seqeval_scores(gold: TagLists, predicted: TagLists) -> tuple[Scores, dict[st
     Raises:
         RunError: our counts give other scores than seqeval.
     """
+    # These load scikit-learn, which a tagger that only predicts does not need.
+    from seqeval.metrics.v1 import precision_recall_fscore_support
+    from seqeval.scheme import IOB2
+
     ours, of_types = strict_scores(gold, predicted), per_type(gold, predicted)
     if not gold:
         return ours, of_types

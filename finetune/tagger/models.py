@@ -20,11 +20,10 @@ from finetune.settings import FitSettings
 from finetune.words import heads
 from nerbert.errors import UserError
 from pretrain.training.checkpoints import check_finite
-from pretrain.training.features import IGNORED
 from pretrain.training.models import load_tagger, tag_names
 from pretrain.training.scores import best_label
+from pretrain.training.subwords import IGNORED, token_loss
 from pretrain.training.tokenizer import UNLOADABLE
-from pretrain.training.trainer import token_loss
 
 _PREFIX = "crf."
 

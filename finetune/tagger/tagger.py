@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerFast, set_seed
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from finetune.data.sets import Data, DataSets
 from finetune.data.views import UNIFIED, LabelMap, View, nearest
@@ -17,7 +17,6 @@ from finetune.heads.spans import scores_of
 from finetune.heads.windows import BATCH, WordTagger
 from finetune.scoring.metrics import seqeval_scores
 from finetune.settings import NAMES, FitSettings
-from finetune.tagger.fitting import Work, features, trained
 from finetune.tagger.models import Floats, add_head, head_of, load_with_head
 from finetune.tagger.onnx import NAMES as BACKENDS
 from finetune.tagger.onnx import exported
@@ -30,7 +29,6 @@ from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import Span
 from pretrain.training.checkpoints import check_vocabulary
-from pretrain.training.features import PieceFeatures
 from pretrain.training.models import (
     HeadInitMap,
     device_of,
@@ -40,6 +38,10 @@ from pretrain.training.models import (
     tag_names,
 )
 from pretrain.training.tokenizer import load_tokenizer
+
+if TYPE_CHECKING:  # these load what only training needs
+    from finetune.tagger.fitting import Work
+    from pretrain.training.features import PieceFeatures
 
 
 class Tagger:
@@ -100,6 +102,10 @@ class Tagger:
         Raises:
             UserError: the data cannot be read, or the encoder cannot be loaded.
         """
+        from transformers import set_seed
+
+        from finetune.tagger.fitting import Work, features, trained
+
         settings = self.settings
         rows = train_rows(data, dev, before, keep_types, kinds, settings)
         labels = LabelSet(tuple(sorted({name for types in rows.types for name in types})))

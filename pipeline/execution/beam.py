@@ -25,7 +25,7 @@ class BeamStage(beam.PTransform[Any, Any]):
     """
 
     def __init__(self, stage: Stage, work_folder: str | None) -> None:
-        """Takes the stage; and, if this process waits for its end, the folder of unfinished files."""
+        """Takes the stage, and the folder of unfinished files if this process waits for its end."""
         super().__init__()
         self._stage, self._work_folder = stage, work_folder
 

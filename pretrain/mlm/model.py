@@ -20,8 +20,8 @@ from transformers import (
 from nerbert.errors import BadLossError, UserError
 from pretrain.mlm.blocks import Block
 from pretrain.training.checkpoints import check_weights, is_head
-from pretrain.training.features import IGNORED
 from pretrain.training.models import check_length
+from pretrain.training.subwords import IGNORED
 from pretrain.training.tokenizer import NO_CODE, UNLOADABLE, load_config, load_tokenizer
 from pretrain.training.trainer import CardTrainer
 

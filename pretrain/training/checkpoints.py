@@ -8,15 +8,18 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import is_zipfile
 
 import torch
-from transformers import PreTrainedModel, Trainer
+from transformers import PreTrainedModel
 
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 from nerbert.storage import files
+
+if TYPE_CHECKING:  # loads what only training needs
+    from transformers import Trainer
 
 _LOGGER = logging.getLogger("nerbert")
 _STATE = "trainer_state.json"

@@ -23,7 +23,7 @@ from nerbert.text.tags import LabelSet
 from ontology.categories import ENTITY, CategorySet
 from ontology.classes import ClassTree
 from pretrain.settings import AS_IN_CORPUS
-from pretrain.training.pieces import first_subwords
+from pretrain.training.subwords import IGNORED, first_subwords
 
 
 def category_view(labels: LabelSet, name: str) -> tuple[LabelSet, npt.NDArray[np.int64]]:
@@ -50,9 +50,6 @@ def category_view(labels: LabelSet, name: str) -> tuple[LabelSet, npt.NDArray[np
     begins = np.array([new.begin(position[category]) for category in categories])
     return new, np.concatenate([[0], np.stack([begins, begins + 1], axis=1).ravel()])
 
-
-IGNORED = -100
-"""Label of sub-words that the loss ignores."""
 
 PIECES = "pieces"
 """Key of a batch: numbers of its pieces, shape (batch,)."""

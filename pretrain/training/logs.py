@@ -8,7 +8,6 @@ import sys
 import time
 from typing import Any
 
-import datasets
 import torch
 import transformers
 from torch import nn
@@ -36,9 +35,10 @@ def quiet_libraries() -> None:
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    datasets.utils.logging.set_verbosity_error()
-    if not sys.stderr.isatty():
-        datasets.disable_progress_bars()
+    if (datasets := sys.modules.get("datasets")) is not None:  # only training loads it
+        datasets.utils.logging.set_verbosity_error()
+        if not sys.stderr.isatty():
+            datasets.disable_progress_bars()
 
 
 PEAK_TFLOPS = {

@@ -32,22 +32,6 @@ _FEATURES = Features(
 )
 
 
-def first_subwords(word_ids: Sequence[int | None]) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Where the words of a text begin among its sub-words.
-
-    Args:
-        word_ids: word of each sub-word, None for special ones, shape (length,).
-
-    Returns:
-        The words that have sub-words, and whether each sub-word is the first of its word, shape
-        (length,).
-    """
-    words = np.array([-1 if word is None else word for word in word_ids], np.int64)
-    first = words >= 0
-    first[1:] &= words[1:] != words[:-1]
-    return words[first], first
-
-
 @dataclass(frozen=True)
 class Piece:
     """Tokens `first` to `end` (half-open) of a sentence, and their number of sub-words."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from nerbert.text.tags import Scores, tags_to_spans, to_iob2
-from pretrain.training.features import IGNORED
+from pretrain.training.subwords import IGNORED
 
 
 class EntityScores:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.nn import functional
 from torch.utils.data import DataLoader, Sampler
 from transformers import PreTrainedModel, PrinterCallback, Trainer
 
 from nerbert.errors import BadLossError
-from pretrain.training.features import IGNORED, PIECES, UNLINKED, PieceFeatures
+from pretrain.training.features import PIECES, UNLINKED, PieceFeatures
 from pretrain.training.logs import Throughput
+from pretrain.training.subwords import token_loss
 
 WINDOW = 50
 """Default number of optimiser steps whose pieces are sorted by length together."""
@@ -124,23 +124,6 @@ class CardTrainer(Trainer):
         # A process that exits early crashes the others, which still communicate with it.
         self.accelerator.wait_for_everyone()
         self.accelerator.end_training()
-
-
-def token_loss(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = None) -> torch.Tensor:
-    """Cross entropy: the sum over a batch, divided by the labelled sub-words of the optimiser step.
-
-    Args:
-        outputs: output of the model, with `logits` (batch, length, tags).
-        labels: label ids (batch, length), `IGNORED` for sub-words without label.
-        num_items_in_batch: number of labelled sub-words of the step, over all devices and
-            accumulated batches; if None, that of this batch.
-    """
-    logits = outputs.logits.float()  # sums of bfloat16 lose small terms
-    total = functional.cross_entropy(
-        logits.view(-1, logits.shape[-1]), labels.view(-1), ignore_index=IGNORED, reduction="sum"
-    )
-    items = labels.ne(IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
-    return total / torch.as_tensor(items, device=total.device).clamp(min=1)
 
 
 class _Loader(DataLoader[Any]):

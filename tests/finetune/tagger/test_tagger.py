@@ -265,6 +265,8 @@ def test_the_package_loads_torch_only_for_the_tagger():
         "assert 'torch' not in sys.modules\n"
         "from finetune import Entity, Tagger\n"
         "assert 'torch' in sys.modules\n"
+        "trains = {'datasets', 'peft', 'sklearn', 'transformers.trainer'}\n"
+        "assert not trains & set(sys.modules)\n"
         "assert not hasattr(finetune, 'Taggers')\n"
         "import pretrain.tagging.run, pretrain.mlm.run, finetune.experiments.execution\n"
         "assert not [name for name in sys.modules if name.startswith('apache_beam')]\n"
