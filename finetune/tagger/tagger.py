@@ -102,6 +102,7 @@ class Tagger:
         Raises:
             UserError: the data cannot be read, or the encoder cannot be loaded.
         """
+        # A tagger that only predicts needs none of this.
         from transformers import set_seed
 
         from finetune.tagger.fitting import Work, features, trained
