@@ -172,11 +172,11 @@ def made_cluster(engine, slots, factory):
     return Cluster(engine, folder, slots)
 
 
-def install(base):
-    """Downloads the engines, and starts each once."""
+def install(base, *engines):
+    """Downloads engines, both if none is named, and starts each once."""
     if reason := missing():
         sys.exit(f"clusters are not installed: {reason}")
-    for engine in ("flink", "spark"):
+    for engine in engines or ("flink", "spark"):
         folder = Path(base) / engine
         folder.mkdir(parents=True, exist_ok=True)
         cluster = Cluster(engine, folder, 1)
@@ -272,4 +272,4 @@ def fixed(text):
 
 
 if __name__ == "__main__":
-    install(sys.argv[1])
+    install(*sys.argv[1:])
