@@ -50,9 +50,9 @@ def normal_title(title: str, *, first_letter: bool = True) -> str:
     Source: MediaWiki, MediaWikiTitleCodec::splitTitleString.
     """
     if title.isascii():
-        if "_" in title or "  " in title:
+        title = title.replace("_", " ").strip(" ")
+        if "  " in title:
             title = _SPACES.sub(" ", title)
-        title = title.strip(" ")
     else:
         title = unicodedata.normalize("NFC", title)
         title = _SPACES.sub(" ", _INVISIBLE.sub("", title)).strip(" ")

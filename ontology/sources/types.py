@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
+from typing import Any
 from urllib.parse import unquote
 
 from nerbert.storage import files
@@ -40,6 +41,7 @@ _PLAIN = re.compile(
     rf" <{re.escape(_TYPE)}> <{re.escape(NAMESPACE)}([^<>\\]*)> \.\r?"
 )
 """The form of nearly all lines; it is matched first because it is faster."""
+_PLAIN_LINES = re.compile(rf"^{_PLAIN.pattern}$", re.MULTILINE)
 _ITEM = re.compile(r"https?://www\.wikidata\.org/entity/(Q[1-9]\d*)")
 _QID = re.compile(r"Q[1-9]\d*")
 _LONGEST_LINE = 1 << 20
@@ -79,7 +81,7 @@ def read_instance_types(path: str) -> Iterator[Statement | None]:
         yield from _read_turtle(path)
         return
     lines = unreadable = 0
-    for statement in _read_lines(_lines(path)):
+    for statement in _read_lines(_texts(path)):
         lines += 1
         unreadable += statement is UNREADABLE
         yield statement
@@ -89,26 +91,40 @@ def read_instance_types(path: str) -> Iterator[Statement | None]:
 
 def is_turtle(path: str) -> bool:
     """Whether the first lines of a file are not one triple each, so that rdflib reads it."""
-    head = list(islice(_read_lines(_lines(path)), _LOOKED_AT))
+    head = list(islice(_read_lines(_texts(path)), _LOOKED_AT))
     return sum(statement is UNREADABLE for statement in head) > _BEARABLE * len(head)
 
 
-def _read_lines(lines: Iterable[str]) -> Iterator[Statement | None]:
+def _read_lines(texts: Iterable[str]) -> Iterator[Statement | None]:
+    """The statements of texts, each of which is some whole lines."""
+    for text in texts:
+        plain = _PLAIN_LINES.findall(text)
+        if len(plain) == text.count("\n") + 1:
+            yield from map(_plain_statement, plain)
+        else:
+            yield from _read_each(text.split("\n"))
+
+
+def _read_each(lines: Iterable[str]) -> Iterator[Statement | None]:
     for line in lines:
         plain = _PLAIN.fullmatch(line)
         if plain is not None:
-            language, subject, name = plain.groups()
-            if language == WIKIDATA:
-                yield (WIKIDATA, subject, name) if _QID.fullmatch(subject) else None
-                continue
-            title = normal_title(unquote(subject) if "%" in subject else subject)
-            yield language or "en", title, name
+            yield _plain_statement(plain.groups())
         elif (text := line.strip()) and text[0] not in "#@":
             triple = _TRIPLE.fullmatch(text)
             if triple is not None:
                 yield _statement(*map(_unescape, triple.groups()[:3]))
             else:
                 yield None if _OTHER_TRIPLE.fullmatch(text) else UNREADABLE
+
+
+def _plain_statement(groups: tuple[str | Any, ...]) -> Statement | None:
+    """What a line of the form _PLAIN says."""
+    language, subject, name = groups
+    if language == WIKIDATA:
+        return (WIKIDATA, subject, name) if _QID.fullmatch(subject) else None
+    title = normal_title(unquote(subject) if "%" in subject else subject)
+    return language or "en", title, name
 
 
 def _read_turtle(path: str) -> Iterator[Statement | None]:
@@ -129,8 +145,8 @@ def _read_turtle(path: str) -> Iterator[Statement | None]:
         yield _statement(*map(str, triple)) if is_iris else None
 
 
-def _lines(path: str) -> Iterator[str]:
-    """Reads the lines of a file, which may be compressed; of a long line only the beginning."""
+def _texts(path: str) -> Iterator[str]:
+    """Reads whole lines of a file, which may be compressed; of a long line only the beginning."""
     rest, start = b"", b"\xef\xbb\xbf"  # a byte order mark
     for block in files.read_blocks(path):
         block, start = block.removeprefix(start), b""
@@ -138,7 +154,7 @@ def _lines(path: str) -> Iterator[str]:
         if not newline:
             rest += tail[: max(0, _LONGEST_LINE - len(rest))]
             continue
-        yield from (rest + whole).decode("utf-8", "replace").split("\n")
+        yield (rest + whole).decode("utf-8", "replace")
         rest = tail
     yield rest.decode("utf-8", "replace")
 

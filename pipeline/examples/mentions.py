@@ -300,9 +300,15 @@ class Names:
         for name in sorted(names, key=lambda name: (-len(name), name)):
             if name.strip():
                 self._by_key.setdefault(name[:_KEY], []).append(name)
+        self._firsts = {key[0] for key in self._by_key}
 
     def mark(
-        self, sentence: str, spans: Sequence[Span], tags: Sequence[int], capitals: bool = True
+        self,
+        sentence: str,
+        spans: Sequence[Span],
+        words: Sequence[str],
+        tags: Sequence[int],
+        capitals: bool = True,
     ) -> list[bool]:
         """Whether each token may belong to a name without link, shape (tokens,).
 
@@ -313,25 +319,22 @@ class Names:
         Args:
             sentence: text of the sentence.
             spans: spans of the tokens, in characters.
+            words: the tokens.
             tags: label ids of the tokens, 0 for outside.
             capitals: whether a capital inside a sentence is the sign of a name.
         """
         marked = [False] * len(spans)
         if capitals:
             marked = [
-                not tag and sentence[start].isupper() and sentence[start:end] != "I"
-                for tag, (start, end) in zip(tags, spans, strict=True)
+                not tag and word[0].isupper() and word != "I"
+                for tag, word in zip(tags, words, strict=True)
             ]
-            for index, (start, end) in enumerate(spans):
-                marked[index] &= sentence[start:end].lower() not in self._words
-                if sentence[start].isalnum():  # the first word, which has a capital anyway
+            for index, word in enumerate(words):
+                marked[index] &= word.lower() not in self._words
+                if word[0].isalnum():  # the first word, which has a capital anyway
                     break
-        by_key = self._by_key
-        begins = [
-            index
-            for index, (start, _) in enumerate(spans)
-            if sentence[start : start + _KEY] in by_key
-        ]
+        by_key, firsts = self._by_key, self._firsts
+        begins = [index for index, word in enumerate(words) if word[0] in firsts]
         if not begins:
             return marked
         token_after = {end: index + 1 for index, (_, end) in enumerate(spans)}
@@ -340,7 +343,7 @@ class Names:
             if index < free:
                 continue
             start = spans[index][0]
-            for name in by_key[sentence[start : start + _KEY]]:
+            for name in by_key.get(sentence[start : start + _KEY], ()):
                 after = token_after.get(start + len(name))
                 if after and sentence.startswith(name, start) and not any(tags[index:after]):
                     marked[index:after] = [True] * (after - index)
@@ -369,6 +372,8 @@ def unmark_outside(
     for place in persons:
         if place and words[place - 1].removesuffix(".").isalpha():
             marked[place - 1] = False
+    if calendar.isdisjoint(words):
+        return
     for place, word in enumerate(words):
         if word in calendar and any(map(str.isdigit, words[max(0, place - 1) : place + 2])):
             marked[place] = False

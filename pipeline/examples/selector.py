@@ -253,7 +253,7 @@ class Selector:
             return None
         tags = self._tags(spans, anchor_spans, lists.labels[anchors])
         words = [sentence[a:b] for a, b in spans]
-        unlinked = page.names.mark(sentence, spans, tags, self._capitals)
+        unlinked = page.names.mark(sentence, spans, words, tags, self._capitals)
         are_persons = zip(anchor_spans, lists.persons[anchors], strict=True)
         persons = {begin for (begin, _), is_person in are_persons if is_person}
         begins = [token for token, (a, _) in enumerate(spans) if a in persons] if persons else []

@@ -8,7 +8,7 @@ def marked(sentence, title, surfaces, linked=(), capitals=False, text="the in he
     spans = tokenize(sentence)
     words = [sentence[start:end] for start, end in spans]
     tags = [1 if word in linked else 0 for word in words]
-    marks = Names(title, surfaces, text).mark(sentence, spans, tags, capitals)
+    marks = Names(title, surfaces, text).mark(sentence, spans, words, tags, capitals)
     assert len(marks) == len(words)
     return [word for word, mark in zip(words, marks, strict=True) if mark]
 
