@@ -90,15 +90,16 @@ def occurrences(
     plain = _plain_words(text)
     anchor = free = 0
     for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
-        before: tuple[int, int] | None = None  # span of the capitalised word before
+        before: re.Match[str] | None = None  # the capitalised word before
         for match in _UPPER.finditer(text, first, last):
-            start, end = match.span()
+            previous, before = before, match
+            begun = by_word.get(match[0])
+            if begun is None or match.start() < free:
+                continue
+            start = match.start()
             while anchor < len(taken) and taken[anchor][1] <= start:
                 anchor += 1
-            previous, before = before, (start, end)
-            if start < free or match[0] not in by_word:
-                continue
-            for name in by_word[match[0]]:
+            for name in begun:
                 stop = start + len(name)
                 is_here = text.startswith(name, start) and stop <= last
                 is_taken = anchor < len(taken) and taken[anchor][0] < stop
@@ -106,14 +107,20 @@ def occurrences(
                     continue
                 if _INITIAL.search(text, max(first, start - 3), start):
                     continue
-                between = text[previous[1] : start] if previous is not None else ""
-                if previous is not None and (between in _DIRECT or _OF.fullmatch(between)):
-                    word_before = text[previous[0] : previous[1]].lower()
-                    if previous[0] != first or word_before not in plain:
-                        continue
+                if previous is not None and _begins_before(text, previous, start, first, plain):
+                    continue
                 yield row, start, stop, name
                 free = stop
                 break
+
+
+def _begins_before(
+    text: str, previous: re.Match[str], start: int, first: int, plain: Container[str]
+) -> bool:
+    """Whether a name begins with the capitalised word before `start`; its sentence, at `first`."""
+    between = text[previous.end() : start]
+    is_joined = between in _DIRECT or _OF.fullmatch(between) is not None
+    return is_joined and (previous.start() != first or previous[0].lower() not in plain)
 
 
 def whole_names(
