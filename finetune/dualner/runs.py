@@ -33,8 +33,7 @@ from nerbert.storage import files
 from nerbert.storage.folders import seal, sealed
 from pretrain.training import tiny
 from pretrain.training.checkpoints import check_vocabulary
-from pretrain.training.logs import quiet_libraries
-from pretrain.training.models import load_model
+from pretrain.training.models import load_model, quiet_libraries
 from pretrain.training.tokenizer import load_tokenizer
 
 RESULT = "result.json"

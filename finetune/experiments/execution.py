@@ -21,8 +21,8 @@ from finetune.tagger.tagger import Tagger
 from finetune.words import heads
 from nerbert.reports import TRAINING, versions
 from nerbert.text.columns import Sentence
-from pretrain.training.logs import FitProgress, quiet_libraries
-from pretrain.training.models import check_tagger_base
+from pretrain.training.logs import FitProgress
+from pretrain.training.models import check_tagger_base, quiet_libraries
 
 _ANYWHERE = Device()
 

@@ -23,7 +23,7 @@ from finetune.settings import FitSettings
 from nerbert.commands.process import only_run
 from nerbert.errors import UserError
 from nerbert.storage.folders import check_same
-from pretrain.training.logs import quiet_libraries
+from pretrain.training.models import quiet_libraries
 
 RECORD = "search.json"
 """File that says what is searched."""

@@ -19,8 +19,7 @@ from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from pretrain.training.checkpoints import check_vocabulary
-from pretrain.training.logs import quiet_libraries
-from pretrain.training.models import device_of, load_encoder, longest_input, place
+from pretrain.training.models import device_of, load_encoder, longest_input, place, quiet_libraries
 from pretrain.training.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")

@@ -28,7 +28,7 @@ from finetune.tagger.tagger import Tagger
 from finetune.use.page import Page, PredictResponse, Refusal, RefusedError, schema
 from finetune.use.page import predict as predicted
 from nerbert.errors import UserError
-from pretrain.training.logs import quiet_libraries
+from pretrain.training.models import quiet_libraries
 
 _LOGGER = logging.getLogger("nerbert")
 _LOCAL = "localhost"

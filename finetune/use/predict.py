@@ -31,7 +31,7 @@ def print_predictions(options: PredictOptions) -> None:
         raise UserError("no text: give texts, or --input FILE")
     # These load torch, which takes seconds; errors in the input are reported before.
     from finetune.tagger.tagger import Tagger
-    from pretrain.training.logs import quiet_libraries
+    from pretrain.training.models import quiet_libraries
 
     quiet_libraries()
     tagger = Tagger.load(

@@ -27,7 +27,8 @@ from nerbert.reports import TRAINING, filled, versions
 from nerbert.storage import files
 from nerbert.storage.folders import check_same, seal, sealed
 from nerbert.text.columns import Sentence
-from pretrain.training.logs import FitProgress, quiet_libraries
+from pretrain.training.logs import FitProgress
+from pretrain.training.models import quiet_libraries
 
 RECORD, METRICS = "training.json", "metrics.json"
 """Files that say what a tagger is made from, and how well it does; the second is written last."""

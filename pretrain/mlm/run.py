@@ -25,7 +25,8 @@ from pretrain.mlm import blocks
 from pretrain.mlm.model import FiniteLoss, Masker, MlmTrainer, load_masked_lm
 from pretrain.settings import TINY, DaptSettings
 from pretrain.training.checkpoints import check_vocabulary
-from pretrain.training.logs import LogLines, quiet_libraries
+from pretrain.training.logs import LogLines
+from pretrain.training.models import quiet_libraries
 from pretrain.training.session import TrainingRun, processes
 from pretrain.training.tokenizer import load_tokenizer
 

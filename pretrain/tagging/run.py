@@ -21,8 +21,8 @@ from nerbert.text.tags import LabelSet
 from pretrain.settings import TINY, PretrainSettings
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures, category_view, load_split
-from pretrain.training.logs import LogLines, quiet_libraries
-from pretrain.training.models import load_model
+from pretrain.training.logs import LogLines
+from pretrain.training.models import load_model, quiet_libraries
 from pretrain.training.pieces import PieceCounts, count_subwords
 from pretrain.training.scores import EntityScores, best_label
 from pretrain.training.session import TAGGING, TrainingRun, processes, spread

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 import time
 from typing import Any
 
 import torch
-import transformers
 from torch import nn
 from tqdm.auto import tqdm
 from transformers import TrainerCallback
@@ -27,18 +25,6 @@ class LogLines(TrainerCallback):
             line = {"step": state.global_step, "of": state.max_steps}
             values = {k: float(f"{v:.7g}") if isinstance(v, float) else v for k, v in logs.items()}
             _LOGGER.info(json.dumps({**line, **values}))
-
-
-def quiet_libraries() -> None:
-    """Hides the messages and progress bars of transformers and datasets."""
-    # Without a network it repeats each request for half a minute, with two lines for each.
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    if (datasets := sys.modules.get("datasets")) is not None:  # only training loads it
-        datasets.utils.logging.set_verbosity_error()
-        if not sys.stderr.isatty():
-            datasets.disable_progress_bars()
 
 
 PEAK_TFLOPS = {

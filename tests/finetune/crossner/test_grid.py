@@ -282,7 +282,7 @@ def test_two_checkpoints_of_one_kind_are_two_rows():
 
 def test_head_and_optimiser_are_carried_from_source_to_target(base, monkeypatch):
     """The second training begins with the first one's weights and moments."""
-    from finetune.tagger import tagger as module
+    from finetune.tagger import fitting as module
 
     calls = []
     trained = module.trained

@@ -83,7 +83,7 @@ def test_tagger_with_a_crf(base, tmp_path):
 
 def test_the_head_has_its_own_learning_rate(base, monkeypatch):
     """One step of Adam moves each weight by its rate."""
-    from finetune.tagger import tagger as module
+    from finetune.tagger import fitting as module
 
     settings = FitSettings(learning_rate=1e-5, head_learning_rate=1e-2, epochs=1, batch_size=64)
     start = {}
@@ -94,7 +94,7 @@ def test_the_head_has_its_own_learning_rate(base, monkeypatch):
         return trained(model, *args, **kwargs)
 
     monkeypatch.setattr(module, "trained", watched)
-    tagger = module.Tagger(base, replace(settings, head="multicell", keep="last", max_subwords=32))
+    tagger = tagger_module.Tagger(base, replace(settings, head="multicell", keep="last", max_subwords=32))
     tagger.fit(rows(24))
     moved = {
         name: (value - start[name]).abs().max().item()
