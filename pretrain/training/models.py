@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -296,7 +297,11 @@ def quiet_libraries() -> None:
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    if (datasets := sys.modules.get("datasets")) is not None:  # only training loads it
+    # Only training needs `datasets`, which takes a second to load, so it may be loaded later.
+    os.environ["DATASETS_VERBOSITY"] = "error"
+    if not sys.stderr.isatty():
+        os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
+    if (datasets := sys.modules.get("datasets")) is not None:
         datasets.utils.logging.set_verbosity_error()
         if not sys.stderr.isatty():
             datasets.disable_progress_bars()

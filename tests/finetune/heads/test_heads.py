@@ -94,7 +94,9 @@ def test_the_head_has_its_own_learning_rate(base, monkeypatch):
         return trained(model, *args, **kwargs)
 
     monkeypatch.setattr(module, "trained", watched)
-    tagger = tagger_module.Tagger(base, replace(settings, head="multicell", keep="last", max_subwords=32))
+    tagger = tagger_module.Tagger(
+        base, replace(settings, head="multicell", keep="last", max_subwords=32)
+    )
     tagger.fit(rows(24))
     moved = {
         name: (value - start[name]).abs().max().item()
