@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nerbert.text.punkt import Parameters
 from nerbert.text.sentences import SentenceModel
-from nerbert.text.tokens import word_spans
+from nerbert.text.tokens import tokenize
 from pipeline.wikitext.render import render
 
 SIZES = (20_000, 40_000, 80_000, 160_000, 320_000)
@@ -98,7 +98,7 @@ def steps() -> dict[str, Callable[[str], object]]:
     return {
         "render": lambda text: render(text),
         "sentences": lambda text: model.split(text),
-        "tokens": lambda text: word_spans(text.replace("\n", " ")),
+        "tokens": lambda text: tokenize(text.replace("\n", " ")),
     }
 
 

@@ -17,7 +17,7 @@ from finetune.scoring.tables import markdown
 from nerbert.errors import UserError
 from nerbert.storage import files
 from nerbert.text.corpus import domain_parts, domain_texts
-from nerbert.text.tokens import word_spans
+from nerbert.text.tokens import tokenize
 
 
 def token_lists(name: str, sets: DataSets) -> Iterator[Sequence[str]]:
@@ -28,7 +28,7 @@ def token_lists(name: str, sets: DataSets) -> Iterator[Sequence[str]]:
     """
     if domain_parts(name):
         for text in domain_texts(name):
-            yield [text[start:end] for start, end in word_spans(text)]
+            yield [text[start:end] for start, end in tokenize(text)]
     else:
         for split in SPLITS:
             rows = sets.raw_sentences(name, split, needed=split == "train")

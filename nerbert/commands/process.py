@@ -1,7 +1,8 @@
-"""The process of a command: system check, logging, signals, cores, locks, limits of time."""
+"""The process of a command: system check, logging, signals, cores, limits, cycle search."""
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -88,6 +89,18 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def no_cycle_search() -> Iterator[None]:
+    """Turns off the search for reference cycles: a part makes millions of objects without any."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 _LEAST_ADDRESSES = 4_000_000_000

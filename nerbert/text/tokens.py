@@ -6,36 +6,37 @@ In scripts without spaces each character is a token.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 Span = tuple[int, int]
+Ints = npt.NDArray[np.int64]
 
 _QUOTES = ('"', "``", "''")
 
-# One expression gives NLTK's tokens of most texts, and is much faster than NLTK's many ones.
+# One expression gives NLTK's tokens of most texts, and is much faster than NLTK's many ones. A line
+# is a text. Its last full stop is a token, even if closing marks follow it.
 _ALONE = r"\"«“‘„»”’;@#$%&‒–—―?!*()\[\]{}<>"  # always tokens of their own
+_CLOSERS = r"\])}>\"'»”’"
+_LAST = rf"[{_CLOSERS}]*\n"
+_WORD = rf"[^\s{_ALONE},:.-]"
 _TOKEN = re.compile(
-    rf"[{_ALONE}]|\.\.+|--|[,:](?!\d)"
-    rf"|(?:[^\s{_ALONE},:.-]++|\.(?!\.)|-(?!-)|[,:](?=\d))+"
+    rf"([{_ALONE}]|\.\.+|--|[,:](?!\d)|\.(?={_LAST})"
+    rf"|(?:{_WORD}++|\.(?!\.|{_LAST})|-(?!-)|[,:](?=\d))+)"
 )
-_CONTRACTIONS = (
-    "cannot",
-    "gimme",
-    "gonna",
-    "gotta",
-    "lemme",
-    "wanna",
-    "d'ye",
-    "more'n",
-    "'tis",
-    "'twas",
+# What NLTK's expressions interact in, or have a rule for.
+_HARD = (
+    *("`", "''", "::", ",,", ",:", ":,"),
+    *("cannot", "gimme", "gonna", "gotta", "lemme", "wanna", "d'ye", "more'n", "'tis", "'twas"),
 )
-_HARD_PAIRS = ("''", "::", ",,", ",:", ":,")
-_HARD_APOSTROPHE = re.compile(r"'[^\x00-\x7f]|[^\x00-\x7f]'")
-_CLOSERS = "])}>\"'»”’ "
+_HARD_END = re.compile(rf"\.[{_CLOSERS}]* [{_CLOSERS} ]*\n")
 _CLITIC = re.compile(r"'(?:re|ve|ll|[mtsdn])\b", re.IGNORECASE)
 _ENDINGS = frozenset("' 's 'S 'm 'M 'd 'D 'll 'LL 're 'RE 've 'VE".split())
 
@@ -53,55 +54,169 @@ UNSPACED = (
 """Characters of scripts without spaces, as the body of a character class."""
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-_PIECE = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
 
 
 @cache
 def _nltk() -> Any:
-    from nltk.tokenize.destructive import NLTKWordTokenizer  # takes a second, and few texts need it
-
+    # It would load scikit-learn and SciPy's statistics, which takes a second and 110 MiB.
+    hidden = {"sklearn", "scipy.stats"} - sys.modules.keys()
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    try:
+        # Few texts need it.
+        from nltk.tokenize.destructive import NLTKWordTokenizer
+    finally:
+        for name in hidden:
+            del sys.modules[name]
     return NLTKWordTokenizer()
 
 
-def word_spans(text: str) -> list[Span]:
-    """Spans of NLTK's word tokens in `text`, in characters."""
-    spans = None if _is_hard(text) else _easy_spans(text)
-    return _aligned(text, _nltk().tokenize(text)) if spans is None else spans
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of some texts, one after the other; a newline follows each text.
 
-
-def _is_hard(text: str) -> bool:
-    """Whether NLTK's expressions interact in this text, or have a rule for one of its words."""
-    low = text.lower()
-    return (
-        not text.isprintable()
-        or "`" in text
-        or any(pair in text for pair in _HARD_PAIRS)
-        or any(word in low for word in _CONTRACTIONS)
-        or ("'" in text and _HARD_APOSTROPHE.search(text) is not None)
-    )
-
-
-def _easy_spans(text: str) -> list[Span] | None:
-    """The spans of NLTK's tokens by one expression; None if only NLTK can tell.
-
-    NLTK separates the last full stop of a text from its word, even if closing marks follow it.
+    Attributes:
+        text: the texts with these newlines.
+        bases: where each text begins, shape (texts,).
+        starts: where each token begins, shape (tokens,).
+        ends: where each token ends, shape (tokens,).
     """
-    body = text.rstrip(_CLOSERS)
-    stop = len(body) - 1 if body.endswith(".") and not body.endswith("..") else len(text)
-    if " " in text[stop:]:
-        return None
-    spans = [match.span() for match in _TOKEN.finditer(text, 0, stop)]
-    spans += [(place, place + 1) for place in range(stop, len(text))]
-    if "'" not in text:
-        return spans
-    parted: list[Span] = []
-    for start, end in spans:
-        cuts = _cuts_at_apostrophe(text[start:end]) if end - start > 1 else ()
-        if cuts is None:
-            return None
-        edges = (start, *(start + cut for cut in cuts), end)
-        parted += pairwise(edges)
-    return parted
+
+    text: str
+    bases: Ints
+    starts: Ints
+    ends: Ints
+
+    @classmethod
+    def of(
+        cls, texts: Sequence[str], numbers: Sequence[int] | Ints = (), edges: Iterable[int] = ()
+    ) -> Tokens:
+        """Finds the tokens of some sentences.
+
+        Args:
+            texts: the sentences.
+            numbers: number of the sentence of each edge.
+            edges: offsets in their sentences where tokens must begin or end: the ends of anchors.
+        """
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        bases = np.cumsum(lengths + 1) - lengths - 1
+        joined = "".join([f"{text}\n" for text in texts])
+        hard = _hard_texts(texts, joined, bases)
+        easy = _without(joined, texts, hard)
+        pieces = _TOKEN.split(easy)  # a gap, a token, a gap, a token, ..., a gap
+        places = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
+        starts, ends = places[:-1:2], places[1::2]
+        cuts, harder = _cuts_at_apostrophes(easy, starts, ends)
+        if harder:
+            more = np.unique(_texts_of(harder, bases)).tolist()
+            kept = ~np.isin(_texts_of(starts, bases), more)
+            starts, ends = starts[kept], ends[kept]
+            cuts = cuts[~np.isin(_texts_of(cuts, bases), more)]
+            hard += more
+        if hard:
+            starts, ends = _with_spans(starts, ends, _spans_by_nltk(texts, bases, hard))
+        edges = bases[np.asarray(numbers, np.int64)] + np.fromiter(edges, np.int64)
+        if not joined.isascii():
+            alone = [edge for match in _UNSPACED.finditer(joined) for edge in match.span()]
+            edges = np.append(edges, np.array(alone, np.int64))
+        return cls(joined, bases, *_cut(starts, ends, np.append(edges, cuts)))
+
+    @property
+    def bounds(self) -> Ints:
+        """First token of each text, and the number of all tokens, shape (texts + 1,)."""
+        return np.append(np.searchsorted(self.starts, self.bases), len(self.starts))
+
+    def words(self) -> list[str]:
+        """The tokens themselves."""
+        places = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        return [self.text[start:end] for start, end in places]
+
+    def spans(self) -> Iterator[list[Span]]:
+        """Spans of the tokens of each text, in characters of the text."""
+        for base, (first, last) in zip(self.bases, pairwise(self.bounds.tolist()), strict=True):
+            starts, ends = self.starts[first:last] - base, self.ends[first:last] - base
+            yield list(zip(starts.tolist(), ends.tolist(), strict=True))
+
+
+def tokenize(text: str, edges: Iterable[int] = ()) -> list[Span]:
+    """Spans of the tokens of a sentence, in characters; see `Tokens.of`."""
+    edges = list(edges)
+    (spans,) = Tokens.of([text], [0] * len(edges), edges).spans()
+    return spans
+
+
+def _places(text: str, part: str) -> list[int]:
+    """Where a part of a text begins."""
+    places = []
+    place = text.find(part)
+    while place >= 0:
+        places.append(place)
+        place = text.find(part, place + 1)
+    return places
+
+
+def _texts_of(places: Sequence[int] | Ints, bases: Ints) -> Ints:
+    """Number of the text of each place."""
+    return np.searchsorted(bases, places, "right") - 1
+
+
+def _hard_texts(texts: Sequence[str], joined: str, bases: Ints) -> list[int]:
+    """Numbers of the texts of which only NLTK can tell the tokens."""
+    low = joined.replace("\u0130", "i").lower()  # the only letter that becomes two
+    places = [place for part in _HARD for place in _places(low, part)]
+    places += [match.start() for match in _HARD_END.finditer(joined)]
+    if not joined.isascii():
+        around = ((place, joined[max(0, place - 1) : place + 2]) for place in _places(joined, "'"))
+        places += [place for place, chars in around if not chars.isascii()]
+    odd = [number for number, text in enumerate(texts) if not text.isprintable()]
+    return sorted({*_texts_of(places, bases).tolist(), *odd})
+
+
+def _without(joined: str, texts: Sequence[str], numbers: Sequence[int]) -> str:
+    """The joined texts, some of which are blanked."""
+    if not numbers:
+        return joined
+    kept = list(texts)
+    for number in numbers:
+        kept[number] = " " * len(kept[number])
+    return "".join([f"{text}\n" for text in kept])
+
+
+def _cuts_at_apostrophes(text: str, starts: Ints, ends: Ints) -> tuple[Ints, list[int]]:
+    """Where tokens are split at apostrophes, and the tokens of which only NLTK can tell."""
+    cuts, hard = [], []
+    numbers = np.unique(np.searchsorted(starts, _places(text, "'"), "right") - 1)
+    for start, end in zip(starts[numbers].tolist(), ends[numbers].tolist(), strict=True):
+        found = _cuts_at_apostrophe(text[start:end]) if end - start > 1 else ()
+        if found is None:
+            hard.append(start)
+        else:
+            cuts += [start + cut for cut in found]
+    return np.array(cuts, np.int64), hard
+
+
+def _spans_by_nltk(texts: Sequence[str], bases: Ints, numbers: Sequence[int]) -> Ints:
+    """Start and end of NLTK's tokens of some texts, shape (tokens, 2)."""
+    spans = [
+        (start + base, end + base)
+        for number, base in zip(numbers, bases[numbers].tolist(), strict=True)
+        for start, end in _aligned(texts[number], _nltk().tokenize(texts[number]))
+    ]
+    return np.array(spans, np.int64).reshape(-1, 2)
+
+
+def _with_spans(starts: Ints, ends: Ints, more: Ints) -> tuple[Ints, Ints]:
+    starts, ends = np.append(starts, more[:, 0]), np.append(ends, more[:, 1])
+    return np.sort(starts), np.sort(ends)
+
+
+def _cut(starts: Ints, ends: Ints, edges: Ints) -> tuple[Ints, Ints]:
+    """Starts and ends of tokens that are cut at the edges inside of them."""
+    if not len(starts):
+        return starts, ends
+    edges = np.unique(edges)
+    token = np.searchsorted(starts, edges) - 1  # the last one that begins before the edge
+    inner = edges[(token >= 0) & (edges < ends[token])]
+    return _with_spans(starts, ends, np.stack([inner, inner], 1))
 
 
 def _cuts_at_apostrophe(token: str) -> tuple[int, ...] | None:
@@ -137,38 +252,6 @@ def _aligned(text: str, tokens: Iterable[str]) -> list[Span]:
         spans.append((position, position + len(token)))
         position += len(token)
     return spans
-
-
-def tokenize(text: str, edges: Iterable[int] = ()) -> list[Span]:
-    """Spans of the tokens of a sentence, in characters.
-
-    Args:
-        text: the sentence.
-        edges: offsets of token boundaries that must exist: the ends of the sentence's anchors.
-    """
-    spans = word_spans(text)
-    if not text.isascii() and _UNSPACED.search(text):
-        spans = [
-            (start + match.start(), start + match.end())
-            for start, end in spans
-            for match in _PIECE.finditer(text[start:end])
-        ]
-    inner = set(edges).difference(chain.from_iterable(spans))
-    return _split_at(text, spans, sorted(inner)) if inner else spans
-
-
-def _split_at(text: str, spans: Sequence[Span], edges: Sequence[int]) -> list[Span]:
-    pieces: list[Span] = []
-    index = 0
-    for start, end in spans:
-        while index < len(edges) and edges[index] <= start:
-            index += 1
-        while index < len(edges) and edges[index] < end:
-            pieces.append((start, edges[index]))
-            start = edges[index]
-            index += 1
-        pieces.append((start, end))
-    return pieces
 
 
 ENGLISH_ABBREVIATIONS = frozenset(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nerbert.commands.process import time_limit
+from nerbert.commands.process import no_cycle_search, time_limit
 from nerbert.digests import digest64
 from nerbert.errors import TooSlowError
 from nerbert.storage import files, parts
@@ -74,18 +72,6 @@ def sampled_texts(units: Sequence[Unit], seed: int) -> list[str]:
         if chars > SAMPLED_CHARS:
             break
     return [text for _, text in sorted(texts)]
-
-
-@contextmanager
-def _no_cycle_search() -> Iterator[None]:
-    """Turns off the search for reference cycles: a unit makes millions of objects without any."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def write_documents(
@@ -270,15 +256,14 @@ class WriteDocuments(PlanPass, PartPass):
         self._common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
 
     def make(self, element: Unit, part: str, known: None) -> DocumentsReport:
-        with _no_cycle_search():
-            return write_documents(
-                element,
-                part,
-                self._model,
-                self._common,
-                list_items=self._plan.settings.list_items,
-                lexicon=self._plan.has_lexicon,
-            )
+        return write_documents(
+            element,
+            part,
+            self._model,
+            self._common,
+            list_items=self._plan.settings.list_items,
+            lexicon=self._plan.has_lexicon,
+        )
 
 
 def model_path(plan: Plan) -> str:
@@ -297,7 +282,7 @@ def extract_stage(plan: Plan) -> Stage:
     def write_models(_: list[Report], __: None) -> None:
         if files.exists(words_path(plan)):  # it is written last
             return
-        with _no_cycle_search():
+        with no_cycle_search():
             texts = sampled_texts(plan.units, plan.settings.seed)
             model = plan.pretrained or trained(texts, plan.language)
             common = CommonWords.train(texts)

@@ -1,13 +1,8 @@
-"""Labels the anchors of documents with categories, and marks names without a link.
-
-Editors link a name only at its first occurrence, and never link a page to itself. The tags of other
-occurrences are wrong (outside). Marked tokens can be ignored in the loss.
-"""
+"""The anchors of documents in their sentences, and their categories."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nerbert.text.tokens import Span
 from ontology.categories import ENTITY, CategorySet
 from ontology.classes import ClassTree
 from ontology.entity_table import NO_CLASS, EntityTable
@@ -186,9 +180,10 @@ def _places_for_others(
     """
     others = entities.of_kind(targets, "Event") | entities.of_kind(targets, "Organisation")
     rows = np.flatnonzero(others & inside)
-    texts = batch.column("text").take(pa.array(documents[rows])).to_pylist()
-    starts, ends = (_numpy(anchors.field(name))[rows].tolist() for name in ("start", "end"))
-    names = [text[a:b] for text, a, b in zip(texts, starts, ends, strict=True)]
+    texts = batch.column("text").to_pylist()
+    columns = documents, *(_numpy(anchors.field(name)) for name in ("start", "end"))
+    places = zip(*(column[rows].tolist() for column in columns), strict=True)
+    names = [texts[document][start:end] for document, start, end in places]
     found = np.zeros(len(targets), bool)
     meant = entities.lookup(pa.array(names, pa.string()))
     found[rows] = entities.of_kind(meant, "Place") & (meant != targets[rows])
@@ -266,114 +261,3 @@ def frequent_categories(mentions: dict[str, int], size: int) -> list[str]:
     """
     present = [name for name, count in mentions.items() if count]
     return sorted(present, key=lambda name: (-mentions[name], name))[:size]
-
-
-_BRACKET = re.compile(r" \([^()]+\)$")
-_WORD = re.compile(r"\w+")
-_SHORTEST = 4  # characters of a word of the title that is a name by itself: "Lincoln", not "The"
-_KEY = 2  # first characters, by which names are looked up
-
-
-class Names:
-    """The names of a page: texts of its links and their last words, its title and its words."""
-
-    def __init__(self, title: str, surfaces: Iterable[str], text: str) -> None:
-        """Collects the names.
-
-        Args:
-            title: title of the page. A bracket at its end is not part of the name. Its capitalised
-                words ("Lincoln") are names, too.
-            surfaces: texts of the page's anchors. Their last words may be surnames.
-            text: text of the page.
-        """
-        self._words = frozenset(text.split(" "))
-        title = _BRACKET.sub("", title)
-        surfaces = set(surfaces)
-        last = (
-            surface_words[-1]
-            for surface in surfaces
-            if len(surface_words := _WORD.findall(surface)) > 1
-        )
-        words = [word for word in (*_WORD.findall(title), *last) if word[0].isupper()]
-        names = {title, *(word for word in words if len(word) >= _SHORTEST), *surfaces}
-        self._by_key: dict[str, list[str]] = {}
-        for name in sorted(names, key=lambda name: (-len(name), name)):
-            if name.strip():
-                self._by_key.setdefault(name[:_KEY], []).append(name)
-        self._firsts = {key[0] for key in self._by_key}
-
-    def mark(
-        self,
-        sentence: str,
-        spans: Sequence[Span],
-        words: Sequence[str],
-        tags: Sequence[int],
-        capitals: bool = True,
-    ) -> list[bool]:
-        """Whether each token may belong to a name without link, shape (tokens,).
-
-        A name matches if it begins and ends at boundaries of tokens and none of its tokens is
-        tagged. Of several names at one place the longest matches. Words with a capital are names,
-        too, at the start of the sentence only if the page has them nowhere in lower case.
-
-        Args:
-            sentence: text of the sentence.
-            spans: spans of the tokens, in characters.
-            words: the tokens.
-            tags: label ids of the tokens, 0 for outside.
-            capitals: whether a capital inside a sentence is the sign of a name.
-        """
-        marked = [False] * len(spans)
-        if capitals:
-            marked = [
-                not tag and word[0].isupper() and word != "I"
-                for tag, word in zip(tags, words, strict=True)
-            ]
-            for index, word in enumerate(words):
-                marked[index] &= word.lower() not in self._words
-                if word[0].isalnum():  # the first word, which has a capital anyway
-                    break
-        by_key, firsts = self._by_key, self._firsts
-        begins = [index for index, word in enumerate(words) if word[0] in firsts]
-        if not begins:
-            return marked
-        token_after = {end: index + 1 for index, (_, end) in enumerate(spans)}
-        free = 0  # first token after the last name
-        for index in begins:
-            if index < free:
-                continue
-            start = spans[index][0]
-            for name in by_key.get(sentence[start : start + _KEY], ()):
-                after = token_after.get(start + len(name))
-                if after and sentence.startswith(name, start) and not any(tags[index:after]):
-                    marked[index:after] = [True] * (after - index)
-                    free = after
-                    break
-        return marked
-
-
-def unmark_outside(
-    marked: list[bool],
-    words: Sequence[str],
-    persons: Iterable[int],
-    calendar: frozenset[str] = frozenset(),
-) -> None:
-    """Unmarks words with a capital that are outside of names for sure: examples of what is none.
-
-    These are months and the like beside a number, and what stands in front of a linked person
-    ("President [Lincoln]"), where an editor has left it out of the name.
-
-    Args:
-        marked: whether each token may belong to a name without link; it is changed.
-        words: the tokens.
-        persons: first tokens of the links to persons.
-        calendar: words of dates in this language.
-    """
-    for place in persons:
-        if place and words[place - 1].removesuffix(".").isalpha():
-            marked[place - 1] = False
-    if calendar.isdisjoint(words):
-        return
-    for place, word in enumerate(words):
-        if word in calendar and any(map(str.isdigit, words[max(0, place - 1) : place + 2])):
-            marked[place] = False

@@ -1,22 +1,35 @@
-"""Finds names in the text of a document."""
+"""Finds names in the texts of documents."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Container, Iterator, Sequence
-from functools import lru_cache
+from itertools import compress, groupby, product, repeat
+from operator import itemgetter
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.examples.unlinked import in_lower_case
+
+Ints = npt.NDArray[np.int64]
 
 _INITIAL = re.compile(r"\b[^\W\d_]\. ?$")
 """The end of a text after which a name goes on: "Richard M."."""
-_JOINED = re.compile(
-    r"\.(?<=\b\w.) ?|\. (?<=\b\w\w. )|-|"
-    r" (?:(?:of|de|del|della|di|da|do|dos|du|des|la|le|los|las|y|von|van|der|den|bin|ibn|al) )?"
-    r"(?:(?:the|la|los|las|der|den) )?"
+_PARTICLES = (
+    "of de del della di da do dos du des la le los las y von van der den bin ibn al".split()
 )
-"""What stands between the words of one name."""
+_ARTICLES = "the la los las der den".split()
 _OF = re.compile(r" (?:of|de|du|des|di|del|della|do|da|dos|von) (?:the )?$")
 """What stands before the second half of a name: "Bank of England"."""
 _DIRECT = (" ", "-", "–")
+_ANY = 1 << 20
+_LONGEST = {".": 1, ". ": 2, "-": _ANY} | {
+    " ".join(["", *filter(None, words), ""]): _ANY
+    for words in product(["", *_PARTICLES], ["", *_ARTICLES])
+}
+"""What stands between the words of one name -> letters of the word before, at most: "J. R. Smith",
+"St. Paul"."""
 _WORDS = re.compile(r"\w+")
 
 
@@ -28,17 +41,12 @@ def _upper_case() -> str:
     return "".join(f"{chr(a)}-{chr(b)}" for a, b in zip(begins, ends, strict=True))
 
 
-_UPPER = re.compile(rf"[{_upper_case()}](?<!\w.)\w*", re.DOTALL)
+_CAPITAL = re.compile(rf"([{_upper_case()}](?<!\w.)\w*)", re.DOTALL)
 """A capitalised word. A search is fast for an expression that begins with a set of characters."""
-_RUN = re.compile(rf"{_UPPER.pattern}(?:(?:{_JOINED.pattern}){_UPPER.pattern})*", re.DOTALL)
 _STEM = 5
 """Words that begin with the same letters are forms of one word: "Democrat", "Democratic"."""
-
-
-@lru_cache(maxsize=1)
-def _plain_words(text: str) -> frozenset[str]:
-    """The words of a document; one is in lower case if it stands here as such."""
-    return frozenset(text.split(" "))
+_BETWEEN = "\n\n\n"
+"""What stands between documents: names of one document are beside none of another one."""
 
 
 def shares_word(surface: str, title: str) -> bool:
@@ -59,119 +67,163 @@ def shares_word(surface: str, title: str) -> bool:
     return len(letters) > 1 and "".join(letters) in "".join(word[0] for word in words)
 
 
-def occurrences(
-    text: str,
-    names: Collection[str],
-    taken: Sequence[tuple[int, int]],
-    starts: Sequence[int],
-    ends: Sequence[int],
-) -> Iterator[tuple[int, int, int, str]]:
-    """Finds names in the sentences of a text that are not a part of a longer name.
+class Capitals:
+    """The capitalised words in the sentences of some documents."""
 
-    Of several names at one place the longest is found. A capitalised word directly before or after
-    an occurrence makes it a part of a longer name, also with "of" between ("Bank of England"); the
-    first word of a sentence does so only if the text nowhere has it in lower case.
+    def __init__(self, texts: Sequence[str], documents: Ints, starts: Ints, ends: Ints) -> None:
+        """Finds the words.
 
-    Args:
-        text: text of a document.
-        names: names that begin with a capital.
-        taken: spans of the anchors, in order.
-        starts: starts of the sentences, in order.
-        ends: ends of the sentences.
+        Args:
+            texts: texts of the documents.
+            documents: document of each sentence, in order, shape (sentences,).
+            starts: start of each sentence in its document, shape (sentences,).
+            ends: end of each sentence, shape (sentences,).
+        """
+        self._texts, self._documents = texts, documents
+        self._sentence_starts, self._sentence_ends = starts.tolist(), ends.tolist()
+        # One search for all documents: they are placed one after the other.
+        self._text = _BETWEEN.join(texts)
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + len(_BETWEEN)
+        self._bases = np.cumsum(lengths) - lengths
+        firsts, lasts = (self._bases[documents] + edges for edges in (starts, ends))
+        pieces = _CAPITAL.split(self._text)  # a gap, a word, a gap, a word, ..., a gap
+        places = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
+        begins, stops = places[:-1:2], places[1::2]
+        rows = np.searchsorted(firsts, begins, "right") - 1
+        inside = (rows >= 0) & (begins < np.append(lasts, 0)[rows])
+        self._starts, self._rows = begins[inside], rows[inside]
+        self._ends = np.minimum(stops[inside], lasts[self._rows])
+        self._words, self._gaps = (
+            list(compress(texts, inside.tolist())) for texts in (pieces[1::2], pieces[2::2])
+        )
+        self._bounds = [*np.searchsorted(self._starts, self._bases).tolist(), len(self._words)]
+        self._is_plain = self._plain(np.flatnonzero(self._starts == firsts[self._rows]))
 
-    Yields:
-        Number of the sentence, start and end of the occurrence, and the name.
-    """
-    by_word: dict[str, list[str]] = {}
-    for name in sorted(names, key=lambda name: (-len(name), name)):
-        word = _UPPER.match(name)
-        if word is not None:
-            by_word.setdefault(word[0], []).append(name)
-    plain = _plain_words(text)
-    anchor = free = 0
-    for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
-        before: re.Match[str] | None = None  # the capitalised word before
-        for match in _UPPER.finditer(text, first, last):
-            previous, before = before, match
-            begun = by_word.get(match[0])
-            if begun is None or match.start() < free:
+    def _plain(self, begin: Ints) -> list[bool]:
+        """Whether each word begins a sentence of a page that has it in lower case, too.
+
+        Args:
+            begin: numbers of the words that begin a sentence.
+        """
+        is_plain = [False] * len(self._words)
+        documents = self._documents[self._rows[begin]].tolist()
+        places = zip(documents, begin.tolist(), strict=True)
+        for document, group in groupby(places, key=itemgetter(0)):
+            low = {number: self._words[number].lower() for _, number in group}
+            there = in_lower_case(low.values(), self._texts[document])
+            for number, word in low.items():
+                is_plain[number] = word in there
+        return is_plain
+
+    def occurrences(
+        self, document: int, names: Collection[str], taken: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[int, int, int, str]]:
+        """Finds names in the sentences of a document that are not a part of a longer name.
+
+        Of several names at one place the longest is found. A capitalised word directly before or
+        after an occurrence makes it a part of a longer name, also with "of" between ("Bank of
+        England"); the first word of a sentence does so only if the text nowhere has it in lower
+        case.
+
+        Args:
+            document: number of the document.
+            names: names that begin with a capital.
+            taken: spans of its anchors, in order.
+
+        Yields:
+            Number of the sentence, start and end of the occurrence in the document, and the name.
+        """
+        by_word: dict[str, list[str]] = {}
+        for name in sorted(names, key=lambda name: (-len(name), name)):
+            word = _CAPITAL.match(name)
+            if word is not None:
+                by_word.setdefault(word[0], []).append(name)
+        text, base = self._texts[document], int(self._bases[document])
+        first, last = self._bounds[document : document + 2]
+        words = self._words[first:last]
+        anchor = free = 0
+        for number in [first + n for n, word in enumerate(words) if word in by_word]:
+            start = int(self._starts[number]) - base
+            if start < free:
                 continue
-            start = match.start()
+            row = int(self._rows[number])
+            begin, end = self._sentence_starts[row], self._sentence_ends[row]
             while anchor < len(taken) and taken[anchor][1] <= start:
                 anchor += 1
-            for name in begun:
+            for name in by_word[self._words[number]]:
                 stop = start + len(name)
-                is_here = text.startswith(name, start) and stop <= last
+                is_here = text.startswith(name, start) and stop <= end
                 is_taken = anchor < len(taken) and taken[anchor][0] < stop
-                if not is_here or is_taken or _goes_on(text, stop, last):
+                if not is_here or is_taken or _goes_on(text, stop, end):
                     continue
-                if _INITIAL.search(text, max(first, start - 3), start):
+                if _INITIAL.search(text, max(begin, start - 3), start):
                     continue
-                if previous is not None and _begins_before(text, previous, start, first, plain):
+                if number and self._rows[number - 1] == row and self._is_joined(number - 1):
                     continue
                 yield row, start, stop, name
                 free = stop
                 break
 
+    def _is_joined(self, number: int) -> bool:
+        """Whether a name that begins with a word goes on with the next capitalised one."""
+        gap = self._gaps[number]
+        return not self._is_plain[number] and (gap in _DIRECT or _OF.fullmatch(gap) is not None)
 
-def _begins_before(
-    text: str, previous: re.Match[str], start: int, first: int, plain: Container[str]
-) -> bool:
-    """Whether a name begins with the capitalised word before `start`; its sentence, at `first`."""
-    between = text[previous.end() : start]
-    is_joined = between in _DIRECT or _OF.fullmatch(between) is not None
-    return is_joined and (previous.start() != first or previous[0].lower() not in plain)
+    def whole_names(
+        self, taken_rows: Ints, taken_starts: Ints, taken_ends: Ints, common: Container[str] = ()
+    ) -> Iterator[tuple[int, int, int, int]]:
+        """Finds the longest runs of capitalised words: "Bank of England", not "England" in it.
 
+        The first word of a sentence is no part of a run if the text has it in lower case, too. If
+        it is a common word ("The") and not capitalised elsewhere ("New"), the run is found with and
+        without it.
 
-def whole_names(
-    text: str,
-    taken: Sequence[tuple[int, int]],
-    starts: Sequence[int],
-    ends: Sequence[int],
-    common: Container[str] = (),
-) -> Iterator[tuple[int, int, int]]:
-    """Finds the longest runs of capitalised words: "Bank of England", not "England" in it.
+        Args:
+            taken_rows: sentences of known mentions, in order; a run that touches one is left out.
+            taken_starts: their starts.
+            taken_ends: their ends.
+            common: the most frequent words of the language, in lower case.
 
-    The first word of a sentence is no part of a run if the text has it in lower case, too. If it is
-    a common word ("The") and not capitalised elsewhere ("New"), the run is found with and without
-    it.
-
-    Args:
-        text: text of a document.
-        taken: spans of known mentions, in order; a run that touches one is left out.
-        starts: starts of the sentences, in order.
-        ends: ends of the sentences.
-        common: the most frequent words of the language, in lower case.
-
-    Yields:
-        Number of the sentence, start and end of the run; of two that overlap, the longer one first.
-    """
-    plain = _plain_words(text)
-    mention = 0
-    for row, (first, last) in enumerate(zip(starts, ends, strict=True)):
-        for match in _RUN.finditer(text, first, last):
-            start, end = match.span()
-            while mention < len(taken) and taken[mention][1] < start - 1:
-                mention += 1
-            # A run beside a mention may be a part of its name.
-            is_free = mention == len(taken) or taken[mention][0] > end + 1
-            if not is_free or end - start < 2 or _goes_on(text, end, last):
+        Yields:
+            Numbers of the document and of the sentence, start and end of the run in the document;
+            of two that overlap, the longer one first.
+        """
+        if not self._words:
+            return
+        longest = np.fromiter(map(_LONGEST.get, self._gaps, repeat(0)), np.int64)
+        goes_on = (self._ends - self._starts <= longest)[:-1] & (np.diff(self._rows) == 0)
+        first = np.flatnonzero(np.append(True, ~goes_on))
+        last = np.append(first[1:], len(self._words)) - 1
+        starts, ends, rows = self._starts[first], self._ends[last], self._rows[first]
+        # A run beside a mention may be a part of its name.
+        bases = self._bases[self._documents[taken_rows]]
+        place = np.searchsorted(bases + taken_ends, starts - 1)
+        after = np.append(bases + taken_starts, len(self._text) + 2)[place]
+        chosen = np.flatnonzero((after > ends + 1) & (ends - starts > 1))
+        documents = self._documents[rows]
+        columns = first, last, rows, documents, self._bases[documents], starts, ends
+        for number, final, row, document, base, start, end in zip(
+            *(column[chosen].tolist() for column in columns), strict=True
+        ):
+            text = self._texts[document]
+            start, end = start - base, end - base
+            if _goes_on(text, end, self._sentence_ends[row]):
                 continue
-            if start == first:
-                word = _WORDS.match(text, start)
-                assert word is not None
-                second = _UPPER.search(text, word.end(), end)
-                known = word[0].lower() in plain
-                if second and (
-                    known or (word[0].lower() in common and not _is_inside(text, word[0]))
-                ):
-                    if not known:
-                        yield row, start, end
-                    start = second.start()
-                elif known:
+            if start == self._sentence_starts[row]:
+                is_plain, has_more = self._is_plain[number], final > number
+                if has_more and (is_plain or _is_doubtful(text, self._words[number], common)):
+                    if not is_plain:
+                        yield document, row, start, end
+                    start = int(self._starts[number + 1]) - base
+                elif is_plain:
                     continue
             if end - start > 1:
-                yield row, start, end
+                yield document, row, start, end
+
+
+def _is_doubtful(text: str, word: str, common: Container[str]) -> bool:
+    """Whether the first word of a sentence is a common one, and not capitalised elsewhere."""
+    return word.lower() in common and not _is_inside(text, word)
 
 
 def _is_inside(text: str, word: str) -> bool:

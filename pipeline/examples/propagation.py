@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.contexts import Contexts, features_of
 from pipeline.examples.dictionary import Dictionary
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
-from pipeline.examples.name_search import occurrences, shares_word, whole_names
+from pipeline.examples.name_search import Capitals, shares_word
 from pipeline.wikitext.names import is_ambiguous
 
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
@@ -25,49 +25,65 @@ _SHORTEST_SURNAME = 3
 _OF = (" of", " the")
 _LINK, _TITLE, _REPEAT, _SURNAME, _DICTIONARY, _OTHER_TITLE = range(len(SOURCES))
 
-Known = dict[str, tuple[int, str, int]]
-"""Name -> entity, title, index of the source."""
-
-_Meanings = dict[int, tuple[int, str, int]]
-"""Number of a name -> entity, title, index of the source."""
+_Meaning = tuple[int, str, int]
+"""Entity, title, index of the source of a name."""
 
 Found = tuple[int, int, int, int, str, int]
 """Sentence, start, end, entity, title, index of the source of a mention."""
 
+_NOTHING: _Meaning = (-1, "", _LINK)
+"""What a name without a meaning means."""
+
 
 @dataclass(frozen=True)
 class _Page:
-    """A document with sentences.
+    """A document with sentences, and its names.
 
     Attributes:
+        number: number of the document in the batch.
         text: its text.
         title: its title.
         entity: its entity, -1 for an unknown one.
-        first: number of its first sentence in the batch.
-        starts: starts of its sentences.
-        ends: ends of its sentences.
         spans: start and end of each anchor.
         targets: title that each anchor leads to.
         entities: entity of each anchor.
         typed: whether each anchor has a category.
-        concepts: texts of links that are no names: "Turing machine".
+        longer: names without a meaning, in which no other name is found: "Paris" in "An American in
+            Paris", "Turing" in "Turing machine", a link that is no name.
+        known: name -> what it means, by its first link.
+        meanings: name -> the entities that it may mean.
     """
 
+    number: int
     text: str
     title: str
     entity: int
-    first: int
-    starts: list[int]
-    ends: list[int]
     spans: list[tuple[int, int]]
     targets: list[str]
     entities: list[int]
     typed: list[bool]
-    concepts: list[str]
+    longer: set[str]
+    known: dict[str, _Meaning] = field(default_factory=dict)
+    meanings: dict[str, set[int]] = field(default_factory=dict)
 
     def links(self) -> Iterator[tuple[tuple[int, int], int, str, bool]]:
         """Span, entity, title of each anchor, and whether it has a category."""
         return zip(self.spans, self.entities, self.targets, self.typed, strict=True)
+
+    def add(self, name: str, meaning: _Meaning, language: str) -> None:
+        """Adds a name, unless it may mean something else in another sentence."""
+        entity, target, _ = meaning
+        if name and name[0].isupper() and not is_ambiguous(name, target, language):
+            self.mean(name, entity)
+            self.known.setdefault(name, meaning)
+
+    def mean(self, name: str, entity: int) -> None:
+        """Adds an entity that a name may mean."""
+        self.meanings.setdefault(name, set()).add(entity)
+
+    def has_several(self, name: str) -> bool:
+        """Whether a name may mean several entities."""
+        return len(self.meanings.get(name, ())) > 1
 
 
 _Free = tuple[int, int, int, _Page]
@@ -108,64 +124,62 @@ class Propagation:
             sentences: their sentences, with the anchors of links.
             labels: category index of each anchor, shape (anchors,).
         """
+        texts = batch.column("text").to_pylist()
+        pages = self._pages(batch, texts, sentences, labels)
+        self._find_names(list(pages.values()))
+        capitals = Capitals(texts, sentences.documents, sentences.starts, sentences.ends)
         mentions: list[Found] = []
-        free: list[_Free] = []
-        for page in self._pages(batch, sentences, labels):
-            known, several, longer = self._names(page)
-            taken = list(page.spans)
-            for row, start, end, name in occurrences(
-                page.text, known.keys() | longer, page.spans, page.starts, page.ends
+        for page in pages.values():
+            known = {n: meaning for n, meaning in page.known.items() if not page.has_several(n)}
+            longer = {name for name in page.longer if " " in name}
+            for row, start, end, name in capitals.occurrences(
+                page.number, known.keys() | longer, page.spans
             ):
-                if name in known:
-                    mentions.append((page.first + row, start, end, *known[name]))
-                taken.append((start, end))
-            if self._dictionary is not None or self._contexts is not None:
-                taken.sort()
-                free.extend(
-                    (page.first + row, start, end, page)
-                    for row, start, end in whole_names(
-                        page.text, taken, page.starts, page.ends, self._common
-                    )
-                    if page.text[start:end] not in several
-                )
+                mentions.append((row, start, end, *known.get(name, _NOTHING)))
+        free: list[_Free] = []
+        if self._dictionary is not None or self._contexts is not None:
+            for number, row, start, end in capitals.whole_names(
+                *_taken(sentences, mentions), self._common
+            ):
+                page = pages[number]
+                if not page.has_several(page.text[start:end]):
+                    free.append((row, start, end, page))
+        mentions = [mention for mention in mentions if mention[3:] != _NOTHING]
         return _merged(sentences, mentions + self._elsewhere(free))
 
-    def _pages(self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints) -> Iterator[_Page]:
-        """The documents that have sentences."""
+    def _pages(
+        self, batch: pa.RecordBatch, texts: Sequence[str], sentences: Sentences, labels: Ints
+    ) -> dict[int, _Page]:
+        """The documents that have sentences, by their numbers."""
         documents = sentences.documents[sentences.anchor_sentences]
-        sentence_bounds = np.searchsorted(sentences.documents, np.arange(len(batch) + 1))
-        anchor_bounds = np.searchsorted(documents, np.arange(len(batch) + 1))
-        texts, titles = batch.column("text"), batch.column("title").to_pylist()
-        own = self._entities.lookup(batch.column("title")).tolist()
-        targets = sentences.targets.to_pylist()
-        no_names = doubtful_anchors(batch)
-        no_name_bounds = np.searchsorted(no_names[0], np.arange(len(batch) + 1))
-        for number, title in enumerate(titles):
-            inside = slice(int(sentence_bounds[number]), int(sentence_bounds[number + 1]))
-            if inside.start == inside.stop:
-                continue
-            linked = slice(int(anchor_bounds[number]), int(anchor_bounds[number + 1]))
-            spans = zip(
-                sentences.anchor_starts[linked].tolist(),
-                sentences.anchor_ends[linked].tolist(),
-                strict=True,
-            )
-            others = slice(int(no_name_bounds[number]), int(no_name_bounds[number + 1]))
-            edges = zip(no_names[1][others].tolist(), no_names[2][others].tolist(), strict=True)
-            text = texts[number].as_py()
-            yield _Page(
-                text=text,
-                title=title,
+        spans = _pairs(sentences.anchor_starts, sentences.anchor_ends)
+        targets, entities = sentences.targets.to_pylist(), sentences.entities.tolist()
+        typed = (labels != ENTITY_INDEX).tolist()
+        no_names, *edges = doubtful_anchors(batch)
+        no_name_spans = _pairs(*edges)
+        numbers = np.arange(len(batch) + 1)
+        bounds = np.searchsorted(documents, numbers).tolist()
+        no_name_bounds = np.searchsorted(no_names, numbers).tolist()
+        titles, own = (
+            batch.column("title").to_pylist(),
+            self._entities.lookup(batch.column("title")),
+        )
+        pages = {}
+        for number in np.unique(sentences.documents).tolist():
+            linked = slice(*bounds[number : number + 2])
+            others = no_name_spans[slice(*no_name_bounds[number : number + 2])]
+            pages[number] = _Page(
+                number=number,
+                text=texts[number],
+                title=titles[number],
                 entity=own[number],
-                first=inside.start,
-                starts=sentences.starts[inside].tolist(),
-                ends=sentences.ends[inside].tolist(),
-                spans=list(spans),
+                spans=spans[linked],
                 targets=targets[linked],
-                entities=sentences.entities[linked].tolist(),
-                typed=(labels[linked] != ENTITY_INDEX).tolist(),
-                concepts=[text[start:end] for start, end in edges],
+                entities=entities[linked],
+                typed=typed[linked],
+                longer={texts[number][start:end] for start, end in others},
             )
+        return pages
 
     def _elsewhere(self, free: Sequence[_Free]) -> list[Found]:
         """Mentions of the dictionary and of other titles; of two that overlap, the first one."""
@@ -190,7 +204,7 @@ class Propagation:
 
     def _in_titles(
         self, free: Sequence[_Free], names: Sequence[str], listed: dict[int, int]
-    ) -> _Meanings:
+    ) -> dict[int, _Meaning]:
         """The names that are titles of other pages, if the words around them bear them out.
 
         Args:
@@ -218,67 +232,71 @@ class Propagation:
             if is_right
         }
 
-    def _names(self, page: _Page) -> tuple[Known, set[str], set[str]]:
-        """The names of a page and what they mean; names with several meanings; names without one.
+    def _find_names(self, pages: Sequence[_Page]) -> None:
+        """Finds the names of pages, and what they mean.
 
         The links of the whole dump are a meaning, too, and so is the page with this title: a page
-        may link "Tennessee" to a river. In names without a meaning no other name is found: "Paris"
-        in "An American in Paris", "Turing" in "Turing machine".
+        may link "Tennessee" to a river.
         """
-        meanings: dict[str, set[int]] = {}
-        known: Known = {}
-        longer = set(page.concepts)
+        for page in pages:
+            self._add_links(page)
+            self._add_title(page)
+        self._add_titles([(page, name) for page in pages for name in page.known])
+        for page in pages:
+            self._add_surnames(page)
+        if self._dictionary is not None:
+            names = [(page, name) for page in pages for name in page.known]
+            for place, entity, _, is_known in self._dictionary.lookup([name for _, name in names]):
+                if is_known:
+                    page, name = names[place]
+                    page.mean(name, entity)
 
-        def add(name: str, entity: int, target: str, source: int) -> None:
-            if name and name[0].isupper() and not is_ambiguous(name, target, self._language):
-                meanings.setdefault(name, set()).add(entity)
-                known.setdefault(name, (entity, target, source))
-
+    def _add_links(self, page: _Page) -> None:
+        """Adds the texts of links."""
         for (start, end), entity, target, typed in page.links():
             surface = page.text[start:end]
             if ", " in surface:  # "Washington, D.C." makes "Washington" more than a surname
-                meanings.setdefault(surface.partition(", ")[0], set()).add(entity)
+                page.mean(surface.partition(", ")[0], entity)
             if not typed:
-                meanings.setdefault(surface, set()).add(entity)
-                longer.add(surface)
+                page.mean(surface, entity)
+                page.longer.add(surface)
             elif shares_word(surface, target):
-                add(surface, entity, target, _REPEAT)
+                page.add(surface, (entity, target, _REPEAT), self._language)
+
+    def _add_title(self, page: _Page) -> None:
+        """Adds the title of a page, unless it is a word."""
         plain = _BRACKET.sub("", page.title)
         # All titles begin with a capital; in its text a page on tennis writes "tennis".
         lower = plain[:1].lower() + plain[1:]
-        is_word = lower in page.text and re.search(rf"\b{re.escape(lower)}\b", page.text)
-        if page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS and not is_word:
-            add(plain, page.entity, page.title, _TITLE)
-        elif not is_word:
-            longer.add(plain)
-        if known:
-            self._add_titles(known, meanings)
-        own = _surname(plain)  # of a person's page: relatives that it links are called otherwise
-        for name, (entity, target, _) in list(known.items()):
+        if lower in page.text and re.search(rf"\b{re.escape(lower)}\b", page.text):
+            return
+        if page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS:
+            page.add(plain, (page.entity, page.title, _TITLE), self._language)
+        else:
+            page.longer.add(plain)
+
+    def _add_titles(self, names: Sequence[tuple[_Page, str]]) -> None:
+        """Adds the page that has a name as its title, if it is of another kind."""
+        table = self._entities
+        titled = table.lookup([name for _, name in names])
+        mine = table.classes[[page.known[name][0] for page, name in names]].tolist()
+        theirs = np.where(titled >= 0, table.classes[titled], NO_CLASS).tolist()
+        kinds = table.class_kinds
+        for (page, name), entity, own, other in zip(
+            names, titled.tolist(), mine, theirs, strict=True
+        ):
+            if other != NO_CLASS and kinds[other] != kinds[own]:
+                page.mean(name, entity)
+
+    def _add_surnames(self, page: _Page) -> None:
+        """Adds the surnames of persons."""
+        # Relatives that the page of a person links are called otherwise.
+        own = _surname(_BRACKET.sub("", page.title))
+        for name, (entity, target, _) in list(page.known.items()):
             if self._is_person[self._entities.classes[entity]]:
                 surname = _surname(name)
                 if surname and (entity == page.entity or surname != own):
-                    add(surname, entity, target, _SURNAME)
-        if self._dictionary is not None:
-            names = list(known)
-            for place, entity, _, is_known in self._dictionary.lookup(names):
-                if is_known:
-                    meanings[names[place]].add(entity)
-        several = {name for name, entities in meanings.items() if len(entities) > 1}
-        known = {name: facts for name, facts in known.items() if name not in several}
-        return known, several, {name for name in longer if " " in name} - known.keys()
-
-    def _add_titles(self, known: Known, meanings: dict[str, set[int]]) -> None:
-        """Adds the page that has a name as its title, if it is of another kind."""
-        names = list(known)
-        kinds = self._entities.class_kinds
-        own = self._entities.classes[[entity for entity, *_ in known.values()]].tolist()
-        for name, entity, mine in zip(
-            names, self._entities.lookup(pa.array(names)).tolist(), own, strict=True
-        ):
-            number = self._entities.classes[entity] if entity >= 0 else NO_CLASS
-            if number != NO_CLASS and kinds[number] != kinds[mine]:
-                meanings[name].add(entity)
+                    page.add(surname, (entity, target, _SURNAME), self._language)
 
 
 def _surname(name: str) -> str:
@@ -289,7 +307,20 @@ def _surname(name: str) -> str:
     return surname if is_surname else ""
 
 
-def _merged(sentences: Sentences, more: Sequence[tuple[int, int, int, int, str, int]]) -> Sentences:
+def _pairs(starts: Ints, ends: Ints) -> list[tuple[int, int]]:
+    return list(zip(starts.tolist(), ends.tolist(), strict=True))
+
+
+def _taken(sentences: Sentences, mentions: Sequence[Found]) -> tuple[Ints, Ints, Ints]:
+    """Sentence, start and end of the anchors and of the mentions that were found, in order."""
+    found = np.array([mention[:3] for mention in mentions], np.int64).reshape(-1, 3)
+    anchors = sentences.anchor_sentences, sentences.anchor_starts, sentences.anchor_ends
+    every = np.concatenate([np.stack(anchors, 1), found])
+    rows, starts, ends = every[np.lexsort((every[:, 1], every[:, 0]))].T
+    return rows, starts, ends
+
+
+def _merged(sentences: Sentences, more: Sequence[Found]) -> Sentences:
     """The sentences with more mentions, in order."""
     if not more:
         return sentences

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from nerbert.digests import digest64, uniform
 from nerbert.text.corpus import SPLITS
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
-from nerbert.text.tokens import tokenize
+from nerbert.text.tokens import Tokens
 from ontology.entity_table import EntityTable
 from pipeline.examples.counts import SelectionReport
 from pipeline.examples.filters import FILTERS, Batch
@@ -26,13 +27,12 @@ from pipeline.examples.mentions import (
     Bools,
     Ints,
     Labelling,
-    Names,
     Sentences,
     doubtful_anchors,
     sentences_of,
-    unmark_outside,
 )
 from pipeline.examples.propagation import Propagation
+from pipeline.examples.unlinked import Names, Unlinked
 from pipeline.settings import CorpusSettings
 from pipeline.wikitext.names import CALENDAR, NOUNS_IN_UPPER_CASE
 
@@ -71,6 +71,7 @@ DOCUMENT_COLUMNS = (
 )
 """Columns of a document that examples are made from."""
 
+_AFTER = np.iinfo(np.int64).max
 LONGEST_WORD = 100
 """Characters. Sentences longer than `max_tokens` such words are dropped before tokenisation."""
 
@@ -89,45 +90,53 @@ def schema(labels: LabelSet) -> pa.Schema:
     return COLUMNS.with_metadata(metadata)
 
 
-@dataclass
-class _Page:
-    """Facts that the sentences of a page share."""
-
-    text: str
-    names: Names
-    seen: set[str] = field(default_factory=set)
-
-
 @dataclass(frozen=True)
-class _Lists:
-    """What `Sentences` holds, as lists: a slice of a small array costs more than its numbers."""
+class _Chosen:
+    """The sentences of a batch that are tokenised, and the anchors in them.
 
-    starts: list[int]
-    ends: list[int]
-    numbers: list[int]
-    anchors: list[tuple[int, int]]
-    labels: list[int]
-    persons: list[bool]
-    targets: list[str]
-    qids: list[str | None]
-    sources: list[str]
+    Attributes:
+        rows: their numbers among all sentences of the batch, shape (chosen,).
+        texts: their texts.
+        tokens: their tokens.
+        words: the tokens themselves.
+        anchors: numbers of their anchors among all anchors of the batch, shape (anchors,).
+        first: first token of each of these anchors, shape (anchors,).
+        after: one after its last token, shape (anchors,).
+    """
+
+    rows: Ints
+    texts: list[str]
+    tokens: Tokens
+    words: list[str]
+    anchors: Ints
+    first: Ints
+    after: Ints
 
     @classmethod
-    def of(cls, sentences: Sentences, labels: Ints, entities: EntityTable) -> _Lists:
-        """The lists; `persons` says which anchors are links to persons."""
-        spans = sentences.anchor_starts.tolist(), sentences.anchor_ends.tolist()
-        persons = entities.of_kind(sentences.entities, "Person") & (sentences.sources == LINK)
-        return cls(
-            sentences.starts.tolist(),
-            sentences.ends.tolist(),
-            sentences.numbers.tolist(),
-            list(zip(*spans, strict=True)),
-            labels.tolist(),
-            persons.tolist(),
-            sentences.targets.to_pylist(),
-            entities.items_of(sentences.entities),
-            [SOURCES[source] for source in sentences.sources.tolist()],
+    def of(cls, sentences: Sentences, rows: Ints, texts: list[str]) -> _Chosen:
+        """Finds the tokens; one begins and ends at the ends of every anchor."""
+        place = np.full(len(sentences), -1)
+        place[rows] = np.arange(len(rows))
+        owners = place[sentences.anchor_sentences]
+        anchors = np.flatnonzero(owners >= 0)
+        owners = owners[anchors]
+        offsets = sentences.starts[rows[owners]]
+        starts = sentences.anchor_starts[anchors] - offsets
+        ends = sentences.anchor_ends[anchors] - offsets
+        tokens = Tokens.of(texts, np.append(owners, owners), np.append(starts, ends))
+        first, after = (
+            np.searchsorted(tokens.starts, tokens.bases[owners] + edges) for edges in (starts, ends)
         )
+        return cls(rows, texts, tokens, tokens.words(), anchors, first, after)
+
+    def tags(self, begins: Ints) -> Ints:
+        """Label ids of the tokens, by the label id that begins a mention of each anchor."""
+        tags = np.zeros(len(self.words), np.int64)
+        sizes = self.after - self.first
+        inside = np.repeat(self.first - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+        tags[inside] = np.repeat(begins + 1, sizes)
+        tags[self.first[sizes > 0]] = begins[sizes > 0]
+        return tags
 
 
 class Selector:
@@ -164,6 +173,7 @@ class Selector:
         self._calendar = CALENDAR.get(language, frozenset())
         self._propagation = propagation
         self._labels = LabelSet(labelling.names)
+        self._begins = np.array([self._labels.begin(n) for n in range(len(labelling.names))])
 
     def select(
         self, batch: pa.RecordBatch, selection: SelectionReport
@@ -175,35 +185,22 @@ class Selector:
             sentences = self._propagation.extended(batch, sentences, labels)
             labels = self._labelling.label(sentences.entities)
         is_kept = self.keep(batch, sentences, labels, selection)
-        rows: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
         texts = batch.column("text").to_pylist()
-        titles = batch.column("title").to_pylist()
-        revisions = batch.column("revision_id").to_pylist()
-        page_ids = batch.column("page_id").to_pylist()
-        bounds = np.searchsorted(sentences.anchor_sentences, np.arange(len(sentences) + 1))
-        chosen = np.flatnonzero(is_kept)
-        lists = _Lists.of(sentences, labels, self._entities)
-        page, split = _Page("", Names("", (), "")), rows["train"]
-        current = -1
-        doubtful = doubtful_anchors(batch)
-        for index, document, first, last in zip(
-            chosen.tolist(),
-            sentences.documents[chosen].tolist(),
-            bounds[chosen].tolist(),
-            bounds[chosen + 1].tolist(),
-            strict=True,
-        ):
-            if document != current:
-                text = texts[document]
-                names = _names(titles[document], text, document, sentences, doubtful)
-                page, current = _Page(text, names), document
-                split = rows[self.split_of(page_ids[document])]
-            anchors = slice(first, last)
-            row = self._example(page_ids[document], page, lists, index, anchors, selection)
-            if row is not None:
-                row["title"], row["revision_id"] = titles[document], revisions[document]
-                split.append(row)
-        return {split: self._batch(rows[split], split, selection) for split in SPLITS}
+        chosen = self._chosen(texts, sentences, np.flatnonzero(is_kept), selection)
+        tags = chosen.tags(self._begins[labels[chosen.anchors]])
+        unlinked = self._unlinked(batch, texts, sentences, chosen, tags)
+        examples = self._examples(batch, sentences, chosen, tags, unlinked)
+        is_kept = self._keep_tokenised(sentences, chosen, examples.column("id"), selection)
+        page_ids = examples.column("page_id").to_pylist()
+        drawn = {page_id: self.split_of(page_id) for page_id in dict.fromkeys(page_ids)}
+        splits = np.array([drawn[page_id] for page_id in page_ids], dtype=object)
+        found = {
+            split: examples.filter(pa.array(is_kept & (splits == split), pa.bool_()))
+            for split in SPLITS
+        }
+        for split, rows in found.items():
+            selection.count(split, rows, self._labelling.names)
+        return found
 
     def split_of(self, page_id: int) -> str:
         """The split of a page's sentences."""
@@ -229,109 +226,131 @@ class Selector:
             is_kept &= ~dropped
         return is_kept
 
-    def _example(
+    def _chosen(
+        self, texts: Sequence[str], sentences: Sentences, rows: Ints, selection: SelectionReport
+    ) -> _Chosen:
+        """Tokenises sentences, but none twice that a page repeats, and none that is too long."""
+        counts = sentences.count(np.ones(len(sentences.anchor_sentences), bool))
+        longest = LONGEST_WORD * self._settings.max_tokens
+        seen: set[tuple[int, str]] = set()
+        kept, found = [], []
+        columns = rows, sentences.documents[rows], sentences.starts[rows], sentences.ends[rows]
+        for row, document, start, end in zip(*(column.tolist() for column in columns), strict=True):
+            text = texts[document][start:end]
+            reason = "repeated" if (document, text) in seen else ""
+            seen.add((document, text))
+            if reason or len(text) > longest:
+                selection.drop_one(reason or "too-long", int(counts[row]))
+            else:
+                kept.append(row)
+                found.append(text)
+        return _Chosen.of(sentences, np.array(kept, np.int64), found)
+
+    def _keep_tokenised(
+        self, sentences: Sentences, chosen: _Chosen, ids: pa.Array, selection: SelectionReport
+    ) -> Bools:
+        """Whether each tokenised sentence passes the filters that need tokens."""
+        mentions = sentences.count(np.ones(len(sentences.anchor_sentences), bool))[chosen.rows]
+        sizes = np.diff(chosen.tokens.bounds)
+        too_short, too_long = sizes < self._settings.min_tokens, sizes > self._settings.max_tokens
+        contaminated = np.zeros(len(sizes), bool)
+        for number in np.flatnonzero(~too_short & ~too_long).tolist():
+            hit = next(self._excluded.hits(chosen.texts[number]), None)
+            if hit is not None:
+                contaminated[number] = True
+                selection.contamination.append((ids[number].as_py(), *hit))
+        selection.drop("too-short", too_short, mentions)
+        selection.drop("too-long", too_long, mentions)
+        selection.drop("contaminated", contaminated, mentions)
+        is_kept: Bools = ~(too_short | too_long | contaminated)
+        return is_kept
+
+    def _unlinked(
         self,
-        page_id: int,
-        page: _Page,
-        lists: _Lists,
-        index: int,
-        anchors: slice,
-        selection: SelectionReport,
-    ) -> dict[str, Any] | None:
-        """Makes the row of a sentence; None if it is dropped, for a reason that is counted."""
-        start, end = lists.starts[index], lists.ends[index]
-        sentence = page.text[start:end]
-        number = lists.numbers[index]
-        example_id = f"{page_id}:{number}:0"
-        anchor_spans = [(a - start, b - start) for a, b in lists.anchors[anchors]]
-        reason, spans = self._tokenize(sentence, anchor_spans, page.seen)
-        if not reason and (hit := next(self._excluded.hits(sentence), None)) is not None:
-            reason = "contaminated"
-            selection.contamination.append((example_id, *hit))
-        if reason:
-            selection.drop_one(reason, len(anchor_spans))
-            return None
-        tags = self._tags(spans, anchor_spans, lists.labels[anchors])
-        words = [sentence[a:b] for a, b in spans]
-        unlinked = page.names.mark(sentence, spans, words, tags, self._capitals)
-        are_persons = zip(anchor_spans, lists.persons[anchors], strict=True)
-        persons = {begin for (begin, _), is_person in are_persons if is_person}
-        begins = [token for token, (a, _) in enumerate(spans) if a in persons] if persons else []
-        unmark_outside(unlinked, words, begins, self._calendar)
-        return {
-            "id": example_id,
-            "tokens": words,
-            "ner_tags": tags,
-            "targets": lists.targets[anchors],
-            "qids": lists.qids[anchors],
-            "sources": lists.sources[anchors],
-            "token_starts": [a for a, _ in spans],
-            "unlinked": unlinked,
-            "page_id": page_id,
-            "sentence": number,
-            "start": start,
-            "end": end,
-            "copy": 0,
-        }
+        batch: pa.RecordBatch,
+        texts: Sequence[str],
+        sentences: Sentences,
+        chosen: _Chosen,
+        tags: Ints,
+    ) -> Bools:
+        """Whether each token may belong to a name without link."""
+        unlinked = Unlinked(chosen.tokens, chosen.words, tags)
+        documents = sentences.documents[chosen.rows]
+        surfaces = _surfaces(batch, texts, sentences)
+        titles = batch.column("title")
+        if self._capitals:
+            unlinked.mark_capitals()
+        numbers, first = np.unique(documents, return_index=True)
+        bounds = pairwise([*first.tolist(), len(documents)])
+        for document, (start, end) in zip(numbers.tolist(), bounds, strict=True):
+            if self._capitals:
+                unlinked.unmark_first(range(start, end), texts[document])
+            title = titles[document].as_py()
+            unlinked.mark_names(range(start, end), Names(title, surfaces[document]))
+        persons = self._entities.of_kind(sentences.entities[chosen.anchors], "Person")
+        persons &= (sentences.sources[chosen.anchors] == LINK) & (chosen.first < chosen.after)
+        unlinked.unmark_before(chosen.first[persons].tolist())
+        unlinked.unmark_dates(self._calendar)
+        return unlinked.marked
 
-    def _tokenize(
-        self, sentence: str, anchors: Sequence[tuple[int, int]], seen: set[str]
-    ) -> tuple[str, Sequence[tuple[int, int]]]:
-        """The reason why a sentence is dropped, "" if it is kept, and the spans of its tokens.
-
-        Args:
-            sentence: the sentence.
-            anchors: spans of its anchors, at whose edges tokens begin and end.
-            seen: earlier sentences of the page; this one is added.
-        """
-        if sentence in seen:
-            return "repeated", ()
-        seen.add(sentence)
-        if len(sentence) > LONGEST_WORD * self._settings.max_tokens:
-            return "too-long", ()
-        spans = tokenize(sentence, [edge for span in anchors for edge in span])
-        if len(spans) < self._settings.min_tokens:
-            return "too-short", spans
-        return "too-long" if len(spans) > self._settings.max_tokens else "", spans
-
-    def _tags(
+    def _examples(
         self,
-        spans: Sequence[tuple[int, int]],
-        anchors: Sequence[tuple[int, int]],
-        labels: Sequence[int],
-    ) -> list[int]:
-        """Label ids of the tokens. Every anchor begins and ends at the boundary of a token."""
-        tags = [0] * len(spans)
-        token = 0
-        for (start, end), label in zip(anchors, labels, strict=True):
-            while spans[token][0] < start:
-                token += 1
-            tag = self._labels.begin(label)
-            while token < len(spans) and spans[token][0] < end:
-                tags[token] = tag
-                tag = self._labels.begin(label) + 1
-                token += 1
-        return tags
-
-    def _batch(
-        self, rows: list[dict[str, Any]], split: str, selection: SelectionReport
+        batch: pa.RecordBatch,
+        sentences: Sentences,
+        chosen: _Chosen,
+        tags: Ints,
+        unlinked: Bools,
     ) -> pa.RecordBatch:
-        batch = pa.RecordBatch.from_pylist(rows, schema=schema(self._labels))
-        selection.count(split, batch, self._labelling.names)
-        return batch
+        """The rows of all tokenised sentences."""
+        rows, tokens, anchors = chosen.rows, chosen.tokens, chosen.anchors
+        documents, numbers = pa.array(sentences.documents[rows]), sentences.numbers[rows]
+        title, page_id, revision_id = (
+            batch.column(name).take(documents) for name in ("title", "page_id", "revision_id")
+        )
+        ids = zip(page_id.to_pylist(), numbers.tolist(), strict=True)
+        of_tokens = tokens.bounds
+        of_anchors = np.searchsorted(sentences.anchor_sentences[anchors], np.append(rows, _AFTER))
+        token_starts = tokens.starts - np.repeat(tokens.bases, np.diff(of_tokens))
+        columns = [
+            pa.array([f"{page}:{number}:0" for page, number in ids], pa.string()),
+            _lists("tokens", of_tokens, chosen.words),
+            _lists("ner_tags", of_tokens, tags),
+            _lists("targets", of_anchors, sentences.targets.take(pa.array(anchors))),
+            _lists("qids", of_anchors, self._entities.items_of(sentences.entities[anchors])),
+            _lists("sources", of_anchors, np.array(SOURCES)[sentences.sources[anchors]]),
+            _lists("token_starts", of_tokens, token_starts),
+            _lists("unlinked", of_tokens, unlinked),
+            page_id,
+            title,
+            revision_id,
+            *(
+                pa.array(column, pa.int32())
+                for column in (
+                    numbers,
+                    sentences.starts[rows],
+                    sentences.ends[rows],
+                    np.zeros(len(rows)),
+                )
+            ),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema(self._labels))
 
 
-def _names(
-    title: str, text: str, document: int, sentences: Sentences, doubtful: tuple[Ints, Ints, Ints]
-) -> Names:
-    """The names of a page, which may occur without a link."""
-    first, last = np.searchsorted(sentences.documents, (document, document + 1))
-    anchors = slice(*np.searchsorted(sentences.anchor_sentences, (first, last)))
-    starts, ends = sentences.anchor_starts[anchors], sentences.anchor_ends[anchors]
-    documents, *others = doubtful
-    more = slice(*np.searchsorted(documents, (document, document + 1)))
-    starts, ends = np.append(starts, others[0][more]), np.append(ends, others[1][more])
-    return Names(title, map(text.__getitem__, map(slice, starts.tolist(), ends.tolist())), text)
+def _lists(name: str, bounds: Ints, values: Any) -> pa.ListArray:
+    """A column of lists; `bounds` are the first value of each, and the number of values."""
+    kind = COLUMNS.field(name).type.value_type
+    return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), pa.array(values, kind))
+
+
+def _surfaces(batch: pa.RecordBatch, texts: Sequence[str], sentences: Sentences) -> list[set[str]]:
+    """The texts of the anchors of each document, and of those that are no mentions."""
+    documents = sentences.documents[sentences.anchor_sentences]
+    anchors = documents, sentences.anchor_starts, sentences.anchor_ends
+    surfaces: list[set[str]] = [set() for _ in texts]
+    for columns in (anchors, doubtful_anchors(batch)):
+        for document, start, end in zip(*(column.tolist() for column in columns), strict=True):
+            surfaces[document].add(texts[document][start:end])
+    return surfaces
 
 
 def digests_of(batch: pa.RecordBatch) -> pa.RecordBatch:

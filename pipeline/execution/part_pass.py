@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nerbert.commands.process import no_cycle_search
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report, report_path
 
@@ -71,7 +72,8 @@ class PartPass(Pass):
     def run(self, element: Any, known: Any) -> Report:
         """Writes the part of an element, and then its report."""
         part = self.part(element)
-        report = self.make(element, part, known)
+        with no_cycle_search():
+            report = self.make(element, part, known)
         parts.finish(part, report)
         return report
 

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nerbert.text.punkt import SentenceSplitter
-from nerbert.text.tokens import _aligned, word_spans
+from nerbert.text.tokens import _aligned, tokenize
 from ontology.entity_table import EntityTable
 from pipeline.documents.extract import sampled_texts
 from pipeline.documents.rows import kept_as
@@ -17,6 +17,7 @@ from pipeline.dump.streams import find_dumps
 from pipeline.language import trained
 from pipeline.wikitext.render import render
 from tests.helpers.lazy import lazy
+from tests.helpers.pieces import pieces
 from tests.helpers.runs import check_example, examples, run
 
 destructive = lazy("nltk.tokenize.destructive")
@@ -104,7 +105,8 @@ def test_every_sentence_and_word_of_every_slice_as_nltk(shared):
             assert splitter.spans(text) == expected, page.title
             for start, end in expected:
                 sentence = text[start:end]
-                assert word_spans(sentence) == _aligned(sentence, words.tokenize(sentence))
+                spans = _aligned(sentence, words.tokenize(sentence))
+                assert tokenize(sentence) == pieces(sentence, spans)
             sentences += len(expected)
     assert sentences > 100_000
 

@@ -1,12 +1,19 @@
 import random
+import subprocess
+import sys
 
 import pytest
 
 from nerbert.text import tokens as tokens_module
-from nerbert.text.tokens import tokenize, word_spans
+from nerbert.text.tokens import Tokens, tokenize
 from tests.helpers.lazy import lazy
+from tests.helpers.pieces import pieces
 
 destructive = lazy("nltk.tokenize.destructive")
+
+
+def by_nltk(text):
+    return pieces(text, destructive.NLTKWordTokenizer().span_tokenize(text))
 
 
 def tokens(text, edges=()):
@@ -69,9 +76,7 @@ def test_random_texts_as_nltk():
         for _ in range(700):
             chosen = [draw.choice(pieces + quotes) for _ in range(draw.randint(1, 12))]
             text = " ".join(chosen)
-            assert word_spans(text) == list(destructive.NLTKWordTokenizer().span_tokenize(text)), (
-                text
-            )
+            assert tokenize(text) == by_nltk(text), text
 
 
 PIECES = [
@@ -156,15 +161,54 @@ PIECES = [
 ]
 
 
-def test_nasty_texts_as_nltk():
+def nasty_texts(count):
+    """Texts, and the spans of NLTK's tokens."""
     draw = random.Random(5)
-    for _ in range(6000):
+    while count:
         text = "".join(draw.choice(PIECES) for _ in range(draw.randint(1, 14))).strip()
         try:
-            expected = tokens_module._aligned(text, destructive.NLTKWordTokenizer().tokenize(text))
+            spans = tokens_module._aligned(text, destructive.NLTKWordTokenizer().tokenize(text))
         except ValueError:  # NLTK gives back what is not in the text
             continue
-        assert word_spans(text) == expected, text
+        yield text, pieces(text, spans)
+        count -= 1
+
+
+def test_nasty_texts_as_nltk():
+    for text, expected in nasty_texts(6000):
+        assert tokenize(text) == expected, text
+
+
+def test_many_texts_at_once_as_one_by_one():
+    """With edges of anchors anywhere, hard texts between easy ones, and empty texts."""
+    draw = random.Random(6)
+    texts = [*(text for text, _ in nasty_texts(400)), "", "I cannot.", "It's (so)."]
+    for _ in range(40):
+        some = draw.sample(texts, draw.randint(0, 30))
+        edges = [
+            (number, draw.randint(0, len(text)))
+            for number, text in enumerate(some)
+            for _ in range(draw.randint(0, 3))
+        ]
+        numbers, offsets = [number for number, _ in edges], [offset for _, offset in edges]
+        found = Tokens.of(some, numbers, offsets)
+        one_by_one = [
+            tokenize(text, [offset for n, offset in edges if n == number])
+            for number, text in enumerate(some)
+        ]
+        assert list(found.spans()) == one_by_one
+        words = [text[a:b] for text, spans in zip(some, one_by_one, strict=True) for a, b in spans]
+        assert found.words() == words
+
+
+def test_nltk_loads_without_what_it_does_not_need():
+    """scikit-learn takes a second and 110 MiB; afterwards it can be loaded as before."""
+    code = (
+        "import sys; from nerbert.text.tokens import words_of; words_of('I cannot.'); "
+        "assert 'sklearn' not in sys.modules and 'scipy.stats' not in sys.modules; "
+        "import sklearn, scipy.stats"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_real_sentences_as_nltk(shared):
@@ -184,8 +228,6 @@ def test_real_sentences_as_nltk(shared):
                     sentence = text[start:end]
                     if '"' in sentence and "''" in sentence:
                         continue  # NLTK's own alignment fails on both kinds of quotes
-                    assert word_spans(sentence) == list(
-                        destructive.NLTKWordTokenizer().span_tokenize(sentence)
-                    )
+                    assert tokenize(sentence) == by_nltk(sentence)
                     compared += 1
     assert compared > 2000

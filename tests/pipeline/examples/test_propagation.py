@@ -14,7 +14,7 @@ from ontology.voting.building import Facts, build
 from pipeline.documents.rows import empty_row, to_batch
 from pipeline.examples.dictionary import Dictionary, counted
 from pipeline.examples.mentions import SOURCES, Labelling, sentences_of
-from pipeline.examples.name_search import occurrences, shares_word, whole_names
+from pipeline.examples.name_search import Capitals, shares_word
 from pipeline.examples.propagation import Propagation
 from pipeline.wikitext.names import NO_ENTITY, SURE
 
@@ -60,6 +60,20 @@ def document(title, text):
         sentence_markup=[False] * len(starts),
         anchors=anchors,
     )
+
+
+def capitals(text, starts, ends):
+    """The capitalised words of one document."""
+    documents = np.zeros(len(starts), np.int64)
+    return Capitals([text], documents, np.array(starts), np.array(ends))
+
+
+def whole_names(text, taken, starts, ends, common=()):
+    """Sentence, start and end of the runs of capitals of one document."""
+    spans = np.array(taken, np.int64).reshape(-1, 2)
+    rows = np.searchsorted(starts, spans[:, 0], "right") - 1
+    found = capitals(text, starts, ends).whole_names(rows, *spans.T, common)
+    return [(row, start, end) for _, row, start, end in found]
 
 
 def found(*pages, dictionary=None, least=0, contexts=None):
@@ -215,16 +229,17 @@ def by_hand(text, names, taken):
 def test_occurrences_against_brute_force(words, draw):
     text = "".join(word + draw.choice([" ", ", ", "; ", "-"]) for word in words)
     names = ["Ulm", "New Ulm", "Bern"]
-    got = [(s, e, n) for _, s, e, n in occurrences(text, names, [], [0], [len(text)])]
+    got = [(s, e, n) for _, s, e, n in capitals(text, [0], [len(text)]).occurrences(0, names, [])]
     assert got == by_hand(text, names, [])
 
 
 def test_occurrences_end_with_their_sentence():
     text = "He saw New Ulm. And so New Ulm"
     at = text.rindex("Ulm")
-    found = occurrences(text, ["New Ulm"], [], [0, 16], [15, len(text)])
+    found = capitals(text, [0, 16], [15, len(text)]).occurrences(0, ["New Ulm"], [])
     assert [text[start:end] for _, start, end, _ in found] == ["New Ulm"] * 2
-    assert list(occurrences(text, ["New Ulm"], [], [16, at], [at - 1, len(text)])) == []
+    parted = capitals(text, [16, at], [at - 1, len(text)])
+    assert list(parted.occurrences(0, ["New Ulm"], [])) == []
 
 
 DICTIONARY = {"Ulm": "Ulm", "Bank of Ulm": "Ulm, Montana", "Lovelace": "Ada Lovelace"}

@@ -1,16 +1,24 @@
+import numpy as np
 import pytest
 
-from nerbert.text.tokens import tokenize
-from pipeline.examples.mentions import Names
+from nerbert.text.tokens import Tokens
+from pipeline.examples.unlinked import Names, Unlinked
+
+
+def marks(*sentences, linked=()):
+    """The sentences without any mark, and their words."""
+    tokens = Tokens.of(sentences)
+    words = tokens.words()
+    return Unlinked(tokens, words, np.array([word in linked for word in words], np.int64)), words
 
 
 def marked(sentence, title, surfaces, linked=(), capitals=False, text="the in he ulm"):
-    spans = tokenize(sentence)
-    words = [sentence[start:end] for start, end in spans]
-    tags = [1 if word in linked else 0 for word in words]
-    marks = Names(title, surfaces, text).mark(sentence, spans, words, tags, capitals)
-    assert len(marks) == len(words)
-    return [word for word, mark in zip(words, marks, strict=True) if mark]
+    unlinked, words = marks(sentence, linked=linked)
+    if capitals:
+        unlinked.mark_capitals()
+        unlinked.unmark_first(range(1), text)
+    unlinked.mark_names(range(1), Names(title, surfaces))
+    return [word for word, mark in zip(words, unlinked.marked, strict=True) if mark]
 
 
 @pytest.mark.parametrize(
@@ -73,3 +81,20 @@ def test_first_words_that_the_page_has_nowhere_in_lower_case():
     assert marked(sentence, "X", [], capitals=True) == ["Nathaniel", "Ulm"]
     assert marked(sentence, "X", [], capitals=True, text="a nathaniel .") == ["Ulm"]
     assert marked(sentence, "X", []) == []
+
+
+def test_what_stands_before_persons_is_not_marked():
+    unlinked, words = marks("President Lincoln met Dr. II", "Lincoln met Ulm", linked=("Lincoln",))
+    unlinked.mark_capitals()
+    second_sentence = words.index("Lincoln", 2)
+    unlinked.unmark_before([words.index("Lincoln"), words.index("II"), second_sentence])
+    found = [word for word, mark in zip(words, unlinked.marked, strict=True) if mark]
+    assert found == ["II", "Ulm"]
+
+
+def test_dates_are_not_marked_beside_a_number_of_their_sentence():
+    unlinked, words = marks("He came in May 1990 .", "April saw May", "7 June and 5")
+    unlinked.mark_capitals()
+    unlinked.unmark_dates(frozenset({"May", "June", "April"}))
+    found = [word for word, mark in zip(words, unlinked.marked, strict=True) if mark]
+    assert found == ["He", "April", "May"]

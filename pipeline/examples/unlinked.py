@@ -1,0 +1,162 @@
+"""Marks names without a link: tokens whose tags may be wrong.
+
+Editors link a name only at its first occurrence, and never link a page to itself. The tags of other
+occurrences are wrong (outside). Marked tokens can be ignored in the loss.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import numpy as np
+
+from nerbert.text.tokens import Tokens
+from pipeline.examples.mentions import Bools, Ints
+
+_BRACKET = re.compile(r" \([^()]+\)$")
+_WORD = re.compile(r"\w+")
+_SHORTEST = 4  # characters of a word of the title that is a name by itself: "Lincoln", not "The"
+_KEY = 2  # first characters, by which names are looked up
+
+
+def in_lower_case(words: Iterable[str], text: str) -> set[str]:
+    """Those of some words in lower case that a text has between spaces."""
+    return set(words).intersection(text.split(" "))
+
+
+class Names:
+    """The names of a page: texts of its links and their last words, its title and its words."""
+
+    def __init__(self, title: str, surfaces: Iterable[str]) -> None:
+        """Collects the names.
+
+        Args:
+            title: title of the page. A bracket at its end is not part of the name. Its capitalised
+                words ("Lincoln") are names, too.
+            surfaces: texts of the page's anchors. Their last words may be surnames.
+        """
+        title = _BRACKET.sub("", title)
+        surfaces = set(surfaces)
+        last = (
+            surface_words[-1]
+            for surface in surfaces
+            if len(surface_words := _WORD.findall(surface)) > 1
+        )
+        words = [word for word in (*_WORD.findall(title), *last) if word[0].isupper()]
+        names = {title, *(word for word in words if len(word) >= _SHORTEST), *surfaces}
+        self.by_key: dict[str, list[str]] = {}
+        for name in sorted(names, key=lambda name: (-len(name), name)):
+            if name.strip():
+                # A newline follows each sentence, also if it ends with a name of one letter.
+                self.by_key.setdefault(f"{name}\n"[:_KEY], []).append(name)
+        self.firsts = {key[0] for key in self.by_key}
+
+
+@cache
+def _upper_case() -> Bools:
+    """Whether each character below U+20000 is in upper case; none above is."""
+    return np.array([chr(code).isupper() for code in range(0x20000)])
+
+
+class Unlinked:
+    """Whether each token of some sentences may belong to a name without link.
+
+    Attributes:
+        marked: the marks, shape (tokens,).
+    """
+
+    def __init__(self, tokens: Tokens, words: Sequence[str], tags: Ints) -> None:
+        """Marks nothing yet.
+
+        Args:
+            tokens: tokens of the sentences.
+            words: the tokens themselves.
+            tags: label ids of the tokens, 0 for outside; tagged tokens are never marked.
+        """
+        self._tokens, self._text, self._words = tokens, tokens.text, words
+        self._starts, self._ends = tokens.starts.tolist(), tokens.ends.tolist()
+        self._bounds, self._is_free = tokens.bounds.tolist(), tags == 0
+        self.marked = np.zeros(len(words), bool)
+
+    def mark_capitals(self) -> None:
+        """Marks words with a capital: the sign of a name inside of a sentence."""
+        codes = np.frombuffer(self._text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        starts, ends = self._tokens.starts, self._tokens.ends
+        heads = codes[starts]
+        is_upper = _upper_case()[np.minimum(heads, len(_upper_case()) - 1)]
+        is_i = (heads == ord("I")) & (ends - starts == 1)
+        self.marked = is_upper & ~is_i & self._is_free
+
+    def unmark_first(self, sentences: range, text: str) -> None:
+        """Unmarks the first words of sentences that the page has in lower case, too.
+
+        Args:
+            sentences: numbers of the sentences of a page.
+            text: text of the page.
+        """
+        low: dict[int, str] = {}
+        for sentence in sentences:
+            for token in range(*self._bounds[sentence : sentence + 2]):
+                if self._words[token][0].isalnum():
+                    if self.marked[token]:
+                        low[token] = self._words[token].lower()
+                    break
+        there = in_lower_case(low.values(), text)
+        for token, word in low.items():
+            self.marked[token] = word not in there
+
+    def mark_names(self, sentences: range, names: Names) -> None:
+        """Marks the names of a page.
+
+        A name matches if it begins and ends at boundaries of tokens and none of its tokens is
+        tagged. Of several names at one place the longest matches.
+
+        Args:
+            sentences: numbers of the sentences of the page.
+            names: its names.
+        """
+        first, last = self._bounds[sentences.start], self._bounds[sentences.stop]
+        firsts, by_key, text = names.firsts, names.by_key, self._text
+        free = first  # first token after the last name
+        for token in [n for n in range(first, last) if self._words[n][0] in firsts]:
+            start = self._starts[token]
+            if token < free or text[start : start + _KEY] not in by_key:
+                continue
+            for name in by_key[text[start : start + _KEY]]:
+                if not text.startswith(name, start):
+                    continue
+                after = bisect_left(self._ends, start + len(name), token, last) + 1
+                is_whole = after <= last and self._ends[after - 1] == start + len(name)
+                if is_whole and self._is_free[token:after].all():
+                    self.marked[token:after] = True
+                    free = after
+                    break
+
+    def unmark_before(self, persons: Iterable[int]) -> None:
+        """Unmarks what stands in front of a linked person: "President [Lincoln]".
+
+        An editor has left it out of the name.
+
+        Args:
+            persons: first tokens of the links to persons.
+        """
+        bounds = set(self._bounds)
+        for token in persons:
+            if token not in bounds and self._words[token - 1].removesuffix(".").isalpha():
+                self.marked[token - 1] = False
+
+    def unmark_dates(self, calendar: frozenset[str]) -> None:
+        """Unmarks months and the like beside a number.
+
+        Args:
+            calendar: words of dates in this language.
+        """
+        for token in [n for n, word in enumerate(self._words) if word in calendar]:
+            sentence = bisect_right(self._bounds, token) - 1
+            first, last = self._bounds[sentence : sentence + 2]
+            beside = self._words[max(first, token - 1) : min(last, token + 2)]
+            if any(map(str.isdigit, beside)):
+                self.marked[token] = False
