@@ -1,7 +1,8 @@
 """The plan of a run: checked inputs, units, and the folders of the stages.
 
 extract   dump files                 -> documents/
-resolve   documents, DBpedia's files -> entities/
+types     DBpedia's files            -> types/
+resolve   documents, types           -> entities/
 corpus    documents, entities        -> examples/, corpus/
 """
 
@@ -33,7 +34,7 @@ from pipeline.settings import CorpusSettings
 from pipeline.wikitext import lexicon
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
-VERSIONS = {"extract": 11, "resolve": 14, "examples": 14, "corpus": 6}
+VERSIONS = {"extract": 11, "types": 1, "resolve": 15, "examples": 14, "corpus": 6}
 """Raised if a change of the code changes the rows of a stage; older outputs are made again."""
 
 MANIFEST = "manifest.json"
@@ -61,6 +62,7 @@ class Plan:
     categories: CategorySet
     pretrained: SentenceModel | None
     documents: Folder
+    types: Folder
     entities: Folder
     examples: Folder
     corpus: Folder
@@ -207,7 +209,7 @@ def _folders(
     identities: Identities,
     converts_titles: bool,
     has_lexicon: bool,
-) -> tuple[Folder, Folder, Folder, Folder]:
+) -> tuple[Folder, Folder, Folder, Folder, Folder]:
     """The folders of a run. The fingerprint of each depends on that of the previous one."""
 
     def folder(name: str, stage: str, made_from: dict[str, Any]) -> Folder:
@@ -224,13 +226,22 @@ def _folders(
             **settings.decide("extract"),
         },
     )
+    types = folder(
+        "types",
+        "types",
+        {
+            "types": [identities.of(path) for path in settings.types],
+            "types_files": [files.name(path) for path in settings.types],
+            "language": inputs[0].site.language,
+        },
+    )
     decided = settings.decide("resolve")
     entities = folder(
         "entities",
         "resolve",
         {
             "from": documents.fingerprint,
-            "types": [identities.of(path) for path in settings.types],
+            "types": types.fingerprint,
             "types_files": [files.name(path) for path in settings.types],
             "page_props": [identities.of(path) for path in settings.page_props],
             "langlinks": [identities.of(path) for path in settings.langlinks],
@@ -256,7 +267,7 @@ def _folders(
     corpus = folder(
         "corpus", "corpus", {"from": examples.fingerprint, **settings.decide("balance")}
     )
-    return documents, entities, examples, corpus
+    return documents, types, entities, examples, corpus
 
 
 def _mapping_identity(settings: CorpusSettings, identities: Identities) -> Any:

@@ -104,7 +104,7 @@ class CorpusSettings:
         metavar="FILE",
         group=_RESOLVE,
         decides="resolve",
-        path="workers",
+        path="here",
     )
     page_props: Texts = option(
         (),

@@ -11,7 +11,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import unquote
 
@@ -23,8 +23,6 @@ WIKIDATA, SUBCLASS = "wikidata", "subclass"
 """What a statement is about, if it is not about a page of a wiki: a Wikidata item, or a class."""
 
 _LOGGER = logging.getLogger("nerbert")
-_SMALL = 512 << 10
-"""Bytes of a file that is read to its end before a run begins."""
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _DIRECT = "http://www.wikidata.org/prop/direct/"
 _INSTANCE_OF, _SUBCLASS_OF = f"{_DIRECT}P31", f"{_DIRECT}P279"
@@ -77,11 +75,13 @@ def read_instance_types(path: str) -> Iterator[Statement | None]:
         EOFError: the file is truncated.
         UnreadableError: the file is neither Turtle, nor are nearly all of its lines triples.
     """
-    if is_turtle(path):
+    statements = _read_lines(_texts(path))
+    head = list(islice(statements, _LOOKED_AT))
+    if _is_turtle(head):
         yield from _read_turtle(path)
         return
     lines = unreadable = 0
-    for statement in _read_lines(_texts(path)):
+    for statement in chain(head, statements):
         lines += 1
         unreadable += statement is UNREADABLE
         yield statement
@@ -89,9 +89,8 @@ def read_instance_types(path: str) -> Iterator[Statement | None]:
         raise UnreadableError(f"{unreadable:,} of its {lines:,} lines are no triples")
 
 
-def is_turtle(path: str) -> bool:
+def _is_turtle(head: Sequence[Statement | None]) -> bool:
     """Whether the first lines of a file are not one triple each, so that rdflib reads it."""
-    head = list(islice(_read_lines(_texts(path)), _LOOKED_AT))
     return sum(statement is UNREADABLE for statement in head) > _BEARABLE * len(head)
 
 
@@ -159,36 +158,22 @@ def _texts(path: str) -> Iterator[str]:
     yield rest.decode("utf-8", "replace")
 
 
-def check_whole(path: str) -> None:
-    """Decompresses a file; raises as `read_instance_types`."""
-    for _ in files.read_blocks(path):
-        pass
-
-
 def check_types(path: str) -> None:
     """Checks that there is a statement in the first 1,000 lines of a file of types.
-
-    A small file is checked to its end; a large one when it is read.
 
     Raises:
         ValueError: there is none.
         OSError, EOFError: the file is damaged or truncated.
     """
-    if files.size(path) <= _SMALL:
-        check_whole(path)
-    for number, statement in enumerate(read_instance_types(path)):
-        if statement is not None and statement is not UNREADABLE:
-            if is_turtle(path):
-                _LOGGER.info(
-                    "--types %s: Turtle with several triples a line; reading it is slow", path
-                )
-            return
-        if number == 1000:
-            break
-    raise ValueError(
-        "none of its first lines says '<http://dbpedia.org/resource/X> rdf:type "
-        "<http://dbpedia.org/ontology/C> .'"
-    )
+    head = list(islice(_read_lines(_texts(path)), _LOOKED_AT))
+    if _is_turtle(head):
+        head = list(_read_turtle(path))
+        _LOGGER.info("--types %s: Turtle with several triples a line; reading it is slow", path)
+    if all(statement is None or statement is UNREADABLE for statement in head):
+        raise ValueError(
+            "none of its first lines says '<http://dbpedia.org/resource/X> rdf:type "
+            "<http://dbpedia.org/ontology/C> .'"
+        )
 
 
 def _statement(subject: str, predicate: str, value: str) -> Statement | None:

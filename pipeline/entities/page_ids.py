@@ -145,29 +145,22 @@ class Subjects:
         table = parts.read_tables([ids_path(plan)], PAGE_IDS)
         return cls(plan.language, table)
 
-    def is_own(self, source: str) -> bool:
-        """Whether subjects of a source are titles of this wiki."""
+    def reaches(self, source: str) -> bool:
+        """Whether pages can be found for subjects of a source: own and English titles, items."""
+        if source in (WIKIDATA, "en") and source != self._language:
+            return bool(len(self._items if source == WIKIDATA else self._english))
         return source == self._language
 
-    def reaches(self, source: str) -> bool:
-        """Whether pages can be found for subjects of a source: English titles, or items."""
-        return bool(len(self._items if source == WIKIDATA else self._english))
-
-    def keys(self, source: str, subjects: Sequence[str]) -> Keys:
+    def keys(self, source: str, subjects: Keys) -> Keys:
         """Keys of the titles of pages, 0 for subjects without a page in the dump.
 
         Args:
-            source: language of the subjects, or WIKIDATA.
-            subjects: normal titles, or items such as "Q42".
+            source: language of the subjects, or WIKIDATA; one that `reaches` pages.
+            subjects: keys of titles, or numbers of items.
         """
-        if self.is_own(source):
-            return title_keys(subjects)
-        if source == WIKIDATA:
-            numbers = [min(int(subject[1:]), (1 << 63) - 1) for subject in subjects]
-            return self._items.of(np.array(numbers, np.uint64))
-        if source == "en":
-            return self._english.of(title_keys(subjects))
-        return np.zeros(len(subjects), np.uint64)
+        if source == self._language:
+            return subjects
+        return (self._items if source == WIKIDATA else self._english).of(subjects)
 
 
 def _keys(ids: pa.Table) -> Keys:

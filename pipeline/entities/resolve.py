@@ -118,15 +118,14 @@ class _TypeFacts(PlanPass, PartPass):
     name = "type facts"
     report = TypesReport
 
-    def elements(self) -> Sequence[tuple[int, str]]:
-        return list(enumerate(self._plan.settings.types))
+    def elements(self) -> Sequence[int]:
+        return range(len(self._plan.settings.types))
 
-    def part(self, element: tuple[int, str]) -> str:
-        return types_path(self._plan, element[0])
+    def part(self, element: int) -> str:
+        return types_path(self._plan, element)
 
-    def make(self, element: tuple[int, str], part: str, known: Any) -> TypesReport:
-        _, path = element
-        return write_type_facts(path, part, self._plan.tree, Subjects.of(self._plan))
+    def make(self, element: int, part: str, known: Any) -> TypesReport:
+        return write_type_facts(self._plan, element, part, Subjects.of(self._plan))
 
 
 def resolve_stage(plan: Plan) -> Stage:

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
-from nerbert.errors import UserError
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
 from ontology.classes import ClassTree
-from ontology.sources.types import (
-    SUBCLASS,
-    UNREADABLE,
-    UnreadableError,
-    WikidataClasses,
-    read_instance_types,
-)
-from ontology.voting.endings import endings
+from ontology.sources.types import SUBCLASS, WikidataClasses
 from pipeline.entities.facts import FACTS, to_facts
 from pipeline.entities.page_ids import Subjects
+from pipeline.entities.types_files import LinesReport, statements_path
 from pipeline.plan import Plan
 
-_ROWS = 100_000
+_ROWS = 65_536
 _SHOWN = 20
 
 
@@ -71,121 +64,97 @@ def types_path(plan: Plan, number: int) -> str:
     return files.join(plan.entities.path, "types", f"part-{number:05d}.parquet")
 
 
-def write_type_facts(path: str, part: str, tree: ClassTree, subjects: Subjects) -> TypesReport:
-    """Writes the statements of a file of types as FACTS.
+def write_type_facts(plan: Plan, number: int, part: str, subjects: Subjects) -> TypesReport:
+    """Writes the statements of a file of types about pages of the dump as FACTS.
 
     Classes that the ontology lacks are kept, as classes without ancestors.
 
     Args:
-        path: path of the file.
+        plan: the plan.
+        number: place of the file in `--types`.
         part: path of the part that is written.
-        tree: classes of the ontology.
         subjects: finds the pages of the dump.
     """
+    source = statements_path(plan, number)
+    lines = parts.finished(source, LinesReport) or LinesReport()
+    report = TypesReport(files.name(part), files.name(plan.settings.types[number]), **vars(lines))
     with parts.writer(part, FACTS) as writer:
-        facts = _TypeFacts(tree, subjects, writer)
-        for statement in read_types(path):
-            facts.add(statement)
-        facts.finish()
-    return TypesReport(
-        files.name(part),
-        files.name(path),
-        facts.lines,
-        facts.other_lines,
-        dict(sorted(facts.unknown.items())),
-        dict(sorted(facts.renamed.items())),
-        facts.other_pages,
-        dict(sorted(facts.without_table.items())),
-        dict(facts.unmapped.most_common(_SHOWN)),
-        facts.unreadable_lines,
-    )
-
-
-def read_types(path: str) -> Iterator[tuple[str, str, str] | None]:
-    """Reads a file of types; errors name it by its flag."""
-    try:
-        yield from read_instance_types(path)
-    except (OSError, EOFError) as error:
-        raise UserError(f"--types {path}: cannot be read ({error}); is it complete?") from None
-    except UnreadableError as error:
-        raise UserError(f"--types {path}: {error}; give N-Triples or Turtle") from None
+        facts = _TypeFacts(plan.tree, subjects, report)
+        for batch in parts.read_batches(source, rows=_ROWS):
+            for found in facts.of(batch):
+                writer.write_batch(found)
+        writer.write_table(facts.of_items())
+    for name in ("unknown_classes", "renamed_classes", "without_table"):
+        setattr(report, name, dict(sorted(getattr(report, name).items())))
+    return report
 
 
 class _TypeFacts:
-    """Collects statements, and writes those about pages of the dump."""
+    """Finds the pages that statements are about, and the classes of the ontology."""
 
-    def __init__(self, tree: ClassTree, subjects: Subjects, writer: pq.ParquetWriter) -> None:
-        self._tree, self._subjects, self._writer = tree, subjects, writer
-        self._waiting: dict[str, list[tuple[str, str]]] = {}
+    def __init__(self, tree: ClassTree, subjects: Subjects, report: TypesReport) -> None:
+        self._tree, self._subjects, self._report = tree, subjects, report
         self._above: dict[str, list[str]] = {}
-        self._items: list[tuple[np.uint64, str]] = []  # key of a page, class of Wikidata
-        self.lines = self.other_lines = self.unreadable_lines = self.other_pages = 0
-        self.unknown: Counter[str] = Counter()
-        self.renamed: Counter[str] = Counter()
-        self.without_table: Counter[str] = Counter()
-        self.unmapped: Counter[str] = Counter()
+        self._items = [FACTS.empty_table()]  # with classes of Wikidata
 
-    def add(self, statement: tuple[str, str, str] | None) -> None:
-        """Adds a line of the file."""
-        self.lines += 1
-        if statement is UNREADABLE:
-            self.unreadable_lines += 1
-            return
-        if statement is None:
-            self.other_lines += 1
-            return
-        source, subject, name = statement
-        if source == SUBCLASS:
-            self._above.setdefault(subject, []).append(name)
-            return
-        waiting = self._waiting.setdefault(source, [])
-        waiting.append((subject, name))
-        if len(waiting) == _ROWS:
-            self._flush(source)
-
-    def finish(self) -> None:
-        """Writes what is left. Only now all superclasses of Wikidata's classes are known."""
-        for source in sorted(self._waiting):
-            self._flush(source)
-        classes = WikidataClasses(self._tree, self._above)
-        classified = [(key, classes.class_of(item)) for key, item in self._items]
-        self.unmapped.update(
-            item
-            for (_, item), (_, name) in zip(self._items, classified, strict=True)
-            if name is None
-        )
-        known = [(key, name) for key, name in classified if name is not None]
-        keys = np.array([key for key, _ in known], np.uint64)
-        self._writer.write_batch(to_facts(keys, [name for _, name in known]))
-
-    def _flush(self, source: str) -> None:
-        """Writes the statements about subjects of a source that wait."""
-        waiting = self._waiting.pop(source, [])
-        if not self._subjects.is_own(source) and not self._subjects.reaches(source):
-            self.without_table[source] += len(waiting)
-            return
-        titles = [subject for subject, _ in waiting]
-        keys = self._subjects.keys(source, titles)
-        kept = np.flatnonzero(keys)
-        self.other_pages += len(keys) - len(kept)
-        rows, names = [], []
-        for row in kept.tolist():
-            name = waiting[row][1]
-            if name[0] == "Q" and name[1:].isdigit():
-                self._items.append((keys[row], name))
+    def of(self, statements: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The facts of some STATEMENTS; those with classes of Wikidata wait for `of_items`."""
+        for source in statements.column("source").unique().to_pylist():
+            about = statements.filter(pc.equal(statements.column("source"), source))
+            if source == SUBCLASS:
+                columns = (about.column(name).to_pylist() for name in ("subject", "class"))
+                for subject, name in zip(*columns, strict=True):
+                    self._above.setdefault(f"Q{subject}", []).append(name)
+            elif self._subjects.reaches(source):
+                yield self._facts(about, source)
             else:
-                rows.append(row)
-                names.append(self._known(name))
-        # The endings of English titles say nothing about the titles of this wiki.
-        own = self._subjects.is_own(source)
-        ends = endings(pa.array([titles[row] for row in rows], pa.string())) if own else None
-        self._writer.write_batch(to_facts(keys[rows], names, ends))
+                _add(self._report.without_table, source, len(about))
 
-    def _known(self, name: str) -> str:
+    def _facts(self, about: pa.RecordBatch, source: str) -> pa.RecordBatch:
+        keys = self._subjects.keys(source, about.column("subject").to_numpy())
+        is_page = keys != 0
+        self._report.other_pages += int((~is_page).sum())
+        facts = to_facts(keys, about.column("class"), about.column("ending"))
+        facts = facts.filter(pa.array(is_page))
+        is_item = pc.match_substring_regex(facts.column("class"), r"^Q[0-9]+$")
+        self._items.append(pa.Table.from_batches([facts.filter(is_item)]))
+        return _with_classes(facts.filter(pc.invert(is_item)), self._known)
+
+    def _known(self, name: str, count: int) -> str:
         """The name of a class in the ontology; its own if the ontology lacks it."""
         known = self._tree.known_name(name)
         if known is None:
-            self.unknown[name] += 1
+            _add(self._report.unknown_classes, name, count)
         elif known != name:
-            self.renamed[f"{name} -> {known}"] += 1
+            _add(self._report.renamed_classes, f"{name} -> {known}", count)
         return known or name
+
+    def of_items(self) -> pa.Table:
+        """The facts with classes of Wikidata: only now all superclasses of these are known."""
+        classes, unmapped = WikidataClasses(self._tree, self._above), Counter[str]()
+
+        def mapped(item: str, count: int) -> str | None:
+            name = classes.class_of(item)
+            if name is None:
+                unmapped[item] = count
+            return name
+
+        facts = _with_classes(pa.concat_tables(self._items).combine_chunks(), mapped)
+        self._report.unmapped_classes = dict(unmapped.most_common(_SHOWN))
+        return facts.filter(facts.column("class").is_valid())
+
+
+def _with_classes(
+    facts: pa.RecordBatch, rename: Callable[[str, int], str | None]
+) -> pa.RecordBatch:
+    """The facts with other names of classes; `rename` takes each name, and how often it occurs."""
+    names = facts.column("class").dictionary_encode()
+    names = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+    counts = np.bincount(names.indices.to_numpy(), minlength=len(names.dictionary)).tolist()
+    renamed = map(rename, names.dictionary.to_pylist(), counts)
+    column = pa.array(list(renamed), pa.string()).take(names.indices)
+    return facts.set_column(facts.schema.get_field_index("class"), "class", column)
+
+
+def _add(counts: dict[str, int], name: str, count: int) -> None:
+    counts[name] = counts.get(name, 0) + count

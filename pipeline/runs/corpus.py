@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from importlib.resources import files as resource_files
 from typing import Any
@@ -15,6 +15,7 @@ from nerbert.storage import files
 from nerbert.storage.folders import Folder, changed
 from pipeline.documents.extract import extract_stage
 from pipeline.entities.resolve import resolve_stage
+from pipeline.entities.types_files import types_stage
 from pipeline.examples.corpus import corpus_stage
 from pipeline.examples.report import CorpusReport
 from pipeline.execution.executor import Executor
@@ -129,6 +130,11 @@ def _run_stages(plan: Plan, runs: Executor) -> bool:
         "resolve": (resolve_stage, [plan.entities]),
         "corpus": (corpus_stage, [plan.examples, plan.corpus]),
     }
+    if plan.settings.types and not plan.entities.is_complete() and not plan.types.is_complete():
+        # Here and not on a cluster: a damaged file must end the run before the dump is read.
+        Local(plan.settings.workers).make("types", types_stage(plan), plan.types)
+        _check_unchanged(plan, plan.settings.types, plan.types)
+    dumps = {source.path for source in plan.inputs}
     made: list[Folder] = []
     for name in STAGES[: STAGES.index(plan.settings.stage) + 1]:
         stage, folders = steps[name]
@@ -140,7 +146,8 @@ def _run_stages(plan: Plan, runs: Executor) -> bool:
                 _LOGGER.info(outlook(plan))
             if not runs.make(name, stage(plan), *folders):
                 return False
-            _check_unchanged(plan, name, folders)
+            others = {*plan.identities.paths} - dumps - {*plan.settings.types}
+            _check_unchanged(plan, dumps if name == "extract" else others, *folders)
         if name == "extract":
             check_set_aside(plan)
     _check_made(made)
@@ -161,18 +168,17 @@ def _check_made(folders: Sequence[Folder]) -> None:
             raise changed(folder.path)
 
 
-def _check_unchanged(plan: Plan, stage: str, folders: Sequence[Folder]) -> None:
+def _check_unchanged(plan: Plan, inputs: Collection[str], *folders: Folder) -> None:
     """Checks that the inputs of a stage are what they were when the run began.
 
     Raises:
         UserError: one has changed, and nobody knows which of its bytes were read.
     """
-    dumps = {source.path for source in plan.inputs}
-    others = [path for path in plan.identities.changed() if (path in dumps) >= (stage == "extract")]
-    if others:
-        for folder in folders:
-            folder.spoil()
-        raise UserError(f"{others[0]}: changed while the run read it; run the same command again")
+    for path in plan.identities.changed():
+        if path in inputs:
+            for folder in folders:
+                folder.spoil()
+            raise UserError(f"{path}: changed while the run read it; run the same command again")
 
 
 def check_set_aside(plan: Plan) -> None:
@@ -204,7 +210,8 @@ def check_set_aside(plan: Plan) -> None:
 def write_manifest(plan: Plan) -> None:
     """Writes the manifest: inputs, settings, versions, and the state of each folder."""
     settings = plan.settings
-    folders = (plan.documents, plan.entities, plan.examples, plan.corpus)
+    types = [plan.types] if settings.types else []
+    folders = (plan.documents, *types, plan.entities, plan.examples, plan.corpus)
     value = {
         "inputs": [
             {

@@ -141,7 +141,7 @@ def test_dataflow_does_not_see_this_disk(tmp_path):
     settings = CorpusSettings(dump=str(DEMO), output="gs://bucket/out")
     with pytest.raises(UserError, match=f"--dump {DEMO}: Dataflow's workers do not see this disk"):
         with_absolute_paths(settings, True)
-    relative = CorpusSettings(dump="a.xml", output="out", types=("t.nt",))
+    relative = CorpusSettings(dump="a.xml", output="out", page_props=("t.sql",))
     absolute = with_absolute_paths(relative, False)
     assert absolute.dump == (files.absolute("a.xml"),)
-    assert absolute.types == (files.absolute("t.nt"),)
+    assert absolute.page_props == (files.absolute("t.sql"),)
