@@ -17,7 +17,7 @@ from ontology.voting.endings import TitleEvidence
 from ontology.voting.reliability import UNLIKELY, Answers, Reliability
 from ontology.voting.statements import Floats, Hierarchy, Ints, among, unique
 
-_CHUNK = 1 << 18
+_CHUNK = 1 << 15
 """Number of entities that are decided together: it bounds the memory."""
 _EQUAL = 0.1
 """Logarithms of odds that differ by less are equal."""

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nerbert.commands.process import no_cycle_search, time_limit
+from nerbert.commands.process import time_limit
 from nerbert.digests import digest64
 from nerbert.errors import TooSlowError
 from nerbert.storage import files, parts
@@ -282,10 +282,9 @@ def extract_stage(plan: Plan) -> Stage:
     def write_models(_: list[Report], __: None) -> None:
         if files.exists(words_path(plan)):  # it is written last
             return
-        with no_cycle_search():
-            texts = sampled_texts(plan.units, plan.settings.seed)
-            model = plan.pretrained or trained(texts, plan.language)
-            common = CommonWords.train(texts)
+        texts = sampled_texts(plan.units, plan.settings.seed)
+        model = plan.pretrained or trained(texts, plan.language)
+        common = CommonWords.train(texts)
         files.write_bytes(model_path(plan), model.to_json().encode())
         files.write_bytes(words_path(plan), common.to_json().encode())
 

@@ -23,6 +23,7 @@ from pipeline.dump.site import ARTICLE
 from pipeline.examples.mentions import ENTITY_INDEX, LINK, Ints, Labelling, Sentences, sentences_of
 from pipeline.examples.propagation import Propagation
 from pipeline.examples.selector import DOCUMENT_COLUMNS
+from pipeline.examples.unlinked import PageWords
 
 COLUMNS = pa.schema(
     [
@@ -109,7 +110,8 @@ class DomainSelector:
         if self._finder is not None:
             typed = self._known.typed[sentences.entities]
             labels = np.where(typed, ENTITY_INDEX + 1, ENTITY_INDEX)
-            sentences = self._finder.extended(batch, sentences, labels)
+            words = PageWords(batch.column("text").to_pylist())
+            sentences = self._finder.extended(batch, words, sentences, labels)
         entities = self._distinct(sentences)
         special = sentences.count(self._known.special[sentences.entities])
         levels = {

@@ -10,7 +10,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.examples.unlinked import in_lower_case
+from pipeline.examples.unlinked import PageWords
 
 Ints = npt.NDArray[np.int64]
 
@@ -70,16 +70,17 @@ def shares_word(surface: str, title: str) -> bool:
 class Capitals:
     """The capitalised words in the sentences of some documents."""
 
-    def __init__(self, texts: Sequence[str], documents: Ints, starts: Ints, ends: Ints) -> None:
+    def __init__(self, words: PageWords, documents: Ints, starts: Ints, ends: Ints) -> None:
         """Finds the words.
 
         Args:
-            texts: texts of the documents.
+            words: texts of the documents, and their words.
             documents: document of each sentence, in order, shape (sentences,).
             starts: start of each sentence in its document, shape (sentences,).
             ends: end of each sentence, shape (sentences,).
         """
-        self._texts, self._documents = texts, documents
+        texts = words.texts
+        self._page_words, self._texts, self._documents = words, texts, documents
         self._sentence_starts, self._sentence_ends = starts.tolist(), ends.tolist()
         # One search for all documents: they are placed one after the other.
         self._text = _BETWEEN.join(texts)
@@ -110,7 +111,7 @@ class Capitals:
         places = zip(documents, begin.tolist(), strict=True)
         for document, group in groupby(places, key=itemgetter(0)):
             low = {number: self._words[number].lower() for _, number in group}
-            there = in_lower_case(low.values(), self._texts[document])
+            there = self._page_words.among(document, low.values())
             for number, word in low.items():
                 is_plain[number] = word in there
         return is_plain

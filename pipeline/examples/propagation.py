@@ -18,6 +18,7 @@ from pipeline.examples.contexts import Contexts, features_of
 from pipeline.examples.dictionary import Dictionary
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
 from pipeline.examples.name_search import Capitals, shares_word
+from pipeline.examples.unlinked import PageWords
 from pipeline.wikitext.names import is_ambiguous
 
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
@@ -116,18 +117,20 @@ class Propagation:
         # The last one is for NO_CLASS.
         self._is_person = [kind == "Person" for kind in entities.class_kinds] + [False]
 
-    def extended(self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints) -> Sentences:
+    def extended(
+        self, batch: pa.RecordBatch, words: PageWords, sentences: Sentences, labels: Ints
+    ) -> Sentences:
         """The sentences with the mentions that were found, besides those of links.
 
         Args:
             batch: documents.
+            words: their texts, and the words of these.
             sentences: their sentences, with the anchors of links.
             labels: category index of each anchor, shape (anchors,).
         """
-        texts = batch.column("text").to_pylist()
-        pages = self._pages(batch, texts, sentences, labels)
+        pages = self._pages(batch, words.texts, sentences, labels)
         self._find_names(list(pages.values()))
-        capitals = Capitals(texts, sentences.documents, sentences.starts, sentences.ends)
+        capitals = Capitals(words, sentences.documents, sentences.starts, sentences.ends)
         mentions: list[Found] = []
         for page in pages.values():
             known = {n: meaning for n, meaning in page.known.items() if not page.has_several(n)}

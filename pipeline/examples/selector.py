@@ -32,7 +32,7 @@ from pipeline.examples.mentions import (
     sentences_of,
 )
 from pipeline.examples.propagation import Propagation
-from pipeline.examples.unlinked import Names, Unlinked
+from pipeline.examples.unlinked import Names, PageWords, Unlinked
 from pipeline.settings import CorpusSettings
 from pipeline.wikitext.names import CALENDAR, NOUNS_IN_UPPER_CASE
 
@@ -181,14 +181,14 @@ class Selector:
         """Makes the examples of a batch of documents, by split; adds counts to `selection`."""
         sentences = sentences_of(batch, self._entities, self._settings.names_only)
         labels = self._labelling.label(sentences.entities)
+        words = PageWords(batch.column("text").to_pylist())
         if self._propagation is not None:
-            sentences = self._propagation.extended(batch, sentences, labels)
+            sentences = self._propagation.extended(batch, words, sentences, labels)
             labels = self._labelling.label(sentences.entities)
         is_kept = self.keep(batch, sentences, labels, selection)
-        texts = batch.column("text").to_pylist()
-        chosen = self._chosen(texts, sentences, np.flatnonzero(is_kept), selection)
+        chosen = self._chosen(words.texts, sentences, np.flatnonzero(is_kept), selection)
         tags = chosen.tags(self._begins[labels[chosen.anchors]])
-        unlinked = self._unlinked(batch, texts, sentences, chosen, tags)
+        unlinked = self._unlinked(batch, words, sentences, chosen, tags)
         examples = self._examples(batch, sentences, chosen, tags, unlinked)
         is_kept = self._keep_tokenised(sentences, chosen, examples.column("id"), selection)
         page_ids = examples.column("page_id").to_pylist()
@@ -268,7 +268,7 @@ class Selector:
     def _unlinked(
         self,
         batch: pa.RecordBatch,
-        texts: Sequence[str],
+        words: PageWords,
         sentences: Sentences,
         chosen: _Chosen,
         tags: Ints,
@@ -276,7 +276,7 @@ class Selector:
         """Whether each token may belong to a name without link."""
         unlinked = Unlinked(chosen.tokens, chosen.words, tags)
         documents = sentences.documents[chosen.rows]
-        surfaces = _surfaces(batch, texts, sentences)
+        surfaces = _surfaces(batch, words.texts, sentences)
         titles = batch.column("title")
         if self._capitals:
             unlinked.mark_capitals()
@@ -284,14 +284,14 @@ class Selector:
         bounds = pairwise([*first.tolist(), len(documents)])
         for document, (start, end) in zip(numbers.tolist(), bounds, strict=True):
             if self._capitals:
-                unlinked.unmark_first(range(start, end), texts[document])
+                unlinked.unmark_first(range(start, end), words, document)
             title = titles[document].as_py()
             unlinked.mark_names(range(start, end), Names(title, surfaces[document]))
         persons = self._entities.of_kind(sentences.entities[chosen.anchors], "Person")
         persons &= (sentences.sources[chosen.anchors] == LINK) & (chosen.first < chosen.after)
         unlinked.unmark_before(chosen.first[persons].tolist())
         unlinked.unmark_dates(self._calendar)
-        return unlinked.marked
+        return np.array(unlinked.marked, bool)
 
     def _examples(
         self,

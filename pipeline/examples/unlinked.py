@@ -22,9 +22,19 @@ _SHORTEST = 4  # characters of a word of the title that is a name by itself: "Li
 _KEY = 2  # first characters, by which names are looked up
 
 
-def in_lower_case(words: Iterable[str], text: str) -> set[str]:
-    """Those of some words in lower case that a text has between spaces."""
-    return set(words).intersection(text.split(" "))
+class PageWords:
+    """The words that texts have between spaces."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Takes the texts; their words are found when they are asked for."""
+        self.texts = texts
+        self._words: dict[int, set[str]] = {}
+
+    def among(self, number: int, words: Iterable[str]) -> set[str]:
+        """Those of some words that a text has, by its number."""
+        if number not in self._words:
+            self._words[number] = set(self.texts[number].split(" "))
+        return self._words[number].intersection(words)
 
 
 class Names:
@@ -65,7 +75,7 @@ class Unlinked:
     """Whether each token of some sentences may belong to a name without link.
 
     Attributes:
-        marked: the marks, shape (tokens,).
+        marked: the mark of each token.
     """
 
     def __init__(self, tokens: Tokens, words: Sequence[str], tags: Ints) -> None:
@@ -78,8 +88,8 @@ class Unlinked:
         """
         self._tokens, self._text, self._words = tokens, tokens.text, words
         self._starts, self._ends = tokens.starts.tolist(), tokens.ends.tolist()
-        self._bounds, self._is_free = tokens.bounds.tolist(), tags == 0
-        self.marked = np.zeros(len(words), bool)
+        self._bounds, self._is_free = tokens.bounds.tolist(), (tags == 0).tolist()
+        self.marked = [False] * len(words)
 
     def mark_capitals(self) -> None:
         """Marks words with a capital: the sign of a name inside of a sentence."""
@@ -88,14 +98,15 @@ class Unlinked:
         heads = codes[starts]
         is_upper = _upper_case()[np.minimum(heads, len(_upper_case()) - 1)]
         is_i = (heads == ord("I")) & (ends - starts == 1)
-        self.marked = is_upper & ~is_i & self._is_free
+        self.marked = (is_upper & ~is_i & self._is_free).tolist()
 
-    def unmark_first(self, sentences: range, text: str) -> None:
+    def unmark_first(self, sentences: range, words: PageWords, page: int) -> None:
         """Unmarks the first words of sentences that the page has in lower case, too.
 
         Args:
             sentences: numbers of the sentences of a page.
-            text: text of the page.
+            words: words of the texts of the pages.
+            page: number of the page.
         """
         low: dict[int, str] = {}
         for sentence in sentences:
@@ -104,7 +115,7 @@ class Unlinked:
                     if self.marked[token]:
                         low[token] = self._words[token].lower()
                     break
-        there = in_lower_case(low.values(), text)
+        there = words.among(page, low.values())
         for token, word in low.items():
             self.marked[token] = word not in there
 
@@ -130,8 +141,8 @@ class Unlinked:
                     continue
                 after = bisect_left(self._ends, start + len(name), token, last) + 1
                 is_whole = after <= last and self._ends[after - 1] == start + len(name)
-                if is_whole and self._is_free[token:after].all():
-                    self.marked[token:after] = True
+                if is_whole and all(self._is_free[token:after]):
+                    self.marked[token:after] = [True] * (after - token)
                     free = after
                     break
 

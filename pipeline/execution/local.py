@@ -16,7 +16,7 @@ from multiprocessing.connection import Pipe, wait
 from typing import Any
 
 from nerbert import progress
-from nerbert.commands.process import cores
+from nerbert.commands.process import cores, no_cycle_search
 from nerbert.errors import WorkerDiedError
 from nerbert.storage.parts import Report
 from pipeline.execution.executor import Executor
@@ -69,7 +69,8 @@ def run(stage: Stage, workers: int, done: Done) -> None:
     with _processes(workers) as processes:
         for step in stage:
             if isinstance(step, Gather):
-                known = step.combine(reports, known)
+                with no_cycle_search():
+                    known = step.combine(reports, known)
             else:
                 reports = _reports(step, known, processes, done)
 
@@ -101,7 +102,9 @@ class _Here:
         """Yields number and report of each element, as they are finished."""
         step.open()
         for number, element in elements:
-            yield number, step.run(element, known)
+            with no_cycle_search():
+                report = step.run(element, known)
+            yield number, report
 
 
 class _Worker:

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nerbert.commands.process import no_cycle_search
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report, report_path
 
@@ -72,8 +71,7 @@ class PartPass(Pass):
     def run(self, element: Any, known: Any) -> Report:
         """Writes the part of an element, and then its report."""
         part = self.part(element)
-        with no_cycle_search():
-            report = self.make(element, part, known)
+        report = self.make(element, part, known)
         parts.finish(part, report)
         return report
 

@@ -28,7 +28,9 @@ def main(descriptor: int) -> None:
         descriptor: file descriptor of the socket to the parent process.
     """
     Thread(target=_end_with_parent, args=(descriptor,), daemon=True).start()
-    from pipeline.execution.part_pass import Pass  # loads Arrow; see above
+    # These load Arrow; see above.
+    from nerbert.commands.process import no_cycle_search
+    from pipeline.execution.part_pass import Pass
 
     connection: Connection[Any, Any] = Connection(descriptor)
     messages: SimpleQueue[Any] = SimpleQueue()
@@ -49,7 +51,8 @@ def main(descriptor: int) -> None:
             if not opened:
                 step.open()
                 opened = True
-            report, error = step.run(second, known), None
+            with no_cycle_search():
+                report, error = step.run(second, known), None
         except Exception as raised:
             report, error = None, _sendable(raised)
         connection.send((first, report, error))

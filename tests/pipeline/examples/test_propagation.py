@@ -16,6 +16,7 @@ from pipeline.examples.dictionary import Dictionary, counted
 from pipeline.examples.mentions import SOURCES, Labelling, sentences_of
 from pipeline.examples.name_search import Capitals, shares_word
 from pipeline.examples.propagation import Propagation
+from pipeline.examples.unlinked import PageWords
 from pipeline.wikitext.names import NO_ENTITY, SURE
 
 TREE = ClassTree.shipped()
@@ -65,7 +66,7 @@ def document(title, text):
 def capitals(text, starts, ends):
     """The capitalised words of one document."""
     documents = np.zeros(len(starts), np.int64)
-    return Capitals([text], documents, np.array(starts), np.array(ends))
+    return Capitals(PageWords([text]), documents, np.array(starts), np.array(ends))
 
 
 def whole_names(text, taken, starts, ends, common=()):
@@ -88,7 +89,7 @@ def found(*pages, dictionary=None, least=0, contexts=None):
     labels = Labelling.of(entities, CategorySet.load("specific"), TREE).label(sentences.entities)
     common = {"the", "here", "new"}
     more = Propagation(entities, dictionary, common, contexts=contexts).extended(
-        batch, sentences, labels
+        batch, PageWords(batch.column("text").to_pylist()), sentences, labels
     )
     by_page = [[] for _ in pages]
     for place, start, end, target, source in zip(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from nerbert.text.tokens import Tokens
-from pipeline.examples.unlinked import Names, Unlinked
+from pipeline.examples.unlinked import Names, PageWords, Unlinked
 
 
 def marks(*sentences, linked=()):
@@ -16,7 +16,7 @@ def marked(sentence, title, surfaces, linked=(), capitals=False, text="the in he
     unlinked, words = marks(sentence, linked=linked)
     if capitals:
         unlinked.mark_capitals()
-        unlinked.unmark_first(range(1), text)
+        unlinked.unmark_first(range(1), PageWords([text]), 0)
     unlinked.mark_names(range(1), Names(title, surfaces))
     return [word for word, mark in zip(words, unlinked.marked, strict=True) if mark]
 
