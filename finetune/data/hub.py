@@ -105,7 +105,7 @@ def _load(name: str, revision: str | None) -> Any:
     # These load pandas and torch, which takes seconds; most sets are plain files.
     import datasets
 
-    from pretrain.training.models import quiet_libraries
+    from nerbert.commands.process import quiet_libraries
 
     quiet_libraries()
     try:

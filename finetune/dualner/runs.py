@@ -26,6 +26,7 @@ from finetune.experiments.runs import model_fingerprint
 from finetune.heads.spans import add_heads
 from finetune.settings import seeds
 from finetune.tagger.models import load_with_head
+from nerbert.commands.process import quiet_libraries
 from nerbert.digests import short_key
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
@@ -33,7 +34,7 @@ from nerbert.storage import files
 from nerbert.storage.folders import seal, sealed
 from pretrain.training import tiny
 from pretrain.training.checkpoints import check_vocabulary
-from pretrain.training.models import load_model, quiet_libraries
+from pretrain.training.models import load_model
 from pretrain.training.tokenizer import load_tokenizer
 
 RESULT = "result.json"

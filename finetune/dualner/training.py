@@ -22,9 +22,8 @@ from finetune.dualner.loss import entities, gold_loss, pseudo_loss, regularisati
 from finetune.dualner.settings import DualSettings, Method
 from finetune.heads.sequence import has_words, packed
 from finetune.heads.spans import labels_of, scores_of, with_hidden
-from finetune.heads.windows import WordTagger
 from finetune.scoring import metrics
-from finetune.tagger.models import head_of
+from finetune.tagger.models import head_of, word_tagger
 from nerbert.storage import files
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import Scores
@@ -230,7 +229,7 @@ def scores_by_language(
     for_report: bool = False,
 ) -> dict[str, Scores]:
     """Strict scores on the sentences of each language; for a report seqeval computes them, too."""
-    words, head = WordTagger(model, tokenizer, max_subwords), head_of(model)
+    words, head = word_tagger(model, tokenizer, max_subwords), head_of(model)
     names = tag_names(model)
     by_language = {}
     for language, rows in sets.items():

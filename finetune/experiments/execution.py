@@ -19,10 +19,11 @@ from finetune.settings import NAMES, FitSettings, Regime, shots_of
 from finetune.tagger.fitting import Work
 from finetune.tagger.tagger import Tagger
 from finetune.words import heads
+from nerbert.commands.process import quiet_libraries
 from nerbert.reports import TRAINING, versions
 from nerbert.text.columns import Sentence
 from pretrain.training.logs import FitProgress
-from pretrain.training.models import check_tagger_base, quiet_libraries
+from pretrain.training.models import check_tagger_base
 
 _ANYWHERE = Device()
 

@@ -20,10 +20,9 @@ from finetune.experiments.search_report import write_report
 from finetune.experiments.trials import Fits, Space, Values, parse, points
 from finetune.options import SearchOptions
 from finetune.settings import FitSettings
-from nerbert.commands.process import only_run
+from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
 from nerbert.storage.folders import check_same
-from pretrain.training.models import quiet_libraries
 
 RECORD = "search.json"
 """File that says what is searched."""

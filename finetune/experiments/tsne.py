@@ -12,14 +12,15 @@ from sklearn.manifold import TSNE
 
 from finetune.data.registry import expand
 from finetune.data.sets import DataSets
-from finetune.heads.windows import WordTagger
 from finetune.options import Device, TsneOptions
 from finetune.scoring import plots
+from finetune.tagger.models import word_tagger
+from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from pretrain.training.checkpoints import check_vocabulary
-from pretrain.training.models import device_of, load_encoder, longest_input, place, quiet_libraries
+from pretrain.training.models import device_of, load_encoder, longest_input, place
 from pretrain.training.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")
@@ -92,7 +93,7 @@ def representations(
     tokenizer = load_tokenizer(model)
     check_vocabulary(encoder, tokenizer, model)
     place(encoder, device_of(placing.device), placing.half)
-    words = WordTagger(encoder, tokenizer, longest_input(encoder), hidden=True)
+    words = word_tagger(encoder, tokenizer, longest_input(encoder), hidden=True)
     states = words.logits([row.tokens for row in rows])
     spans = [tags_to_spans(row.tags) for row in rows]
     entities = [

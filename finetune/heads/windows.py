@@ -1,21 +1,20 @@
-"""Scores the words of texts of any length, in overlapping windows."""
+"""Scores the words of texts of any length, in overlapping windows, and tags them; without torch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from tokenizers import Encoding
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from tokenizers import Encoding, Tokenizer
 
-from finetune.heads.sequence import MODULE
-from finetune.heads.spans import scores_of
 from nerbert.errors import RunError
 from pretrain.training.subwords import first_subwords
+
+Floats = npt.NDArray[np.float32]
+Forward = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int64]], Floats]
+"""Takes sub-words and their mask (texts, length); returns scores (texts, length, scores)."""
 
 OVERLAP = 32
 """Number of sub-words that neighbouring windows share."""
@@ -63,47 +62,46 @@ class WordTagger:
 
     def __init__(
         self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerFast,
+        forward: Forward,
+        tokenizer: Tokenizer,
+        pad: int,
+        scores: int,
         max_subwords: int,
         batch_size: int = BATCH,
-        hidden: bool = False,
-        forward: Any = None,
+        are_states: bool = False,
         attend: bool = False,
     ) -> None:
-        """Takes a model and its tokenizer.
+        """Takes what computes, and a tokenizer.
 
         Args:
-            model: tagger; with `hidden`, any encoder.
-            tokenizer: tokenizer of the model.
+            forward: computes the scores of sub-words.
+            tokenizer: splits words into sub-words.
+            pad: id of the sub-word that fills batches.
+            scores: number of scores of a word.
             max_subwords: largest number of sub-words of a window, including special ones.
             batch_size: number of windows of a batch.
-            hidden: whether `logits` returns last hidden states (words, hidden size) instead.
-            forward: computes instead of the model; see `finetune.tagger.onnx.OnnxModel`.
+            are_states: whether the scores are states, of which a word without sub-words has none.
             attend: whether words attend to the padding of batches in the given order, as in the
                 released code of CrossNER.
         """
-        self._model = model
-        self._tokenizer = tokenizer
-        self._special = tokenizer.num_special_tokens_to_add()
+        self._forward, self._tokenizer = forward, tokenizer
+        self._pad, self._scores = pad, scores
+        self._special = tokenizer.num_special_tokens_to_add(False)
         self._limit = max_subwords - self._special
         self._batch_size = batch_size
-        self._hidden, self._attend = hidden, attend
-        self._forward = forward or model
+        self._are_states, self._attend = are_states, attend
 
-    def logits(self, texts: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float32]]:
-        """Scores of the tags of each word: one array (words, tags) for each text.
+    def logits(self, texts: Sequence[Sequence[str]]) -> list[Floats]:
+        """Scores of the tags of each word: one array (words, scores) for each text.
 
-        With span heads, the scores of starts and ends follow those of the tags. A word in two
-        windows has the scores of the window in which it has more context. A word without sub-words
-        has the first tag, O; with a head over states, its state is NaN.
+        A word in two windows has the scores of the window in which it has more context. A word
+        without sub-words has the first tag, O; its state is NaN.
         """
-        size = self._model.config.hidden_size if self._hidden else scores_of(self._model)
-        results = [np.full((len(words), size), -_SURE, np.float32) for words in texts]
+        results = [np.full((len(words), self._scores), -_SURE, np.float32) for words in texts]
         context = [np.full(len(words), -1) for words in texts]
         for rows in results:
             rows[:, 0] = _SURE
-            if hasattr(self._model, MODULE):
+            if self._are_states:
                 rows[:] = np.nan
         # Longest first: batches need less padding, and too little memory shows at once.
         windows = list(self._windows(texts))
@@ -127,6 +125,8 @@ class WordTagger:
 
     def _windows(self, texts: Sequence[Sequence[str]]) -> Iterator[tuple[Window, Encoding]]:
         """The windows of all texts, each with its sub-words."""
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
         numbers = [number for number, words in enumerate(texts) if words]
         whole = self._encoded([texts[number] for number in numbers])
         cut = []
@@ -138,43 +138,25 @@ class WordTagger:
             places = [word for word in encoding.word_ids if word is not None]
             subwords = np.bincount(places, minlength=words).tolist()
             cut += [Window(number, *span) for span in windows(subwords, self._limit)]
+        # Only a single word that is longer than a window is truncated.
+        self._tokenizer.enable_truncation(self._limit + self._special)
         yield from zip(
-            cut, self._encoded([texts[w.text][w.first : w.end] for w in cut], True), strict=True
+            cut, self._encoded([texts[w.text][w.first : w.end] for w in cut]), strict=True
         )
 
-    def _encoded(self, texts: Sequence[Sequence[str]], truncated: bool = False) -> list[Encoding]:
-        """The sub-words of texts; truncation only affects single words longer than a window."""
-        if not texts:
-            return []
-        longest = {"truncation": True, "max_length": self._limit + self._special}
-        encoded = self._tokenizer(
-            [list(words) for words in texts],
-            is_split_into_words=True,
-            verbose=False,  # longer texts than the model takes are cut by us
-            **(longest if truncated else {}),
-        )
-        encodings: list[Encoding] = encoded.encodings
-        return encodings
+    def _encoded(self, texts: Sequence[Sequence[str]]) -> list[Encoding]:
+        """The sub-words of texts."""
+        return self._tokenizer.encode_batch([list(words) for words in texts], is_pretokenized=True)
 
-    @torch.inference_mode()
-    def _run(
-        self, batch: Sequence[Encoding]
-    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]:
+    def _run(self, batch: Sequence[Encoding]) -> Iterator[tuple[npt.NDArray[np.int64], Floats]]:
         """The words of each window that have sub-words, and the scores of their tags."""
         shape = len(batch), max(len(encoding.ids) for encoding in batch)
-        ids = np.full(shape, self._tokenizer.pad_token_id or 0)
+        ids = np.full(shape, self._pad)
         mask = np.full(shape, int(self._attend))
         for row, encoding in enumerate(batch):
             ids[row, : len(encoding.ids)] = encoding.ids
             mask[row, : len(encoding.ids)] = 1
-        self._forward.eval()
-        device = self._forward.device
-        outputs = self._forward(
-            input_ids=torch.from_numpy(ids).to(device),
-            attention_mask=torch.from_numpy(mask).to(device),
-        )
-        values = outputs.last_hidden_state if self._hidden else outputs.logits
-        scores = values.float().cpu().numpy()
+        scores = self._forward(ids, mask)
         if not np.isfinite(scores).all():
             raise RunError(
                 "the model gives scores that are not finite; use 32 bits (without --half), or "
@@ -183,3 +165,23 @@ class WordTagger:
         for row, encoding in zip(scores, batch, strict=True):
             words, first = first_subwords(encoding.word_ids)
             yield words, row[: len(first)][first]
+
+
+class LinearHead:
+    """Tags each word by itself."""
+
+    def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
+        """Best tag of each word, and its probability.
+
+        Args:
+            logits: shape (words, tags).
+        """
+        chances = self.probabilities(logits)
+        tags = logits.argmax(-1)
+        return tags.tolist(), chances[np.arange(len(tags)), tags].tolist()
+
+    def probabilities(self, logits: Floats) -> Floats:
+        """Probabilities of the tags of each word (words, tags)."""
+        powers = np.exp(logits - logits.max(-1, keepdims=True))
+        chances: Floats = powers / powers.sum(-1, keepdims=True)
+        return chances

@@ -9,46 +9,34 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from safetensors.torch import load_file
-from torch import Tensor
-from transformers import PreTrainedModel
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils.hub import cached_file
 
-from finetune.heads import spans
+from finetune.heads import spans, windows
 from finetune.heads.crf import CRF
 from finetune.heads.sequence import MODULE, StateHead, packed, tag_crf
-from finetune.settings import FitSettings
-from finetune.words import heads
+from finetune.settings import NAMES, FitSettings
+from finetune.words import bilstm, heads
 from nerbert.errors import UserError
-from pretrain.training.checkpoints import check_finite
-from pretrain.training.models import load_tagger, tag_names
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import LabelSet
+from pretrain.training.checkpoints import check_finite, check_vocabulary
+from pretrain.training.models import HeadInitMap, load_model, load_tagger, tag_names
 from pretrain.training.scores import best_label
 from pretrain.training.subwords import IGNORED, token_loss
-from pretrain.training.tokenizer import UNLOADABLE
+from pretrain.training.tokenizer import UNLOADABLE, load_tokenizer
 
 _PREFIX = "crf."
 
 Floats = npt.NDArray[np.float32]
 
 
-class LinearHead:
-    """Tags each word by itself."""
+class LinearHead(windows.LinearHead):
+    """Tags each word by itself; it can be trained."""
 
     loss = staticmethod(token_loss)
     best = staticmethod(best_label)
-
-    def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
-        """Best tag of each word, and its probability.
-
-        Args:
-            logits: shape (words, tags).
-        """
-        rows = torch.from_numpy(logits).softmax(-1)
-        scores, tags = rows.max(-1)
-        return tags.tolist(), scores.tolist()
-
-    def probabilities(self, logits: Floats) -> Floats:
-        """Probabilities of the tags of each word (words, tags)."""
-        return torch.from_numpy(logits).softmax(-1).numpy()
 
 
 class CrfHead:
@@ -148,6 +136,81 @@ _WEIGHTS = {
     **dict.fromkeys(heads.KINDS, (f"{MODULE}.", "classifier.")),
 }
 """Value of `tag_head` in a config -> beginnings of the names of weights that `_load_head` loads."""
+
+
+def fresh_model(
+    base: str,
+    settings: FitSettings,
+    train: Sequence[Sentence],
+    labels: LabelSet,
+    head_init_map: HeadInitMap | None,
+) -> tuple[PreTrainedTokenizerFast, PreTrainedModel]:
+    """Loads a tokenizer, and a model with a new head.
+
+    Args:
+        base: encoder, or name of a model over words.
+        settings: settings of the fine-tuning.
+        train: train sentences; models over words take their words from these.
+        labels: labels of the head.
+        head_init_map: see `load_model`.
+
+    Raises:
+        UserError: the encoder cannot be loaded.
+    """
+    if base in NAMES:
+        return bilstm.build(base, train, labels, settings)
+    model = load_model(base, labels, settings.max_subwords, head_init_map)
+    if settings.head_dropout is not None:
+        for name in ("dropout", "classifier_dropout"):  # as the architectures call it
+            if isinstance(dropout := getattr(model, name, None), nn.Dropout):
+                dropout.p = settings.head_dropout
+    tokenizer = load_tokenizer(base)
+    check_vocabulary(model, tokenizer, base)
+    return tokenizer, model
+
+
+def word_tagger(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    max_subwords: int,
+    batch_size: int = windows.BATCH,
+    hidden: bool = False,
+    forward: windows.Forward | None = None,
+    attend: bool = False,
+) -> windows.WordTagger:
+    """Scores words by a model of transformers.
+
+    Args:
+        model: tagger; with `hidden`, any encoder.
+        tokenizer: tokenizer of the model.
+        max_subwords: largest number of sub-words of a window, including special ones.
+        batch_size: number of windows of a batch.
+        hidden: whether the scores are the last hidden states (words, hidden size) instead.
+        forward: computes instead of the model.
+        attend: see `WordTagger`.
+    """
+
+    @torch.inference_mode()
+    def computed(ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> Floats:
+        model.eval()  # type: ignore[no-untyped-call]
+        given = {"input_ids": ids, "attention_mask": mask}
+        outputs = model(
+            **{name: torch.from_numpy(of).to(model.device) for name, of in given.items()}
+        )
+        values = outputs.last_hidden_state if hidden else outputs.logits
+        scores: Floats = values.float().cpu().numpy()
+        return scores
+
+    return windows.WordTagger(
+        forward or computed,
+        tokenizer.backend_tokenizer,
+        int(tokenizer.pad_token_id or 0),
+        model.config.hidden_size if hidden else spans.scores_of(model),
+        max_subwords,
+        batch_size,
+        hasattr(model, MODULE),
+        attend,
+    )
 
 
 def load_with_head(folder: str) -> PreTrainedModel:

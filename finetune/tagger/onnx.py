@@ -1,52 +1,92 @@
-"""Taggers as ONNX files beside their checkpoint: which there are, and how they compute."""
+"""Taggers as ONNX files beside their checkpoint: which there are, and how they compute.
+
+A tagger with a linear head needs neither torch nor transformers then.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
+from finetune.heads.windows import BATCH, Floats, WordTagger
 from nerbert.errors import UserError
 from nerbert.storage.folders import sealed
 from nerbert.storage.identity import Identities
 
-FOLDER, RECORD = "onnx", "export.json"
-"""Folder of the files in a checkpoint, and the file that says which weights they are made from."""
+FOLDER, RECORD, TOKENIZER = "onnx", "export.json", "tokenizer.json"
+"""Folder of the files in a checkpoint, the record of what they are made from, and the tokenizer."""
 
 NAMES = {"onnx": "model.onnx", "int8": "model_int8.onnx"}
 """Kind of the file -> its name; int8 has weights of 8 bits."""
 
-
-def weights_of(folder: str | os.PathLike[str]) -> list[Any]:
-    """Identity of a checkpoint's weights."""
-    return list(Identities().of(str(Path(folder) / "model.safetensors")))
+LINEAR = "linear"
+_MADE_FROM = ("model.safetensors", "config.json", "tokenizer.json")
 
 
-def beside(folder: str, kind: str) -> Path | None:
-    """The ONNX file of a checkpoint; None if there is none, or it is made from other weights."""
-    path = Path(folder) / FOLDER / NAMES[kind]
+@dataclass(frozen=True)
+class Facts:
+    """What a tagger is, besides its weights.
+
+    Attributes:
+        tags: its tags, by label id.
+        head: its head, such as LINEAR; only that one tags without torch.
+        max_subwords: largest number of sub-words of a window.
+        pad: id of the sub-word that fills batches.
+        scores: number of scores of each sub-word.
+    """
+
+    tags: list[str]
+    head: str
+    max_subwords: int
+    pad: int
+    scores: int
+
+
+def made_from(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Identities of the files of a checkpoint that an ONNX file is made from."""
+    paths = [Path(folder, name) for name in _MADE_FROM]
+    return {path.name: list(Identities().of(str(path))) for path in paths if path.is_file()}
+
+
+def beside(folder: str, kind: str) -> tuple[Path, Facts] | None:
+    """The ONNX file of a checkpoint; None if there is none, or it is made from other files."""
+    path = Path(folder, FOLDER, NAMES[kind])
     record = sealed(str(path.with_name(RECORD))) or {}
-    if not path.is_file() or not Path(folder, "model.safetensors").is_file():
+    if not path.is_file() or record.get("made_from") != made_from(folder):
         return None
-    is_right = record.get("weights") == weights_of(folder)
-    is_right &= record.get("digests", {}).get(path.name) == list(Identities().of(str(path)))
-    return path if is_right else None
+    digests = record["digests"]
+    for name in (path.name, TOKENIZER):
+        if digests.get(name) != list(Identities().of(str(path.with_name(name)))):
+            return None
+    return path, Facts(**record["tagger"])
+
+
+def record_of(folder: str, half: Path, facts: Facts) -> dict[str, Any]:
+    """The record of some ONNX files.
+
+    Args:
+        folder: the checkpoint.
+        half: folder of the files.
+        facts: what the tagger is.
+    """
+    digests = {path.name: Identities().of(str(path)) for path in half.iterdir()}
+    return {"made_from": made_from(folder), "digests": digests, "tagger": asdict(facts)}
 
 
 class OnnxModel:
-    """Computes the scores of tags by ONNX Runtime, on the CPU, as a model of transformers does."""
+    """Computes the scores of sub-words by ONNX Runtime, on the CPU."""
 
-    device = torch.device("cpu")
-
-    def __init__(self, path: Path, scores: int) -> None:
+    def __init__(self, path: Path, facts: Facts) -> None:
         """Loads a file.
 
         Args:
             path: path of the file.
-            scores: number of scores of each sub-word that the tagger has.
+            facts: what its tagger is.
 
         Raises:
             UserError: ONNX Runtime cannot load it, or it is of another tagger.
@@ -54,6 +94,8 @@ class OnnxModel:
         # An extra installs it.
         import onnxruntime
 
+        self.facts = facts
+        self._tokenizer = path.with_name(TOKENIZER)
         try:
             self._session = onnxruntime.InferenceSession(
                 str(path), providers=["CPUExecutionProvider"]
@@ -61,37 +103,41 @@ class OnnxModel:
         except Exception as error:  # its errors have no common class
             raise UserError(f"{path}: {str(error).splitlines()[0]}; export it again") from error
         (output, *_) = self._session.get_outputs()
-        if output.shape[-1] != scores:
+        if output.shape[-1] != facts.scores:
             raise UserError(
-                f"{path}: gives {output.shape[-1]} scores where the tagger has {scores}; export it "
-                "again"
+                f"{path}: gives {output.shape[-1]} scores where the tagger has {facts.scores}; "
+                "export it again"
             )
 
-    def eval(self) -> OnnxModel:
-        """Does nothing: such a model is never trained."""
-        return self
+    def __call__(self, ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> Floats:
+        """Scores of sub-words (texts, sub-words, scores); see `finetune.heads.windows.Forward`."""
+        scores: Floats
+        (scores,) = self._session.run(None, {"input_ids": ids, "attention_mask": mask})
+        return scores
 
-    def __call__(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
-        """Scores of tags, as `logits` (texts, sub-words, tags)."""
-        fed = {"input_ids": input_ids.numpy(), "attention_mask": attention_mask.numpy()}
-        (logits,) = self._session.run(None, fed)
-        return SimpleNamespace(logits=torch.from_numpy(logits))
+    def word_tagger(self, max_subwords: int | None) -> WordTagger:
+        """Scores words, by the tokenizer beside the file."""
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self._tokenizer))
+        facts = self.facts
+        limit = max_subwords or facts.max_subwords
+        return WordTagger(self, tokenizer, facts.pad, facts.scores, limit, BATCH)
 
 
-def exported(folder: str, backend: str, scores: int) -> OnnxModel | None:
+def exported(folder: str, backend: str) -> OnnxModel | None:
     """The ONNX file of a checkpoint, if there is one or it is asked for.
 
     Args:
         folder: the checkpoint.
-        scores: number of scores of each sub-word that the tagger has.
         backend: "onnx" or "int8"; "auto" for onnx if it is there.
 
     Raises:
         UserError: it is asked for, and is not there.
     """
-    path = beside(folder, "onnx" if backend == "auto" else backend)
-    if path is None and backend in NAMES:
+    found = beside(folder, "onnx" if backend == "auto" else backend)
+    if found is None and backend in NAMES and Path(folder).is_dir():
         raise UserError(
             f"no {NAMES[backend]} of these weights; run nerbert export --format {backend}", folder
         )
-    return OnnxModel(path, scores) if path else None
+    return OnnxModel(*found) if found else None

@@ -3,45 +3,35 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from finetune.data.sets import Data, DataSets
 from finetune.data.views import UNIFIED, LabelMap, View, nearest
-from finetune.heads.spans import scores_of
-from finetune.heads.windows import BATCH, WordTagger
+from finetune.heads.windows import BATCH, Floats, Forward, LinearHead, WordTagger
 from finetune.scoring.metrics import seqeval_scores
 from finetune.settings import NAMES, FitSettings
-from finetune.tagger.models import Floats, add_head, head_of, load_with_head
+from finetune.tagger.onnx import LINEAR, exported
 from finetune.tagger.onnx import NAMES as BACKENDS
-from finetune.tagger.onnx import exported
 from finetune.tagger.texts import Entity, Prediction, Text, TextSplitter, checked_texts, entities_of
-from finetune.tagger.train_rows import train_rows
-from finetune.words import bilstm
 from nerbert.commands.options import build_from_python
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import Span
-from pretrain.training.checkpoints import check_vocabulary
-from pretrain.training.models import (
-    HeadInitMap,
-    device_of,
-    load_model,
-    longest_input,
-    place,
-    tag_names,
-)
-from pretrain.training.tokenizer import load_tokenizer
 
-if TYPE_CHECKING:  # these load what only training needs
+if TYPE_CHECKING:  # these load torch, which a tagger by ONNX Runtime does not need
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
     from finetune.tagger.fitting import Work
+    from finetune.tagger.models import Head
     from pretrain.training.features import PieceFeatures
+    from pretrain.training.models import HeadInitMap
 
 
 class Tagger:
@@ -73,6 +63,9 @@ class Tagger:
         self._head_init_map = head_init_map or (nearest if self.settings.carry_head else None)
         self._words: WordTagger | None = None
         self._tags: list[str] = []
+        self._head: LinearHead | Head = LinearHead()
+        self._model: PreTrainedModel | None = None
+        self._tokenizer: PreTrainedTokenizerFast | None = None
         self.splitter = TextSplitter()
         self.history: list[dict[str, float]] = []
 
@@ -106,12 +99,17 @@ class Tagger:
         from transformers import set_seed
 
         from finetune.tagger.fitting import Work, features, trained
+        from finetune.tagger.models import add_head, fresh_model
+        from finetune.tagger.train_rows import train_rows
+        from pretrain.training.models import longest_input
 
         settings = self.settings
         rows = train_rows(data, dev, before, keep_types, kinds, settings)
         labels = LabelSet(tuple(sorted({name for types in rows.types for name in types})))
         set_seed(settings.seed)
-        tokenizer, model = self._fresh([*rows.before, *rows.train], labels)
+        tokenizer, model = fresh_model(
+            self.base, settings, [*rows.before, *rows.train], labels, self._head_init_map
+        )
         head = add_head(model, settings, tokenizer, rows.types)
         limit = settings.max_subwords or longest_input(model)
 
@@ -133,44 +131,39 @@ class Tagger:
         self._set(trainer.model, tokenizer)
         return self
 
-    def _fresh(
-        self, train: Sequence[Sentence], labels: LabelSet
-    ) -> tuple[PreTrainedTokenizerFast, PreTrainedModel]:
-        """Loads the tokenizer, and the model with a new head."""
-        settings = self.settings
-        if self.base in NAMES:
-            return bilstm.build(self.base, train, labels, settings)
-        model = load_model(self.base, labels, settings.max_subwords, self._head_init_map)
-        if settings.head_dropout is not None:
-            for name in ("dropout", "classifier_dropout"):  # as the architectures call it
-                if isinstance(dropout := getattr(model, name, None), nn.Dropout):
-                    dropout.p = settings.head_dropout
-        tokenizer = load_tokenizer(self.base)
-        check_vocabulary(model, tokenizer, self.base)
-        return tokenizer, model
+    def _set(self, model: Any, tokenizer: Any, forward: Forward | None = None) -> None:
+        from finetune.tagger.models import head_of, word_tagger
+        from pretrain.training.models import longest_input, tag_names
 
-    def _set(self, model: Any, tokenizer: Any, forward: Any = None) -> None:
-        self._tags = tag_names(model)
-        if self.base not in NAMES:
-            self.splitter = TextSplitter.beside(self.base)
         self._model, self._tokenizer = model, tokenizer
+        self._tags, self._head = tag_names(model), head_of(model)
         limit = self.settings.max_subwords or longest_input(model)
         attend = self.settings.attend_padding
-        self._words = WordTagger(
-            model,
-            tokenizer,
-            limit,
-            self.settings.batch_size if attend else BATCH,
-            forward=forward,
-            attend=attend,
+        batch_size = self.settings.batch_size if attend else BATCH
+        self._words = word_tagger(
+            model, tokenizer, limit, batch_size, forward=forward, attend=attend
         )
-        self._head = head_of(model)
+        self._find_splitter()
+
+    def _find_splitter(self) -> None:
+        if self.base not in NAMES:
+            self.splitter = TextSplitter.beside(self.base)
 
     @property
     def model(self) -> PreTrainedModel:
-        """The model of transformers."""
-        model: PreTrainedModel = self._model
-        return model
+        """The model of transformers; it is loaded now if ONNX Runtime computes in its place."""
+        if self._model is None and self._words is not None:
+            self._model = _loaded(self.base)[0]
+        assert self._model is not None, "call fit, or Tagger.load"
+        return self._model
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerFast:
+        """The tokenizer of transformers; see `model`."""
+        if self._tokenizer is None and self._words is not None:
+            self._tokenizer = _loaded(self.base)[1]
+        assert self._tokenizer is not None, "call fit, or Tagger.load"
+        return self._tokenizer
 
     @property
     def tags(self) -> list[str]:
@@ -284,8 +277,8 @@ class Tagger:
         """Writes an ordinary Hugging Face checkpoint."""
         if self._words is None:
             raise RuntimeError("the tagger is not trained: call fit first")
-        self._model.save_pretrained(folder)
-        self._tokenizer.save_pretrained(folder)
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
         self.splitter.save(folder)
 
     @classmethod
@@ -310,20 +303,51 @@ class Tagger:
         Raises:
             UserError: there is no such checkpoint, device or file, or its tags are not O, B-, I-.
         """
-        where, folder = device_of(device), os.fspath(folder)
+        folder = os.fspath(folder)
         tagger = cls(folder, settings)
         if backend not in ("auto", "torch", *BACKENDS):
             raise UserError(f"--backend {backend}: give auto, torch, {' or '.join(BACKENDS)}")
-        model, tokenizer = load_with_head(folder), load_tokenizer(folder)
-        check_vocabulary(model, tokenizer, folder)
+        on_cpu = device == "cpu" or (device == "auto" and not _may_have_gpu())
+        if not on_cpu:
+            from pretrain.training.models import device_of
+
+            on_cpu = device_of(device).type == "cpu"
+        if backend in BACKENDS and (half or not on_cpu):
+            raise UserError(f"--backend {backend}: computes on the CPU, and without --half")
+        onnx = exported(folder, backend) if backend != "torch" and on_cpu and not half else None
+        if onnx is None or onnx.facts.head != LINEAR or tagger.settings.attend_padding:
+            tagger._load(device, half, onnx)
+        else:
+            tagger._tags = onnx.facts.tags
+            tagger._words = onnx.word_tagger(tagger.settings.max_subwords)
+            tagger._find_splitter()
+        return tagger
+
+    def _load(self, device: str, half: bool, forward: Forward | None) -> None:
+        """Loads the model, and moves it to a device."""
+        from pretrain.training.models import device_of, place, tag_names
+
+        where = device_of(device)
+        model, tokenizer = _loaded(self.base)
         first, *others = tag_names(model)
         if first != "O" or not all(name[:2] in ("B-", "I-") for name in others):
-            raise UserError(f"{folder}: its labels are not O, B-, I-; fine-tune it first")
+            raise UserError(f"{self.base}: its labels are not O, B-, I-; fine-tune it first")
         place(model, where, half)
-        forward = None
-        if backend != "torch" and not half and where.type == "cpu":
-            forward = exported(folder, backend, scores_of(model))
-        elif backend in BACKENDS:
-            raise UserError(f"--backend {backend}: computes on the CPU, and without --half")
-        tagger._set(model, tokenizer, forward)
-        return tagger
+        self._set(model, tokenizer, forward)
+
+
+def _loaded(folder: str) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    """Loads model and tokenizer of a checkpoint."""
+    from finetune.tagger.models import load_with_head
+    from pretrain.training.checkpoints import check_vocabulary
+    from pretrain.training.tokenizer import load_tokenizer
+
+    model, tokenizer = load_with_head(folder), load_tokenizer(folder)
+    check_vocabulary(model, tokenizer, folder)
+    return model, tokenizer
+
+
+def _may_have_gpu() -> bool:
+    """Whether there may be a GPU, so that only torch can tell."""
+    devices = ("nvidia0", "nvidiactl", "dxg", "kfd")  # of CUDA, of WSL, of ROCm
+    return sys.platform != "linux" or any(Path("/dev", name).exists() for name in devices)

@@ -10,8 +10,6 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from transformers.utils.hub import cached_file
-
 from nerbert.errors import UserError
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.sentences import SentenceModel
@@ -48,14 +46,18 @@ class TextSplitter:
         Raises:
             UserError: the model cannot be read.
         """
-        path = cached_file(
-            os.fspath(folder),
-            SENTENCES,
-            _raise_exceptions_for_missing_entries=False,
-            _raise_exceptions_for_connection_errors=False,
-            _raise_exceptions_for_gated_repo=False,
-        )
-        if path is None:
+        path: str | Path | None = Path(folder, SENTENCES)
+        if not Path(folder).is_dir():
+            from transformers.utils.hub import cached_file  # takes a second, and folders need none
+
+            path = cached_file(
+                os.fspath(folder),
+                SENTENCES,
+                _raise_exceptions_for_missing_entries=False,
+                _raise_exceptions_for_connection_errors=False,
+                _raise_exceptions_for_gated_repo=False,
+            )
+        if path is None or not Path(path).is_file():
             return cls()
         try:
             return cls(SentenceModel.from_json(Path(path).read_bytes()))

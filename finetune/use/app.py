@@ -27,8 +27,8 @@ from finetune.options import DemoOptions
 from finetune.tagger.tagger import Tagger
 from finetune.use.page import Page, PredictResponse, Refusal, RefusedError, schema
 from finetune.use.page import predict as predicted
+from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
-from pretrain.training.models import quiet_libraries
 
 _LOGGER = logging.getLogger("nerbert")
 _LOCAL = "localhost"

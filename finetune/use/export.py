@@ -49,7 +49,7 @@ def _rows(options: ExportOptions) -> Iterator[Labelled]:
     texts = read_texts(options.input)
     # These load torch, which takes seconds; errors in the input are reported before.
     from finetune.tagger.tagger import Tagger
-    from pretrain.training.models import quiet_libraries
+    from nerbert.commands.process import quiet_libraries
 
     quiet_libraries()
     tagger = Tagger.load(
@@ -66,7 +66,7 @@ def _onnx(options: ExportOptions) -> str:
     # These load torch, which takes seconds.
     from finetune.tagger.onnx import FOLDER, NAMES
     from finetune.use.onnx_file import export_onnx
-    from pretrain.training.models import quiet_libraries
+    from nerbert.commands.process import quiet_libraries
 
     quiet_libraries()
     kinds = ("onnx",) if options.format == "onnx" else ("onnx", "int8")

@@ -14,11 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from finetune.tagger.onnx import FOLDER, NAMES, RECORD, weights_of
+from finetune.heads.spans import scores_of
+from finetune.tagger.onnx import FOLDER, LINEAR, NAMES, RECORD, TOKENIZER, Facts, record_of
 from finetune.tagger.tagger import Tagger
 from nerbert.errors import RunError, UserError
 from nerbert.storage.folders import made_whole, seal
-from nerbert.storage.identity import Identities
+from pretrain.training.models import longest_input
 
 TOLERANCE = 1e-4
 """Largest difference of a probability from torch's; files of 8 bits are only reported."""
@@ -84,13 +85,13 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
     with made_whole(output) as half, _quiet():
         try:
             _write(tagger.model, half / NAMES["onnx"])
+            tagger.tokenizer.backend_tokenizer.save(str(half / TOKENIZER))
         except Exception as error:  # torch's exporter has many
             reason = str(error).strip().splitlines()[0]
             raise UserError(f"torch cannot export this architecture: {reason}", folder) from error
         if "int8" in kinds:
             _quantize(half)
-        digests = {path.name: Identities().of(str(path)) for path in half.iterdir()}
-        seal(str(half / RECORD), {"weights": weights_of(folder), "digests": digests})
+        seal(str(half / RECORD), record_of(folder, half, _facts(tagger)))
     differences = {kind: difference(tagger, folder, kind) for kind in kinds}
     whole = differences.get("onnx")
     if whole is not None and (whole.other_tags or whole.largest > TOLERANCE):
@@ -99,6 +100,12 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
             f"{whole.other_tags} of {whole.words} tags; report this architecture to us"
         )
     return differences
+
+
+def _facts(tagger: Tagger) -> Facts:
+    model, pad = tagger.model, tagger.tokenizer.pad_token_id
+    head = getattr(model.config, "tag_head", LINEAR)
+    return Facts(tagger.tags, head, longest_input(model), int(pad or 0), scores_of(model))
 
 
 def difference(tagger: Tagger, folder: str, kind: str) -> Difference:

@@ -29,9 +29,9 @@ def print_predictions(options: PredictOptions) -> None:
     texts = [*options.texts, *(read_texts(options.input) if options.input else [])]
     if not texts:
         raise UserError("no text: give texts, or --input FILE")
-    # These load torch, which takes seconds; errors in the input are reported before.
+    # These take a second or more to load; errors in the input are reported before.
     from finetune.tagger.tagger import Tagger
-    from pretrain.training.models import quiet_libraries
+    from nerbert.commands.process import quiet_libraries
 
     quiet_libraries()
     tagger = Tagger.load(

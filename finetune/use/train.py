@@ -21,14 +21,13 @@ from finetune.scoring import metrics
 from finetune.settings import FitSettings
 from finetune.tagger.fitting import Work
 from finetune.tagger.tagger import Tagger
-from nerbert.commands.process import only_run
+from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, filled, versions
 from nerbert.storage import files
 from nerbert.storage.folders import check_same, seal, sealed
 from nerbert.text.columns import Sentence
 from pretrain.training.logs import FitProgress
-from pretrain.training.models import quiet_libraries
 
 RECORD, METRICS = "training.json", "metrics.json"
 """Files that say what a tagger is made from, and how well it does; the second is written last."""

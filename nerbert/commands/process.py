@@ -104,6 +104,24 @@ def no_cycle_search() -> Iterator[None]:
             gc.enable()
 
 
+def quiet_libraries() -> None:
+    """Hides the messages and progress bars of transformers and datasets, also if loaded later."""
+    # Without a network it repeats each request for half a minute, with two lines for each.
+    os.environ.update(dict.fromkeys(_VERBOSITIES, "error"), HF_HUB_DISABLE_PROGRESS_BARS="1")
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    if (transformers := sys.modules.get("transformers")) is not None:
+        transformers.utils.logging.set_verbosity_error()
+        transformers.utils.logging.disable_progress_bar()
+    if not sys.stderr.isatty():
+        os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
+    if (datasets := sys.modules.get("datasets")) is not None:
+        datasets.utils.logging.set_verbosity_error()
+        if not sys.stderr.isatty():
+            datasets.disable_progress_bars()
+
+
+_VERBOSITIES = ("TRANSFORMERS_VERBOSITY", "DATASETS_VERBOSITY", "HF_HUB_VERBOSITY")
+
 _LEAST_ADDRESSES = 4_000_000_000
 """A run of two workers needs 2 GB; much of it is reserved by Arrow, and never used."""
 

@@ -16,7 +16,7 @@ from transformers import (
     set_seed,
 )
 
-from nerbert.commands.process import is_first, only_run
+from nerbert.commands.process import is_first, only_run, quiet_libraries
 from nerbert.errors import UserError
 from nerbert.reports import filled
 from nerbert.storage import files
@@ -26,7 +26,6 @@ from pretrain.mlm.model import FiniteLoss, Masker, MlmTrainer, load_masked_lm
 from pretrain.settings import TINY, DaptSettings
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.logs import LogLines
-from pretrain.training.models import quiet_libraries
 from pretrain.training.session import TrainingRun, processes
 from pretrain.training.tokenizer import load_tokenizer
 

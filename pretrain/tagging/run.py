@@ -12,7 +12,7 @@ import numpy as np
 from torch.utils.data import Subset
 from transformers import PreTrainedTokenizerFast, TrainingArguments, set_seed
 
-from nerbert.commands.process import only_run
+from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
 from nerbert.reports import filled
 from nerbert.storage import files
@@ -22,7 +22,7 @@ from pretrain.settings import TINY, PretrainSettings
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures, category_view, load_split
 from pretrain.training.logs import LogLines
-from pretrain.training.models import load_model, quiet_libraries
+from pretrain.training.models import load_model
 from pretrain.training.pieces import PieceCounts, count_subwords
 from pretrain.training.scores import EntityScores, best_label
 from pretrain.training.session import TAGGING, TrainingRun, processes, spread

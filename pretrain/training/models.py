@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from safetensors import SafetensorError, safe_open
 from torch import nn
 from transformers import (
@@ -289,19 +285,3 @@ def _loaded(kind: Any, base_model: str, may_lack: KeyFilter, **options: Any) -> 
         raise no_model(base_model, error) from error
     check_weights(base_model, model, info, may_lack)
     return model
-
-
-def quiet_libraries() -> None:
-    """Hides the messages and progress bars of transformers and datasets."""
-    # Without a network it repeats each request for half a minute, with two lines for each.
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    # Only training needs `datasets`, which takes a second to load, so it may be loaded later.
-    os.environ["DATASETS_VERBOSITY"] = "error"
-    if not sys.stderr.isatty():
-        os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
-    if (datasets := sys.modules.get("datasets")) is not None:
-        datasets.utils.logging.set_verbosity_error()
-        if not sys.stderr.isatty():
-            datasets.disable_progress_bars()

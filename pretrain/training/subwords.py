@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch.nn import functional
+
+if TYPE_CHECKING:
+    import torch
 
 IGNORED = -100
 """Label of sub-words that the loss ignores."""
@@ -41,6 +42,9 @@ def token_loss(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = Non
         num_items_in_batch: number of labelled sub-words of the step, over all devices and
             accumulated batches; if None, that of this batch.
     """
+    import torch  # a tagger that computes without it only needs the sub-words
+    from torch.nn import functional
+
     logits = outputs.logits.float()  # sums of bfloat16 lose small terms
     total = functional.cross_entropy(
         logits.view(-1, logits.shape[-1]), labels.view(-1), ignore_index=IGNORED, reduction="sum"

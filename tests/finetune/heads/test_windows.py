@@ -1,13 +1,11 @@
 import random
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tests.helpers.lazy import lazy
 
-torch = lazy("torch")
 windows_module = lazy("finetune.heads.windows")
 
 
@@ -42,21 +40,11 @@ def test_windows_cover_every_word_and_fit():
             assert first < following <= end < after
 
 
-class _Model:
-    """Its probability of tag 1 says how many sub-words stand before, of tag 2 how many after."""
-
-    config = SimpleNamespace(id2label={0: "O", 1: "B-A", 2: "I-A"})
-    device = "cpu"
-
-    def eval(self):
-        return self
-
-    def __call__(self, input_ids, attention_mask):
-        length = attention_mask.sum(1, keepdim=True)
-        place = torch.arange(input_ids.shape[1]).expand_as(input_ids)
-        before, after = place, length - 1 - place
-        nearest = torch.minimum(before, after).float()
-        return SimpleNamespace(logits=torch.stack([-nearest, nearest, nearest - 1], -1))
+def _scores(ids, mask):
+    """The score of tag 1 says how many sub-words stand before, or after if these are fewer."""
+    place = np.arange(ids.shape[1])
+    nearest = np.minimum(place, mask.sum(1, keepdims=True) - 1 - place).astype(np.float32)
+    return np.stack([-nearest, nearest, nearest - 1], -1)
 
 
 class _Encoding:
@@ -69,17 +57,27 @@ class _Encoding:
 class _Tokenizer:
     """A sub-word a letter; none of a dot."""
 
-    pad_token_id = 0
-
-    def num_special_tokens_to_add(self):
+    def num_special_tokens_to_add(self, is_pair):
         return 2
 
-    def __call__(self, texts, **_):
-        return SimpleNamespace(encodings=[_Encoding(words) for words in texts])
+    def no_padding(self):
+        pass
+
+    no_truncation = no_padding
+
+    def enable_truncation(self, length):
+        pass
+
+    def encode_batch(self, texts, is_pretokenized):
+        return [_Encoding(words) for words in texts]
+
+
+def _tagger(batch_size=32):
+    return windows_module.WordTagger(_scores, _Tokenizer(), 0, 3, 42, batch_size)
 
 
 def test_a_word_is_taken_from_the_window_with_most_context():
-    tagger = windows_module.WordTagger(_Model(), _Tokenizer(), max_subwords=42)
+    tagger = _tagger()
     words = ["x"] * 100
     (rows,) = tagger.logits([words])
     # Windows of 40 that share 32: inside, a word has at least 16 others on both sides.
@@ -88,7 +86,7 @@ def test_a_word_is_taken_from_the_window_with_most_context():
 
 
 def test_order_and_empty_texts_and_words_without_subwords():
-    tagger = windows_module.WordTagger(_Model(), _Tokenizer(), max_subwords=42, batch_size=2)
+    tagger = _tagger(2)
     texts = [["ab", ".", "c"], [], ["x"] * 50, ["d"]]
     found = tagger.logits(texts)
     assert [len(rows) for rows in found] == [3, 0, 50, 1]

@@ -1,9 +1,11 @@
 """Exports, read back by the tool that each is for."""
 
+import dataclasses
 import json
 import os
 import shutil
 import subprocess
+import sys
 from xml.etree import ElementTree
 
 import numpy as np
@@ -252,7 +254,8 @@ def test_onnx_says_what_torch_says(exported, capsys):
 def test_onnx_of_other_weights_is_not_used(exported, tmp_path, fitted, capsys):
     folder = tmp_path / "tagger"
     shutil.copytree(exported, folder)
-    assert onnx.beside(str(folder), "onnx") == folder / "onnx" / "model.onnx"
+    path, facts = onnx.beside(str(folder), "onnx")
+    assert (path, facts.tags) == (folder / "onnx" / "model.onnx", fitted.tags)
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\1")
     assert onnx.beside(str(folder), "onnx") is None
@@ -261,6 +264,38 @@ def test_onnx_of_other_weights_is_not_used(exported, tmp_path, fitted, capsys):
     assert "no model.onnx of these weights; run nerbert export --format onnx" in (
         capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("name", ["config.json", "onnx/tokenizer.json"])
+def test_onnx_of_other_tags_or_sub_words_is_not_used(exported, tmp_path, name):
+    shutil.copytree(exported, tmp_path / "tagger")
+    path = tmp_path / "tagger" / name
+    path.write_bytes(path.read_bytes() + b" ")
+    assert onnx.beside(str(tmp_path / "tagger"), "onnx") is None
+
+
+def test_onnx_needs_neither_torch_nor_transformers(exported):
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'transformers', 'datasets'])); "
+        "from nerbert.commands.table import main; "
+        "raise SystemExit(main(sys.argv[1:]))"
+    )
+    arguments = ["predict", "--model", str(exported), "--device", "cpu", TEXT]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["entities"]
+    assert found == [
+        dataclasses.asdict(entity) | {"score": round(entity.score, 4)}
+        for entity in tagger.Tagger.load(exported, backend="onnx", device="cpu").predict(TEXT)
+    ]
+
+
+def test_the_model_and_a_copy_of_a_tagger_by_onnx(exported, tmp_path, fitted):
+    loaded = tagger.Tagger.load(exported, backend="onnx", device="cpu")
+    loaded.save(tmp_path / "copy")
+    again = tagger.Tagger.load(tmp_path / "copy", device="cpu")
+    assert again.predict(TEXT) == fitted.predict(TEXT)
+    assert loaded.model.config.id2label == fitted.model.config.id2label
 
 
 @pytest.mark.parametrize("content", [None, b"torn"])
