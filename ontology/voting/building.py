@@ -24,6 +24,7 @@ from ontology.voting.statements import (
     Ints,
     Statements,
     conflicts,
+    places,
     unique,
     without_twins,
 )
@@ -77,7 +78,7 @@ class _Titles:
 
     def find(self, keys: Keys) -> tuple[Ints, npt.NDArray[np.bool_]]:
         """Entity of each key, and whether its title is no redirect."""
-        index = np.searchsorted(self.keys, keys)
+        index = places(self.keys, keys)
         return self.entity_of[index].astype(np.int64), self.final[index] == index
 
 
@@ -132,10 +133,10 @@ def build(
     targets = np.zeros(len(pages.keys), np.uint64) if pages.targets is None else pages.targets
     is_redirect = targets != 0
     stated = [facts.keys for facts in types]
-    keys = np.unique(np.concatenate([pages.keys, targets[is_redirect], *stated]))
+    keys = unique(np.concatenate([pages.keys, targets[is_redirect], *stated]))
     final, circular = _follow(keys, pages.keys, targets, is_redirect)
-    nodes, entities = np.unique(final, return_inverse=True)
-    titles = _Titles(keys, final, entities.astype(np.int32))
+    nodes = np.flatnonzero(np.bincount(final, minlength=len(keys)))
+    titles = _Titles(keys, final, np.searchsorted(nodes, final).astype(np.int32))
     hierarchy = Hierarchy(
         [*pages.classes, *(name for facts in types for name in facts.classes)], tree
     )
@@ -148,7 +149,8 @@ def build(
         np.concatenate([some.classes for some in of_voters]),
         np.concatenate([some.voters for some in of_voters]),
     )
-    whole = whole.where(~np.isin(nodes[whole.entities], circular))
+    if len(circular):
+        whole = whole.where(~np.isin(nodes[whole.entities], circular))
     endings = _endings([pages, *types], titles, len(nodes))
     names = [facts.name for facts in voters]
     election = _Election(hierarchy, names, keys, titles.entity_of, endings, least)
@@ -273,9 +275,9 @@ def _follow(
 ) -> tuple[Ints, Ints]:
     """Index of the key where the redirects of each key end, and indices of keys in cycles."""
     following = np.arange(len(keys))
-    source = np.searchsorted(keys, sources[is_redirect])
-    following[source] = np.searchsorted(keys, targets[is_redirect])
-    pages = np.searchsorted(keys, sources[~is_redirect])
+    source = places(keys, sources[is_redirect])
+    following[source] = places(keys, targets[is_redirect])
+    pages = places(keys, sources[~is_redirect])
     # Two titles may share a normal form; an article wins over a redirect.
     following[pages] = pages
     step = following.copy()

@@ -8,12 +8,13 @@ federation is right about towns, and says little about states.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from ontology.voting.statements import Bools, Floats, Hierarchy, Ints, Statements, among, unique
+from ontology.voting.statements import Bools, Floats, Hierarchy, Ints, Statements, unique
 
 _PRIOR, _PRIOR_AGREED = 10.0, 9.0
 """Comparisons with the prior that each probability starts with, so that a few decide nothing."""
@@ -45,25 +46,29 @@ class Answers:
     @classmethod
     def of(cls, statements: Statements, size: int) -> Answers:
         """The answers of some statements about `size` classes."""
-        order = np.lexsort((statements.voters, statements.entities))
-        ordered = statements.where(order)
-        new = np.ones(len(ordered), bool)
-        new[1:] = (np.diff(ordered.entities) != 0) | (np.diff(ordered.voters) != 0)
+        n_voters = statements.voters.max(initial=0) + 1
+        codes = statements.entities * n_voters + statements.voters
+        order = np.argsort(codes)
+        codes, classes = codes[order], statements.classes[order]
+        new = np.ones(len(codes), bool)
+        new[1:] = codes[1:] != codes[:-1]
         answer = np.cumsum(new) - 1
-        first = np.flatnonzero(new)
-        voters = ordered.voters[first]
+        entities, voters = np.divmod(codes[new], n_voters)
         # Hash each set of classes independently of its order: a sum of random 64-bit keys.
         draw = np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)
-        pairs = unique(answer * size + ordered.classes)
-        sums = np.zeros(len(first), np.uint64)
+        pairs = unique(answer * size + classes)
+        sums = np.zeros(len(voters), np.uint64)
         np.add.at(sums, pairs // size, draw[pairs % size])
         sums ^= (voters.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        _, example, kinds = np.unique(sums, return_index=True, return_inverse=True)
-        is_example = np.zeros(len(first), bool)
+        distinct = unique(sums)
+        kinds = np.searchsorted(distinct, sums)
+        example = np.zeros(len(distinct), np.int64)
+        example[kinds] = np.arange(len(kinds))  # any answer of the kind
+        is_example = np.zeros(len(voters), bool)
         is_example[example] = True
         shown = pairs[is_example[pairs // size]]
         stated = np.sort(kinds[shown // size] * size + shown % size)
-        return cls(ordered.entities[first], voters, kinds, voters[example], stated)
+        return cls(entities, voters, kinds, voters[example], stated)
 
     def where(self, rows: Bools) -> Answers:
         """Some of the answers."""
@@ -135,24 +140,16 @@ class Comparisons:
         self.meanings = Meanings(answers, hierarchy)
         n_kinds = len(answers.kind_voters)
         of_voter = [np.flatnonzero(answers.voters == voter) for voter in range(n_voters)]
-        keys, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for one in range(n_voters):
-            for other in range(n_voters):
-                if one == other:
-                    continue
-                mine, theirs = of_voter[one], of_voter[other]
-                entities = answers.entities[mine]
-                shared = mine[among(entities, answers.entities[theirs])]
-                place = np.searchsorted(answers.entities[theirs], answers.entities[shared])
-                codes = answers.kinds[shared] * n_kinds + answers.kinds[theirs[place]]
-                pairs, counts = np.unique(codes, return_counts=True)
-                keys.append(pairs)
-                numbers.append(counts)
-        codes = np.concatenate(keys)
-        shape = (n_kinds, n_kinds)
-        counts = np.concatenate(numbers).astype(np.float64)
-        rows, columns = np.divmod(codes, max(n_kinds, 1))
-        self._table = csr_matrix((counts, (rows, columns)), shape)
+        table = csr_matrix((n_kinds, n_kinds))
+        for one, other in combinations(range(n_voters), 2):
+            mine, theirs = of_voter[one], of_voter[other]
+            known = answers.entities[theirs]
+            entities = answers.entities[mine]
+            place = np.minimum(np.searchsorted(known, entities), max(len(known) - 1, 0))
+            is_shared = known[place] == entities if len(known) else np.zeros(len(mine), bool)
+            kinds = answers.kinds[mine[is_shared]], answers.kinds[theirs[place[is_shared]]]
+            table += csr_matrix((np.ones(len(kinds[0])), kinds), table.shape)
+        self._table = (table + table.T).tocsr()
 
     def sums(self, values: Floats) -> Floats:
         """For each kind, the sum of the values of the answers that it is compared with."""

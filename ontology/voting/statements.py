@@ -105,10 +105,21 @@ def without_twins(statements: Statements, hierarchy: Hierarchy) -> Statements:
     return Statements(statements.entities, classes, statements.voters)
 
 
-def unique(keys: Ints) -> Ints:
+def unique(keys: npt.NDArray[K]) -> npt.NDArray[K]:
     """The distinct keys, sorted. Sorting is much faster here than the hashes of `np.unique`."""
     ordered = np.sort(keys)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
+def places(known: npt.NDArray[K], values: npt.NDArray[K]) -> Ints:
+    """Where each value is, or would be, among the sorted keys `known`.
+
+    The values are looked up in order: a search in millions of keys mostly waits for memory.
+    """
+    order = np.argsort(values)
+    found = np.empty(len(values), np.int64)
+    found[order] = np.searchsorted(known, values[order])
+    return found
 
 
 def among(values: npt.NDArray[K], known: npt.NDArray[K]) -> Bools:
