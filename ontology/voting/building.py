@@ -249,9 +249,9 @@ def _statements(facts: Facts, voter: int, titles: _Titles, hierarchy: Hierarchy)
     has_direct = np.zeros(int(titles.entity_of.max(initial=-1)) + 1, bool)
     has_direct[entities[direct]] = True
     is_used = direct | ~has_direct[entities]
-    index = np.array([hierarchy.index[name] for name in facts.classes], np.int64)
-    classes = index[facts.class_indices[is_used]] if len(index) else np.zeros(0, np.int64)
-    return Statements(entities[is_used], classes, np.full(len(classes), voter))
+    index = np.array([hierarchy.index[name] for name in facts.classes], np.int16)
+    classes = index[facts.class_indices[is_used]] if len(index) else np.zeros(0, np.int16)
+    return Statements(entities[is_used], classes, np.full(len(classes), voter, np.int8))
 
 
 def _deepest(statements: Statements, hierarchy: Hierarchy, n_entities: int) -> Decision:

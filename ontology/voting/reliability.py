@@ -20,6 +20,8 @@ _PRIOR, _PRIOR_AGREED = 10.0, 9.0
 """Comparisons with the prior that each probability starts with, so that a few decide nothing."""
 _PAIRS = 4096
 """Pairs of answers that are looked at together: it bounds the memory."""
+Int8 = npt.NDArray[np.int8]
+Int32 = npt.NDArray[np.int32]
 UNLIKELY = 0.02
 """Probability of classes that an answer says nothing about, and the least of those it states."""
 
@@ -38,36 +40,35 @@ class Answers:
     """
 
     entities: Ints
-    voters: Ints
-    kinds: Ints
-    kind_voters: Ints
+    voters: Int8
+    kinds: Int32
+    kind_voters: Int8
     stated: Ints
 
     @classmethod
     def of(cls, statements: Statements, size: int) -> Answers:
         """The answers of some statements about `size` classes."""
-        n_voters = statements.voters.max(initial=0) + 1
+        n_voters = int(statements.voters.max(initial=0)) + 1
         codes = statements.entities * n_voters + statements.voters
-        order = np.argsort(codes)
-        codes, classes = codes[order], statements.classes[order]
-        new = np.ones(len(codes), bool)
-        new[1:] = codes[1:] != codes[:-1]
-        answer = np.cumsum(new) - 1
-        entities, voters = np.divmod(codes[new], n_voters)
+        codes = unique(codes * size + statements.classes)
+        of_answer = codes // size
+        is_first = np.ones(len(codes), bool)
+        is_first[1:] = of_answer[1:] != of_answer[:-1]
+        first = np.flatnonzero(is_first)
+        entities, voters = np.divmod(of_answer[first], n_voters)
         # Hash each set of classes independently of its order: a sum of random 64-bit keys.
         draw = np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)
-        pairs = unique(answer * size + classes)
-        sums = np.zeros(len(voters), np.uint64)
-        np.add.at(sums, pairs // size, draw[pairs % size])
+        sums = np.add.reduceat(draw[codes % size], first) if len(first) else draw[:0]
         sums ^= (voters.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
         distinct = unique(sums)
-        kinds = np.searchsorted(distinct, sums)
+        kinds = np.searchsorted(distinct, sums).astype(np.int32)
         example = np.zeros(len(distinct), np.int64)
         example[kinds] = np.arange(len(kinds))  # any answer of the kind
-        is_example = np.zeros(len(voters), bool)
-        is_example[example] = True
-        shown = pairs[is_example[pairs // size]]
-        stated = np.sort(kinds[shown // size] * size + shown % size)
+        sizes = (np.append(first[1:], len(codes)) - first)[example]
+        starts = first[example] - np.cumsum(sizes) + sizes
+        shown = np.repeat(starts, sizes) + np.arange(sizes.sum())
+        stated = np.repeat(np.arange(len(distinct)), sizes) * size + codes[shown] % size
+        voters = voters.astype(np.int8)
         return cls(entities, voters, kinds, voters[example], stated)
 
     def where(self, rows: Bools) -> Answers:
@@ -139,16 +140,13 @@ class Comparisons:
         self.answers, self.n_voters = answers, n_voters
         self.meanings = Meanings(answers, hierarchy)
         n_kinds = len(answers.kind_voters)
-        of_voter = [np.flatnonzero(answers.voters == voter) for voter in range(n_voters)]
+        of_voter = [_of_voter(answers, voter) for voter in range(n_voters)]
         table = csr_matrix((n_kinds, n_kinds))
-        for one, other in combinations(range(n_voters), 2):
-            mine, theirs = of_voter[one], of_voter[other]
-            known = answers.entities[theirs]
-            entities = answers.entities[mine]
+        for (entities, kinds), (known, theirs) in combinations(of_voter, 2):
             place = np.minimum(np.searchsorted(known, entities), max(len(known) - 1, 0))
-            is_shared = known[place] == entities if len(known) else np.zeros(len(mine), bool)
-            kinds = answers.kinds[mine[is_shared]], answers.kinds[theirs[place[is_shared]]]
-            table += csr_matrix((np.ones(len(kinds[0])), kinds), table.shape)
+            is_shared = known[place] == entities if len(known) else np.zeros(len(entities), bool)
+            pairs = kinds[is_shared], theirs[place[is_shared]]
+            table += csr_matrix((np.ones(len(pairs[0])), pairs), table.shape)
         self._table = (table + table.T).tocsr()
 
     def sums(self, values: Floats) -> Floats:
@@ -168,6 +166,12 @@ class Comparisons:
             change = meanings.credit_beside(others, kinds) - meanings.credit[others]
             np.add.at(shares, kinds, counts * change)
         return shares
+
+
+def _of_voter(answers: Answers, voter: int) -> tuple[Int32, Int32]:
+    """Entities and kinds of the answers of a voter."""
+    mine = answers.voters == voter
+    return answers.entities[mine].astype(np.int32), answers.kinds[mine]
 
 
 def agreement(comparisons: Comparisons) -> tuple[Ints, Ints]:
@@ -269,7 +273,7 @@ class Reliability:
             weights=weight[answers.kind_voters],
             open=meanings.open,
             silence=_silence(comparisons),
-            voters=answers.kind_voters,
+            voters=answers.kind_voters.astype(np.int64),
         )
 
     def lines(self, kinds: Ints) -> tuple[Ints, Ints]:

@@ -32,8 +32,8 @@ class Statements:
     """
 
     entities: Ints
-    classes: Ints
-    voters: Ints
+    classes: npt.NDArray[np.int16]
+    voters: npt.NDArray[np.int8]
 
     def __len__(self) -> int:
         return len(self.entities)

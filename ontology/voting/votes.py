@@ -76,7 +76,10 @@ def decide(
     bounds = np.searchsorted(answers.entities, np.arange(0, n_entities + _CHUNK, _CHUNK))
     for first, last in pairwise(bounds.tolist()):
         if first < last:
-            entities, kinds = answers.entities[first:last], answers.kinds[first:last]
+            entities, kinds = (
+                answers.entities[first:last],
+                answers.kinds[first:last].astype(np.int64),
+            )
             _decide_some(entities, kinds, hierarchy, reliability, least, evidence, decision)
     return decision
 
