@@ -149,6 +149,7 @@ def build(
         np.concatenate([some.classes for some in of_voters]),
         np.concatenate([some.voters for some in of_voters]),
     )
+    del of_voters
     if len(circular):
         whole = whole.where(~np.isin(nodes[whole.entities], circular))
     endings = _endings([pages, *types], titles, len(nodes))

@@ -14,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from ontology.titles import Keys
 from ontology.voting.statements import Bools, Floats, Hierarchy, Ints, Statements, unique
 
 _PRIOR, _PRIOR_AGREED = 10.0, 9.0
 """Comparisons with the prior that each probability starts with, so that a few decide nothing."""
+_PIECE = 1 << 19
+"""Entities whose answers are made together: it bounds the memory."""
 _PAIRS = 4096
 """Pairs of answers that are looked at together: it bounds the memory."""
 Int8 = npt.NDArray[np.int8]
@@ -48,33 +51,50 @@ class Answers:
     @classmethod
     def of(cls, statements: Statements, size: int) -> Answers:
         """The answers of some statements about `size` classes."""
-        n_voters = int(statements.voters.max(initial=0)) + 1
-        codes = statements.entities * n_voters + statements.voters
-        codes = unique(codes * size + statements.classes)
-        of_answer = codes // size
-        is_first = np.ones(len(codes), bool)
-        is_first[1:] = of_answer[1:] != of_answer[:-1]
-        first = np.flatnonzero(is_first)
-        entities, voters = np.divmod(of_answer[first], n_voters)
-        # Hash each set of classes independently of its order: a sum of random 64-bit keys.
-        draw = np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)
-        sums = np.add.reduceat(draw[codes % size], first) if len(first) else draw[:0]
-        sums ^= (voters.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        bounds = range(0, int(statements.entities.max(initial=0)) + 1, _PIECE)
+        pieces = [_answers(_between(statements, start, start + _PIECE), size) for start in bounds]
+        entities, voters, sums, shown, classes = map(np.concatenate, zip(*pieces, strict=True))
         distinct = unique(sums)
         kinds = np.searchsorted(distinct, sums).astype(np.int32)
-        example = np.zeros(len(distinct), np.int64)
-        example[kinds] = np.arange(len(kinds))  # any answer of the kind
-        sizes = (np.append(first[1:], len(codes)) - first)[example]
-        starts = first[example] - np.cumsum(sizes) + sizes
-        shown = np.repeat(starts, sizes) + np.arange(sizes.sum())
-        stated = np.repeat(np.arange(len(distinct)), sizes) * size + codes[shown] % size
-        voters = voters.astype(np.int8)
-        return cls(entities, voters, kinds, voters[example], stated)
+        kind_voters = np.zeros(len(distinct), np.int8)
+        kind_voters[kinds] = voters
+        stated = unique(np.searchsorted(distinct, shown) * size + classes)
+        return cls(entities, voters, kinds, kind_voters, stated)
 
     def where(self, rows: Bools) -> Answers:
         """Some of the answers."""
         some = self.entities[rows], self.voters[rows], self.kinds[rows]
         return replace(self, entities=some[0], voters=some[1], kinds=some[2])
+
+
+def _between(statements: Statements, start: int, stop: int) -> Statements:
+    """The statements about a range of entities."""
+    return statements.where((statements.entities >= start) & (statements.entities < stop))
+
+
+def _answers(statements: Statements, size: int) -> tuple[Ints, Int8, Keys, Keys, Ints]:
+    """The answers of some statements about `size` classes.
+
+    Returns:
+        Entity and voter of each answer; a hash of both the voter and the classes that it states,
+        each of shape (answers,). Such a hash and a class that goes with it, without repeats.
+    """
+    n_voters = 1 << 5
+    codes = statements.entities * n_voters + statements.voters
+    codes = unique(codes * size + statements.classes)
+    of_answer, classes = np.divmod(codes, size)
+    is_first = np.ones(len(codes), bool)
+    is_first[1:] = of_answer[1:] != of_answer[:-1]
+    first = np.flatnonzero(is_first)
+    entities, voters = np.divmod(of_answer[first], n_voters)
+    # Independent of the order of the classes: a sum of random 64-bit keys.
+    draw = np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)
+    sums = np.add.reduceat(draw[classes], first) if len(first) else draw[:0]
+    sums ^= (voters.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    distinct, example = np.unique(sums, return_index=True)
+    sizes = np.diff(np.append(first, len(codes)))[example]
+    rows = np.repeat(first[example] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    return entities, voters.astype(np.int8), sums, np.repeat(distinct, sizes), classes[rows]
 
 
 class Meanings:

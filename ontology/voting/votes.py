@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ontology.entity_table import NO_CLASS
+from ontology.entity_table import NO_CLASS, Int32
 from ontology.voting.endings import TitleEvidence
 from ontology.voting.reliability import UNLIKELY, Answers, Reliability
 from ontology.voting.statements import Floats, Hierarchy, Ints, among, unique
@@ -76,17 +76,14 @@ def decide(
     bounds = np.searchsorted(answers.entities, np.arange(0, n_entities + _CHUNK, _CHUNK))
     for first, last in pairwise(bounds.tolist()):
         if first < last:
-            entities, kinds = (
-                answers.entities[first:last],
-                answers.kinds[first:last].astype(np.int64),
-            )
+            entities, kinds = answers.entities[first:last], answers.kinds[first:last]
             _decide_some(entities, kinds, hierarchy, reliability, least, evidence, decision)
     return decision
 
 
 def _decide_some(
     entities: Ints,
-    kinds: Ints,
+    kinds: Int32,
     hierarchy: Hierarchy,
     reliability: Reliability,
     least: float,
@@ -94,7 +91,7 @@ def _decide_some(
     decision: Decision,
 ) -> None:
     """Decides the classes of the entities of some answers."""
-    size = len(hierarchy.names)
+    size, kinds = len(hierarchy.names), kinds.astype(np.int64)
     once, local = np.unique(entities, return_inverse=True)
     keys, support, chance, score = _supported(local, kinds, size, reliability)
     if evidence is not None:
