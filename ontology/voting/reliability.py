@@ -42,7 +42,7 @@ class Answers:
         stated: kinds and classes that these state, as kind * classes + class, sorted.
     """
 
-    entities: Ints
+    entities: Int32
     voters: Int8
     kinds: Int32
     kind_voters: Int8
@@ -53,13 +53,14 @@ class Answers:
         """The answers of some statements about `size` classes."""
         bounds = range(0, int(statements.entities.max(initial=0)) + 1, _PIECE)
         pieces = [_answers(_between(statements, start, start + _PIECE), size) for start in bounds]
-        entities, voters, sums, shown, classes = map(np.concatenate, zip(*pieces, strict=True))
-        distinct = unique(sums)
-        kinds = np.searchsorted(distinct, sums).astype(np.int32)
-        kind_voters = np.zeros(len(distinct), np.int8)
-        kind_voters[kinds] = voters
-        stated = unique(np.searchsorted(distinct, shown) * size + classes)
-        return cls(entities, voters, kinds, kind_voters, stated)
+        hashes = unique(np.concatenate([piece[3] for piece in pieces]))
+        kinds = [np.searchsorted(hashes, own).astype(np.int32)[of] for _, _, of, own, *_ in pieces]
+        entities, voters, _, _, shown, classes = map(np.concatenate, zip(*pieces, strict=True))
+        kind_voters = np.zeros(len(hashes), np.int8)
+        every = np.concatenate(kinds)
+        kind_voters[every] = voters
+        stated = unique(np.searchsorted(hashes, shown) * size + classes)
+        return cls(entities, voters, every, kind_voters, stated)
 
     def where(self, rows: Bools) -> Answers:
         """Some of the answers."""
@@ -72,12 +73,12 @@ def _between(statements: Statements, start: int, stop: int) -> Statements:
     return statements.where((statements.entities >= start) & (statements.entities < stop))
 
 
-def _answers(statements: Statements, size: int) -> tuple[Ints, Int8, Keys, Keys, Ints]:
+def _answers(statements: Statements, size: int) -> tuple[Int32, Int8, Int32, Keys, Keys, Ints]:
     """The answers of some statements about `size` classes.
 
     Returns:
-        Entity and voter of each answer; a hash of both the voter and the classes that it states,
-        each of shape (answers,). Such a hash and a class that goes with it, without repeats.
+        Entity, voter and kind of each answer, shape (answers,). Hash of the voter and the classes
+        of each kind, shape (kinds,). These hashes once for each class, and the classes.
     """
     n_voters = 1 << 5
     codes = statements.entities * n_voters + statements.voters
@@ -91,10 +92,14 @@ def _answers(statements: Statements, size: int) -> tuple[Ints, Int8, Keys, Keys,
     draw = np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)
     sums = np.add.reduceat(draw[classes], first) if len(first) else draw[:0]
     sums ^= (voters.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    distinct, example = np.unique(sums, return_index=True)
+    hashes = unique(sums)
+    kinds = np.searchsorted(hashes, sums).astype(np.int32)
+    example = np.zeros(len(hashes), np.int64)
+    example[kinds] = np.arange(len(kinds))  # any answer of the kind
     sizes = np.diff(np.append(first, len(codes)))[example]
     rows = np.repeat(first[example] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-    return entities, voters.astype(np.int8), sums, np.repeat(distinct, sizes), classes[rows]
+    small = entities.astype(np.int32), voters.astype(np.int8), kinds
+    return *small, hashes, np.repeat(hashes, sizes), classes[rows]
 
 
 class Meanings:
@@ -191,7 +196,7 @@ class Comparisons:
 def _of_voter(answers: Answers, voter: int) -> tuple[Int32, Int32]:
     """Entities and kinds of the answers of a voter."""
     mine = answers.voters == voter
-    return answers.entities[mine].astype(np.int32), answers.kinds[mine]
+    return answers.entities[mine], answers.kinds[mine]
 
 
 def agreement(comparisons: Comparisons) -> tuple[Ints, Ints]:

@@ -73,7 +73,8 @@ def decide(
     )
     bits = np.uint32(1) << answers.voters.astype(np.uint32)
     np.bitwise_or.at(decision.voters, answers.entities, bits)
-    bounds = np.searchsorted(answers.entities, np.arange(0, n_entities + _CHUNK, _CHUNK))
+    starts = np.arange(0, n_entities + _CHUNK, _CHUNK).astype(np.int32)
+    bounds = np.searchsorted(answers.entities, starts)
     for first, last in pairwise(bounds.tolist()):
         if first < last:
             entities, kinds = answers.entities[first:last], answers.kinds[first:last]
@@ -82,7 +83,7 @@ def decide(
 
 
 def _decide_some(
-    entities: Ints,
+    entities: Int32,
     kinds: Int32,
     hierarchy: Hierarchy,
     reliability: Reliability,
@@ -91,9 +92,9 @@ def _decide_some(
     decision: Decision,
 ) -> None:
     """Decides the classes of the entities of some answers."""
-    size, kinds = len(hierarchy.names), kinds.astype(np.int64)
-    once, local = np.unique(entities, return_inverse=True)
-    keys, support, chance, score = _supported(local, kinds, size, reliability)
+    size = len(hierarchy.names)
+    once, local = np.unique(entities.astype(np.int64), return_inverse=True)
+    keys, support, chance, score = _supported(local, kinds.astype(np.int64), size, reliability)
     if evidence is not None:
         ratio = evidence.of(once[keys // size], keys % size)
         odds = np.exp(ratio) * chance / np.maximum(1 - chance, 1e-6)
