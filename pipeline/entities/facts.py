@@ -285,7 +285,7 @@ def read_noun_facts(
 def _facts(table: pa.Table, voter: str = "types") -> Facts:
     keys, targets = (table.column(name).to_numpy() for name in ("key", "target"))
     classes, endings = _indexed(table, "class"), _indexed(table, "ending")
-    return Facts(keys, *classes, voter, *endings, targets)
+    return Facts(keys, *classes, voter, *endings, targets if targets.any() else None)
 
 
 def _indexed(table: pa.Table, column: str) -> tuple[list[str], Indices]:
