@@ -98,7 +98,7 @@ class Unlinked:
         heads = codes[starts]
         is_upper = _upper_case()[np.minimum(heads, len(_upper_case()) - 1)]
         is_i = (heads == ord("I")) & (ends - starts == 1)
-        self.marked = (is_upper & ~is_i & self._is_free).tolist()
+        self.marked = (is_upper & ~is_i & np.array(self._is_free, bool)).tolist()
 
     def unmark_first(self, sentences: range, words: PageWords, page: int) -> None:
         """Unmarks the first words of sentences that the page has in lower case, too.

@@ -53,6 +53,12 @@ def test_names_are_marked(sentence, title, surfaces, expected):
     assert marked(sentence, title, surfaces) == expected
 
 
+def test_no_sentences():
+    unlinked, _ = marks()
+    unlinked.mark_capitals()
+    assert unlinked.marked == []
+
+
 def test_a_name_that_holds_a_linked_word_is_not_marked():
     found = marked("Paris and New Paris", "Dante", ["Paris", "New Paris"], linked=("New",))
     assert found == ["Paris", "Paris"]
