@@ -92,10 +92,8 @@ def programs(dump: str, folder: str, types: Sequence[str], python: str) -> dict[
     }
     found = {
         "extract": [*ours, "--output", f"{folder}/extract", "--stage", "extract"],
-        "all stages": [*ours, "--output", f"{folder}/all"],
+        "all stages": [*ours, *typed, "--output", f"{folder}/all"],
     }
-    if typed:
-        found["all stages, --types"] = [*ours, *typed, "--output", f"{folder}/typed"]
     for name, arguments in peers.items():
         check = [python, "-c", f"import {name}"]
         if subprocess.run(check, capture_output=True).returncode == 0:

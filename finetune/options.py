@@ -217,6 +217,7 @@ class PredictOptions(Placing):
         nerbert predict --model MODEL 'Dante was born in Florence.'
         nerbert predict --model MODEL --input texts.txt --format conll > tagged.txt
         nerbert predict --model MODEL --input texts.txt --format html > tagged.html
+        nerbert predict --model OPEN --types scientist city -- 'Emmy Noether came to Princeton.'
 
     Prints JSON lines: {"text": ..., "entities": [{"start", "end", "type", "score", "text"}, ...]}.
     """
@@ -225,6 +226,12 @@ class PredictOptions(Placing):
     model: Text = option(help="a fine-tuned or pre-trained tagger", metavar="MODEL")
     input: Text | None = option(
         None, "file with one text per line; - for standard input", metavar="FILE", recipe=False
+    )
+    types: Texts = option(
+        (),
+        "types to look for, in words, if the model has an open head: politician, 'political party' "
+        "(default: those it was trained on)",
+        metavar="TYPE",
     )
     format: Literal["jsonl", "conll", "html"] = option("jsonl", "format of the output")
     split: bool = option(

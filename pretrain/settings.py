@@ -68,6 +68,17 @@ class PretrainSettings(Settings):
     Our flags come first, those of transformers.TrainingArguments follow.
     """
 
+    head: Literal["closed", "open"] = option(
+        "closed",
+        "closed: tags of the corpus's categories; open: mentions, and types by their names",
+    )
+    chains: float = option(
+        0.25,
+        "open head: share of the batches whose candidates are whole chains of classes (Senator, "
+        "politician, person), not only the deepest classes",
+        ge=0,
+        le=1,
+    )
     categories: Text = option(
         AS_IN_CORPUS,
         "view of the corpus's categories: corpus (unchanged), specific, nerbert315, nerbert212, "

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from finetune.heads.sequence import MODULE
+from pretrain.tagging.open_head import SIZE, TAGS, is_open
 from pretrain.training.models import tag_names
 
 
@@ -175,6 +176,8 @@ def scores_of(model: PreTrainedModel) -> int:
     """Number of scores of each word; with a head over states, the size of the states."""
     if hasattr(model, MODULE):
         return int(model.config.hidden_size)
+    if is_open(model):
+        return TAGS + SIZE
     tags = len(tag_names(model))
     return tags + 2 * ((tags - 1) // 2 + 1) if has_three_heads(model) else tags
 

@@ -21,6 +21,7 @@ from finetune.words import bilstm, heads
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
+from pretrain.tagging import open_head
 from pretrain.training.checkpoints import check_finite, check_vocabulary
 from pretrain.training.models import HeadInitMap, load_model, load_tagger, tag_names
 from pretrain.training.scores import best_label
@@ -133,6 +134,7 @@ def add_head(
 _WEIGHTS = {
     "crf": (_PREFIX,),
     spans.NAME: ("classifier.",),
+    open_head.NAME: ("classifier.",),
     **dict.fromkeys(heads.KINDS, (f"{MODULE}.", "classifier.")),
 }
 """Value of `tag_head` in a config -> beginnings of the names of weights that `_load_head` loads."""
@@ -232,8 +234,8 @@ def _load_head(model: PreTrainedModel, folder: str) -> None:
         if kind == "crf":
             CrfHead.add(model)
             module = model.get_submodule("crf")
-        elif kind == spans.NAME:
-            spans.add_heads(model)
+        elif kind in (spans.NAME, open_head.NAME):
+            (spans.add_heads if kind == spans.NAME else open_head.add_open_head)(model)
             module = model.get_submodule("classifier")
         else:
             heads.restore(model)

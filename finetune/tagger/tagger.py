@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # these load torch, which a tagger by ONNX Runtime does not n
 
     from finetune.tagger.fitting import Work
     from finetune.tagger.models import Head
+    from pretrain.tagging.open_head import Types
     from pretrain.training.features import PieceFeatures
     from pretrain.training.models import HeadInitMap
 
@@ -63,7 +64,7 @@ class Tagger:
         self._head_init_map = head_init_map or (nearest if self.settings.carry_head else None)
         self._words: WordTagger | None = None
         self._tags: list[str] = []
-        self._head: LinearHead | Head = LinearHead()
+        self._head: LinearHead | Head | Types = LinearHead()
         self._model: PreTrainedModel | None = None
         self._tokenizer: PreTrainedTokenizerFast | None = None
         self.splitter = TextSplitter()
@@ -133,10 +134,14 @@ class Tagger:
 
     def _set(self, model: Any, tokenizer: Any, forward: Forward | None = None) -> None:
         from finetune.tagger.models import head_of, word_tagger
+        from pretrain.tagging.open_head import is_open
         from pretrain.training.models import longest_input, tag_names
 
         self._model, self._tokenizer = model, tokenizer
-        self._tags, self._head = tag_names(model), head_of(model)
+        if is_open(model):
+            self.use_types(model.config.open_types)
+        else:
+            self._tags, self._head = tag_names(model), head_of(model)
         limit = self.settings.max_subwords or longest_input(model)
         attend = self.settings.attend_padding
         batch_size = self.settings.batch_size if attend else BATCH
@@ -144,6 +149,27 @@ class Tagger:
             model, tokenizer, limit, batch_size, forward=forward, attend=attend
         )
         self._find_splitter()
+
+    def use_types(self, types: Sequence[str]) -> None:
+        """Finds mentions of these types from now on; for taggers with an open head.
+
+        Args:
+            types: names in words, such as "political party".
+
+        Raises:
+            UserError: the tagger has another head, or there is no type.
+        """
+        from pretrain.tagging.open_head import Types, is_open, wording
+
+        if not is_open(self._model):
+            raise UserError(
+                f"--types: {self.base} has its own types; give a model of nerbert pretrain --head "
+                "open"
+            )
+        if not types or len(set(types)) < len(types):
+            raise UserError("--types: give at least one type, and none twice")
+        self._head = Types.of(self.model, self.tokenizer, [wording(name) for name in types])
+        self._tags = LabelSet(tuple(types)).tags
 
     def _find_splitter(self) -> None:
         if self.base not in NAMES:
@@ -188,14 +214,16 @@ class Tagger:
 
     @overload
     def predict(  # type: ignore[overload-overlap]  # a string is a list of strings, too
-        self, texts: str, split: bool = True
+        self, texts: str, split: bool = True, types: Sequence[str] = ()
     ) -> list[Entity]: ...
 
     @overload
-    def predict(self, texts: Iterable[Text], split: bool = True) -> list[list[Entity]]: ...
+    def predict(
+        self, texts: Iterable[Text], split: bool = True, types: Sequence[str] = ()
+    ) -> list[list[Entity]]: ...
 
     def predict(
-        self, texts: str | Iterable[Text], split: bool = True
+        self, texts: str | Iterable[Text], split: bool = True, types: Sequence[str] = ()
     ) -> list[Entity] | list[list[Entity]]:
         """Finds the mentions in each text, in order; of a single text, its mentions.
 
@@ -203,10 +231,13 @@ class Tagger:
             texts: texts of any length, whose mentions have offsets in characters; or lists of
                 tokens, each one a sentence, whose mentions have offsets in tokens.
             split: whether texts are parted into sentences, each of which is tagged by itself.
+            types: the types that are looked for, if the head is open; see `use_types`.
 
         Raises:
             UserError: a text is something else.
         """
+        if types:
+            self.use_types(types)
         entities = [one.entities for one in self.predictions(texts, split)]
         return entities[0] if isinstance(texts, str) else entities
 

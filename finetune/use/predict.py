@@ -37,6 +37,8 @@ def print_predictions(options: PredictOptions) -> None:
     tagger = Tagger.load(
         options.model, device=options.device, half=options.half, backend=options.backend
     )
+    if options.types:
+        tagger.use_types(options.types)
     start = time.monotonic()
     writers: dict[str, Callable[[str, Prediction], Iterator[str]]] = {
         "jsonl": _jsonl,

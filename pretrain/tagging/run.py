@@ -18,7 +18,10 @@ from nerbert.reports import filled
 from nerbert.storage import files
 from nerbert.text.corpus import SENTENCES, Corpus, report_of
 from nerbert.text.tags import LabelSet
+from ontology.categories import ENTITY
+from ontology.classes import ClassTree
 from pretrain.settings import TINY, PretrainSettings
+from pretrain.tagging.open_head import OpenLoss, add_open_head
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures, category_view, load_split
 from pretrain.training.logs import LogLines
@@ -26,6 +29,7 @@ from pretrain.training.models import load_model
 from pretrain.training.pieces import PieceCounts, count_subwords
 from pretrain.training.scores import EntityScores, best_label
 from pretrain.training.session import TAGGING, TrainingRun, processes, spread
+from pretrain.training.subwords import token_loss
 from pretrain.training.tokenizer import load_tokenizer
 from pretrain.training.trainer import TaggingTrainer
 
@@ -149,8 +153,19 @@ def _trainer(
 ) -> TaggingTrainer:
     """The Trainer over both splits."""
     spread(args, settings.batch_size, len(inputs.train))
-    model = load_model(inputs.base, labels, settings.max_subwords)
+    is_open = settings.head == "open"
+    model = load_model(
+        inputs.base, LabelSet((ENTITY,)) if is_open else labels, settings.max_subwords
+    )
     check_vocabulary(model, inputs.tokenizer, inputs.base)
+    loss, best = token_loss, best_label
+    if is_open:
+        add_open_head(model)
+        head = OpenLoss(
+            model, inputs.tokenizer, labels.categories, ClassTree.shipped(), settings.chains
+        )
+        model.config.open_types = head.types
+        loss, best = head, head.best
     trainer = TaggingTrainer(
         model=model,
         args=args,
@@ -160,8 +175,9 @@ def _trainer(
         eval_dataset=_sample(inputs.validation, settings.validation_examples),
         processing_class=inputs.tokenizer,
         callbacks=[LogLines()],
+        loss=loss,
         compute_metrics=EntityScores(labels.tags),
-        preprocess_logits_for_metrics=best_label,
+        preprocess_logits_for_metrics=best,
     )
     return trainer
 
