@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -16,6 +17,18 @@ NO_KIND = "Agent"
 
 _RENAMED = {"Comics": "Comic", "Location": "Place", "RaceHorse": "Horse"}
 """Classes of other releases of DBpedia -> their names in the shipped ontology."""
+
+
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def spaced(name: str) -> str:
+    """The name of a class in words.
+
+    >>> spaced("PoliticalParty")
+    'political party'
+    """
+    return _CAPITAL.sub(" ", name).replace("_", " ").lower()
 
 
 class ClassTree:

@@ -12,7 +12,7 @@ from finetune.settings import DataOptions
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from ontology.categories import ENTITY
-from ontology.classes import ClassTree
+from ontology.classes import ClassTree, spaced
 
 UNIFIED = "unified"
 """Name of the shipped label map."""
@@ -190,3 +190,25 @@ def map_to_target_types(types: Iterable[str], names: LabelMap) -> Callable[[str]
         return OUTSIDE
 
     return find
+
+
+_OTHER = "other"  # unified name of the types of all else
+_WORDS = {
+    "astronomicalobject": "astronomical object",
+    "musicalinstrument": "musical instrument",
+    "programlang": "programming language",
+}
+"""Names of types of CrossNER that are no classes of the ontology -> in words."""
+
+
+def type_words(name: str) -> str | None:
+    """The name of a type of a set in words, for an open head; None for types of all else.
+
+    >>> type_words("politicalparty"), type_words("PER"), type_words("misc")
+    ('political party', 'person', None)
+    """
+    cls = ClassTree.shipped().known_name(name)
+    if cls is not None:
+        return spaced(cls)
+    unified = LabelMap.load(UNIFIED).type(name)
+    return None if unified == _OTHER else _WORDS.get(name) or spaced(unified)

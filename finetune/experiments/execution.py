@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.sets import DataSets, draw
-from finetune.data.views import LabelMap, map_to_target_types, renamed, same_name
+from finetune.data.views import LabelMap, map_to_target_types, renamed, same_name, type_words
 from finetune.experiments.runs import Predictions, Run
 from finetune.heads.sequence import SOURCE, TARGET
 from finetune.options import Device
@@ -172,15 +172,21 @@ def predict_run(
 ) -> tuple[Predictions, metrics.TagLists, set[str]]:
     """The predictions of a tagger on the test split, its tags with its own types, and all it has.
 
-    In zero-shot its types are mapped to those of the set by `map_to_target_types`.
+    In zero-shot a tagger with an open head looks for the set's types by their names; types of other
+    taggers are mapped to those of the set by `map_to_target_types`.
     """
     test = sets.sentences(run.data, "test")
     tokens, gold = [row.tokens for row in test], [row.tags for row in test]
+    types = {tag[2:] for tags in gold for tag in tags if tag != "O"}
+    if run.regime == "zero-shot" and tagger.is_open:
+        by_words = {words: name for name in sorted(types) if (words := type_words(name))}
+        tagger.use_types(list(by_words))
+        tags = [renamed(row, by_words.__getitem__) for row in tagger.tag(tokens)]
+        return Predictions(tokens, gold, tags), tags, {"O", *(t for row in gold for t in row)}
     raw = tagger.tag(tokens)
     if run.regime != "zero-shot":
         return Predictions(tokens, gold, raw), raw, set(tagger.tags)
     names = LabelMap.load(run.view.label_map)
-    types = {tag[2:] for tags in gold for tag in tags if tag != "O"}
     new_name = map_to_target_types(types, names)
     mapped = [renamed(tags, new_name) for tags in raw]
     own = [names.tags(tags) for tags in raw]

@@ -134,11 +134,10 @@ class Tagger:
 
     def _set(self, model: Any, tokenizer: Any, forward: Forward | None = None) -> None:
         from finetune.tagger.models import head_of, word_tagger
-        from pretrain.tagging.open_head import is_open
         from pretrain.training.models import longest_input, tag_names
 
         self._model, self._tokenizer = model, tokenizer
-        if is_open(model):
+        if self.is_open:
             self.use_types(model.config.open_types)
         else:
             self._tags, self._head = tag_names(model), head_of(model)
@@ -150,6 +149,11 @@ class Tagger:
         )
         self._find_splitter()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes any types, by their names."""
+        return self._model is not None and self._model.config.to_dict().get("tag_head") == "open"
+
     def use_types(self, types: Sequence[str]) -> None:
         """Finds mentions of these types from now on; for taggers with an open head.
 
@@ -159,16 +163,17 @@ class Tagger:
         Raises:
             UserError: the tagger has another head, or there is no type.
         """
-        from pretrain.tagging.open_head import Types, is_open, wording
+        from ontology.classes import spaced
+        from pretrain.tagging.open_head import Types
 
-        if not is_open(self._model):
+        if not self.is_open:
             raise UserError(
                 f"--types: {self.base} has its own types; give a model of nerbert pretrain --head "
                 "open"
             )
         if not types or len(set(types)) < len(types):
             raise UserError("--types: give at least one type, and none twice")
-        self._head = Types.of(self.model, self.tokenizer, [wording(name) for name in types])
+        self._head = Types.of(self.model, self.tokenizer, [spaced(name) for name in types])
         self._tags = LabelSet(tuple(types)).tags
 
     def _find_splitter(self) -> None:

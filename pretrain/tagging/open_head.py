@@ -7,7 +7,6 @@ in the ontology are names for it, too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from nerbert.text.tags import tags_to_spans
 from ontology.categories import ENTITY
-from ontology.classes import ClassTree
+from ontology.classes import ClassTree, spaced
 from pretrain.training.subwords import IGNORED
 
 NAME = "open"
@@ -39,16 +38,6 @@ _KEPT = 0.9
 """Probability of a gold class to be a candidate: without it, none of the others is right."""
 _OTHERS = 8
 """Candidates that no mention asks for; half of them stand beside a gold class in the ontology."""
-_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-
-
-def wording(name: str) -> str:
-    """The name of a class in words.
-
-    >>> wording("PoliticalParty")
-    'political party'
-    """
-    return _WORD.sub(" ", name).replace("_", " ").lower()
 
 
 class OpenHead(nn.Linear):
@@ -59,11 +48,15 @@ class OpenHead(nn.Linear):
     """
 
     def __init__(self, hidden_size: int, std: float = 0.02) -> None:
-        """Initialises the weights with small random values."""
+        """Initialises the weights at random."""
         super().__init__(hidden_size, TAGS)
         self.word, self.name = (nn.Linear(hidden_size, SIZE) for _ in range(2))
+        nn.init.normal_(self.weight, std=std)
+        # Words are near their names from the start, as far as the encoder knows them.
+        nn.init.orthogonal_(self.word.weight)
+        with torch.no_grad():
+            self.name.weight.copy_(self.word.weight)
         for layer in (self, self.word, self.name):
-            nn.init.normal_(layer.weight, std=std)
             nn.init.zeros_(layer.bias)
         self.scale = nn.Parameter(torch.tensor([2.3]))  # logarithm
         self.none = nn.Parameter(torch.tensor([0.0]))
@@ -151,7 +144,7 @@ class OpenLoss:
         ]
         self._own = [place.get(name, -1) for name in categories]
         self._is_typed = torch.tensor([name != ENTITY for name in categories])
-        self.types = [wording(name) for name in categories if name != ENTITY]
+        self.types = [spaced(name) for name in categories if name != ENTITY]
         self._begins = [
             2 * number + 1 for number, name in enumerate(categories) if name != ENTITY
         ] + [2 * number + 1 for number, name in enumerate(categories) if name == ENTITY]
@@ -186,24 +179,24 @@ class OpenLoss:
 
     def _kinds(self, vectors: Tensor, categories: Tensor) -> Tensor:
         """Mean loss of the types of some sub-words."""
-        gold, number = categories.unique(return_inverse=True)
-        candidates, targets, hidden = self._draw(gold.tolist())
-        names = [wording(self._names[n]) for n in candidates]
+        gold, number = torch.unique(categories, return_inverse=True)
+        candidates, targets = self._draw(gold.tolist())
+        names = [spaced(self._names[n]) for n in candidates]
         found = name_vectors(self._model, self._tokenizer, names)
         head: Any = self._model.get_submodule("classifier")
-        scores = head.scores(vectors, found)
-        scores = scores.masked_fill(hidden.to(scores.device)[number], -1e4)
-        return functional.cross_entropy(scores, targets.to(scores.device)[number])
+        return functional.cross_entropy(
+            head.scores(vectors, found), targets.to(vectors.device)[number]
+        )
 
-    def _draw(self, gold: Sequence[int]) -> tuple[list[int], Tensor, Tensor]:
+    def _draw(self, gold: Sequence[int]) -> tuple[list[int], Tensor]:
         """Draws candidates.
 
         Args:
             gold: categories of the batch.
 
         Returns:
-            The candidates; for each category the number of the right one, or that after the last
-            one for none; and the candidates that are right as well, shape (gold, candidates + 1).
+            The candidates; for each category the number of the right one, the deepest class of its
+            chain among them, or the number after the last one for none, shape (gold,).
         """
         drawn: set[int] = set()
         by_chain = float(torch.rand(())) < self._chains
@@ -217,14 +210,11 @@ class OpenLoss:
             drawn.update(source[int(n)] for n in chosen)
         candidates = sorted(drawn)
         place = {n: row for row, n in enumerate(candidates)}
-        targets = torch.full((len(gold),), len(candidates))
-        hidden = torch.zeros((len(gold), len(candidates) + 1), dtype=torch.bool)
-        for row, category in enumerate(gold):
-            right = [place[n] for n in self._lines[category] if n in place]  # the deepest first
-            if right:
-                targets[row] = right[0]
-                hidden[row, right[1:]] = True
-        return candidates, targets, hidden
+        none = len(candidates)
+        right = [
+            next((place[n] for n in self._lines[category] if n in place), none) for category in gold
+        ]
+        return candidates, torch.tensor(right)
 
     @torch.no_grad()
     def best(self, logits: Tensor, labels: Any) -> Tensor:
@@ -272,7 +262,7 @@ class Types:
         vectors = name_vectors(model, tokenizer, names).float().cpu().numpy()
         model.train(was_training)
         head: Any = model.get_submodule("classifier")
-        return cls(vectors, float(head.scale.exp()), float(head.none), keeps_others)
+        return cls(vectors, head.scale.exp().item(), head.none.item(), keeps_others)
 
     def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
         """Tag of each word, and its probability.
@@ -302,8 +292,8 @@ class Types:
 
     def _cosines(self, logits: Floats) -> Floats:
         cosines = logits[:, TAGS:] @ self._vectors.T
-        none = np.full((len(logits), 1), self._none, np.float32)
-        scaled: Floats = np.concatenate([cosines, none], 1) * self._scale
+        none = np.full((len(logits), 1), self._none)
+        scaled: Floats = (np.concatenate([cosines, none], 1) * self._scale).astype(np.float32)
         return scaled
 
 

@@ -1,0 +1,187 @@
+"""The open head against loops, in training and in use."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from nerbert.errors import UserError
+from nerbert.text.tags import spans_to_tags
+from ontology.classes import ClassTree, spaced
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import ROOT, run
+
+open_head = lazy("pretrain.tagging.open_head")
+tagging = lazy("finetune.tagger.tagger")
+torch = lazy("torch")
+
+CATEGORIES = ("ENTITY", "Senator", "Politician", "Person", "City", "Writer")
+
+
+@pytest.fixture(scope="module")
+def trained(demo, tmp_path_factory):
+    """A tiny open tagger, and one that was stopped and went on."""
+    flags = ("--recipe", "paper-debug", "--head", "open", "--eval-steps", 40, "--save-steps", 40)
+    environment = {"HF_HOME": str(tmp_path_factory.mktemp("huggingface")), "HF_HUB_OFFLINE": "1"}
+    folder = tmp_path_factory.mktemp("open")
+
+    def train(name, *more):
+        where = ("--corpus", demo[0] / "corpus", "--output", folder / name)
+        flags_here = (*where, *flags, *more)
+        return run(*flags_here, cwd=ROOT, name="pretrain", environment=environment)
+
+    code, out, err = train("straight", "--max-steps", 120)
+    assert code == 0, err
+    return folder, train, out
+
+
+def losses(model, chains=0.5):
+    tree = ClassTree.shipped()
+    return open_head.OpenLoss(model, None, CATEGORIES, tree, chains), tree
+
+
+@pytest.mark.parametrize("others", [0, 8])
+def test_candidates_are_right_by_the_ontology(monkeypatch, others):
+    monkeypatch.setattr("pretrain.tagging.open_head._OTHERS", others)
+    loss, tree = losses(None)
+    names, drawn = loss._names, set()
+    torch.manual_seed(0)
+    for _ in range(300):
+        gold = [1, 2, 3, 4]
+        candidates, targets = loss._draw(gold)
+        assert candidates == sorted(set(candidates))
+        for row, category in enumerate(gold):
+            line = {CATEGORIES[category], *tree.ancestors(CATEGORIES[category])}
+            right = [n for n, name in enumerate(candidates) if names[name] in line]
+            target = int(targets[row])
+            if right:
+                assert target == max(right, key=lambda n: tree.depth(names[candidates[n]]))
+            else:
+                assert target == len(candidates)
+            drawn.add((category, names[candidates[target]] if right else "none"))
+    assert {(1, "Senator"), (1, "Person"), (2, "Person"), (4, "City")} <= drawn
+    assert (4, "none") in drawn or others
+
+
+@pytest.fixture
+def model(trained):
+    return tagging.Tagger.load(trained[0] / "straight", device="cpu")
+
+
+def test_the_loss_by_loops(model):
+    tree = ClassTree.shipped()
+    loss = open_head.OpenLoss(model.model, model.tokenizer, CATEGORIES, tree, 0.0)
+    model.model.eval()
+    labels = torch.tensor([[-100, 3, 4, 0, 9, -100], [-100, 0, 1, 2, 7, -100]])
+    ids = torch.randint(5, 50, labels.shape)
+    with torch.no_grad():
+        outputs = model.model(input_ids=ids)
+        torch.manual_seed(3)
+        found = float(loss(outputs, labels, 17))
+        torch.manual_seed(3)
+        candidates, targets = loss._draw([1, 3, 4])
+        words = [spaced(loss._names[n]) for n in candidates]
+        vectors = torch.cat(
+            [open_head.name_vectors(model.model, model.tokenizer, [word]) for word in words]
+        )
+    head, logits = model.model.classifier, outputs.logits
+    tag_loss, kind_losses = 0.0, []
+    for row, column in (labels != -100).nonzero().tolist():
+        label = int(labels[row, column])
+        part = 0 if label == 0 else 1 if label % 2 else 2
+        scores = logits[row, column]
+        tag_loss -= float(scores[:3].log_softmax(-1)[part])
+        category = (label - 1) // 2
+        if label > 0 and CATEGORIES[category] != "ENTITY":
+            cosines = [float(scores[3:] @ vector) for vector in vectors] + [head.none.item()]
+            place = [1, 3, 4].index(category)
+            scaled = torch.tensor(cosines) * head.scale.exp().item()
+            kind_losses.append(-float(scaled.log_softmax(-1)[int(targets[place])]))
+    expected = (tag_loss + 8 * np.mean(kind_losses)) / 17
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
+def test_types_of_words_by_loops():
+    draw = np.random.default_rng(0)
+    vectors = draw.normal(size=(4, 7)).astype(np.float32)
+    for keeps_others in (False, True):
+        types = open_head.Types(vectors, 3.0, 0.2, keeps_others)
+        for _ in range(50):
+            logits = draw.normal(size=(12, 10)).astype(np.float32) * 2
+            tags, scores = types.decode(logits)
+            names = ["a", "b", "c", "d", "others"]
+            spans, word = [], 0
+            parts = logits[:, :3].argmax(1)
+            while word < 12:
+                end = word + 1
+                if parts[word] == 1:
+                    while end < 12 and parts[end] == 2:
+                        end += 1
+                    mean = np.mean([vectors @ logits[n, 3:] for n in range(word, end)], 0)
+                    kind = int(np.append(mean, 0.2).argmax())
+                    if kind < 4 or keeps_others:
+                        spans.append((word, end, names[kind]))
+                word = end
+            labels = ["O", *(f"{prefix}-{name}" for name in names for prefix in "BI")]
+            assert [labels[tag] for tag in tags] == spans_to_tags(spans, 12)
+            assert all(0 <= score <= 1 for score in scores)
+            assert types.probabilities(logits).shape == (12, 9)
+
+
+def test_it_learns_and_the_types_are_free(trained, model):
+    folder, _, out = trained
+    assert "F1 0." in out
+    record = json.loads((folder / "straight" / "pretrain.json").read_text())
+    assert record["results"]["validation"]["f1"] > 0.3
+    text = "Albert Einstein studied in Zürich."
+    (person, city) = model.predict(text, types=["scientist", "city"])
+    assert (person.text, person.type, city.text, city.type) == (
+        *("Albert Einstein", "scientist"),
+        *("Zürich", "city"),
+    )
+    assert model.tags == ["O", "B-scientist", "I-scientist", "B-city", "I-city"]
+    (row,) = model.predictions([text], probabilities=True)
+    assert row.probabilities.shape == (6, 5)
+
+
+def test_a_stopped_run_gets_the_same_weights(trained, monkeypatch):
+    folder, train, _ = trained
+    steps, before = [], open_head.OpenLoss.__call__
+
+    def stops(self, *arguments, **more):
+        steps.append(1)
+        if len(steps) > 100:
+            raise KeyboardInterrupt
+        return before(self, *arguments, **more)
+
+    monkeypatch.setattr("pretrain.tagging.open_head.OpenLoss.__call__", stops)
+    assert train("stopped", "--max-steps", 120)[0]
+    monkeypatch.undo()
+    code, _, err = train("stopped", "--max-steps", 120)
+    assert code == 0, err
+    assert "continuing from" in err
+    weights = [(folder / n / "model.safetensors").read_bytes() for n in ("straight", "stopped")]
+    assert weights[0] == weights[1]
+
+
+def test_transformers_loads_it_as_a_tagger_of_mentions(trained):
+    code = (
+        "import sys\n"
+        "from transformers import AutoModel, AutoModelForTokenClassification\n"
+        "model = AutoModelForTokenClassification.from_pretrained(sys.argv[1])\n"
+        "AutoModel.from_pretrained(sys.argv[1])\n"
+        "print(model.config.id2label)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(trained[0] / "straight")], capture_output=True, text=True
+    )
+    assert done.stdout == "{0: 'O', 1: 'B-ENTITY', 2: 'I-ENTITY'}\n", done.stderr
+
+
+def test_bad_types_are_one_line(model, trained):
+    with pytest.raises(UserError, match="give at least one type, and none twice"):
+        model.use_types(["city", "city"])
+    with pytest.raises(UserError, match="has its own types"):
+        tagging.Tagger("x").use_types(["city"])
