@@ -23,7 +23,7 @@ CATEGORIES = ("ENTITY", "Senator", "Politician", "Person", "City", "Writer")
 @pytest.fixture(scope="module")
 def trained(demo, tmp_path_factory):
     """A tiny open tagger, and one that was stopped and went on."""
-    flags = ("--recipe", "paper-debug", "--head", "open", "--eval-steps", 40, "--save-steps", 40)
+    flags = ("--recipe", "open-debug", "--eval-steps", 40, "--save-steps", 40)
     environment = {"HF_HOME": str(tmp_path_factory.mktemp("huggingface")), "HF_HUB_OFFLINE": "1"}
     folder = tmp_path_factory.mktemp("open")
 
