@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tokenizers import Tokenizer
 
 from finetune.heads.windows import BATCH, Floats, WordTagger
 from nerbert.errors import UserError
@@ -117,8 +118,6 @@ class OnnxModel:
 
     def word_tagger(self, max_subwords: int | None) -> WordTagger:
         """Scores words, by the tokenizer beside the file."""
-        from tokenizers import Tokenizer
-
         tokenizer = Tokenizer.from_file(str(self._tokenizer))
         facts = self.facts
         limit = max_subwords or facts.max_subwords

@@ -24,6 +24,7 @@ from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import Span
+from ontology.classes import spaced
 
 if TYPE_CHECKING:  # these load torch, which a tagger by ONNX Runtime does not need
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -133,6 +134,7 @@ class Tagger:
         return self
 
     def _set(self, model: Any, tokenizer: Any, forward: Forward | None = None) -> None:
+        # These load torch.
         from finetune.tagger.models import head_of, word_tagger
         from pretrain.training.models import longest_input, tag_names
 
@@ -163,7 +165,7 @@ class Tagger:
         Raises:
             UserError: the tagger has another head, or there is no type.
         """
-        from ontology.classes import spaced
+        # It loads torch.
         from pretrain.tagging.open_head import Types
 
         if not self.is_open:
@@ -345,6 +347,7 @@ class Tagger:
             raise UserError(f"--backend {backend}: give auto, torch, {' or '.join(BACKENDS)}")
         on_cpu = device == "cpu" or (device == "auto" and not _may_have_gpu())
         if not on_cpu:
+            # Only torch can tell.
             from pretrain.training.models import device_of
 
             on_cpu = device_of(device).type == "cpu"
@@ -361,6 +364,7 @@ class Tagger:
 
     def _load(self, device: str, half: bool, forward: Forward | None) -> None:
         """Loads the model, and moves it to a device."""
+        # These load torch.
         from pretrain.training.models import device_of, place, tag_names
 
         where = device_of(device)
@@ -374,6 +378,7 @@ class Tagger:
 
 def _loaded(folder: str) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     """Loads model and tokenizer of a checkpoint."""
+    # These load torch.
     from finetune.tagger.models import load_with_head
     from pretrain.training.checkpoints import check_vocabulary
     from pretrain.training.tokenizer import load_tokenizer

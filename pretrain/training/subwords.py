@@ -42,7 +42,8 @@ def token_loss(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = Non
         num_items_in_batch: number of labelled sub-words of the step, over all devices and
             accumulated batches; if None, that of this batch.
     """
-    import torch  # a tagger that computes without it only needs the sub-words
+    # A tagger that computes without torch needs the sub-words alone.
+    import torch
     from torch.nn import functional
 
     logits = outputs.logits.float()  # sums of bfloat16 lose small terms

@@ -86,7 +86,11 @@ def refused(dump, tmp_path, *flags):
     begin = time.monotonic()
     process = start(*arguments(dump, tmp_path / "out", *flags), cwd=tmp_path)
     _, err = process.communicate(timeout=200)
-    lines = [line for line in err.splitlines() if not line.startswith(("language en", "Flink "))]
+    lines = [
+        line
+        for line in err.splitlines()
+        if not line.startswith(("language en", "Flink ", "types: "))
+    ]
     assert len(lines) == 1, err
     return process.returncode, lines[0], time.monotonic() - begin
 
