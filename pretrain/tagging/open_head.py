@@ -172,7 +172,7 @@ class OpenLoss:
         items = own if num_items_in_batch is None else num_items_in_batch
         # Devices wait for the gradients of all weights, also if a batch has no typed mention.
         head: Any = self._model.get_submodule("classifier")
-        total = total + 0.0 * sum(weight.sum() for weight in head.parameters())
+        total = total + 0.0 * torch.stack([weight.sum() for weight in head.parameters()]).sum()
         category = (labels - 1).div(2, rounding_mode="floor").clamp(min=0)
         typed = (labels > 0) & self._is_typed.to(labels.device)[category]
         if typed.any():
