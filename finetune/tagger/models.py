@@ -131,10 +131,12 @@ def add_head(
     return CrfHead.add(model) if settings.head == "crf" else LinearHead()
 
 
+_CLASSIFIERS = {spans.NAME: spans.add_heads, open_head.NAME: open_head.add_open_head}
+"""Value of `tag_head` in a config -> puts a head in the place of transformers' own."""
+
 _WEIGHTS = {
     "crf": (_PREFIX,),
-    spans.NAME: ("classifier.",),
-    open_head.NAME: ("classifier.",),
+    **dict.fromkeys(_CLASSIFIERS, ("classifier.",)),
     **dict.fromkeys(heads.KINDS, (f"{MODULE}.", "classifier.")),
 }
 """Value of `tag_head` in a config -> beginnings of the names of weights that `_load_head` loads."""
@@ -234,8 +236,8 @@ def _load_head(model: PreTrainedModel, folder: str) -> None:
         if kind == "crf":
             CrfHead.add(model)
             module = model.get_submodule("crf")
-        elif kind in (spans.NAME, open_head.NAME):
-            (spans.add_heads if kind == spans.NAME else open_head.add_open_head)(model)
+        elif kind in _CLASSIFIERS:
+            _CLASSIFIERS[kind](model)
             module = model.get_submodule("classifier")
         else:
             heads.restore(model)

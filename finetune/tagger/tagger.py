@@ -154,7 +154,12 @@ class Tagger:
     @property
     def is_open(self) -> bool:
         """Whether it takes any types, by their names."""
-        return self._model is not None and self._model.config.to_dict().get("tag_head") == "open"
+        if self._model is None:
+            return False
+        # It loads torch.
+        from pretrain.tagging.open_head import is_open
+
+        return is_open(self._model)
 
     def use_types(self, types: Sequence[str]) -> None:
         """Finds mentions of these types from now on; for taggers with an open head.
@@ -185,18 +190,19 @@ class Tagger:
     @property
     def model(self) -> PreTrainedModel:
         """The model of transformers; it is loaded now if ONNX Runtime computes in its place."""
-        if self._model is None and self._words is not None:
-            self._model = _loaded(self.base)[0]
-        assert self._model is not None, "call fit, or Tagger.load"
-        return self._model
+        return self._pair()[0]
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerFast:
         """The tokenizer of transformers; see `model`."""
-        if self._tokenizer is None and self._words is not None:
-            self._tokenizer = _loaded(self.base)[1]
-        assert self._tokenizer is not None, "call fit, or Tagger.load"
-        return self._tokenizer
+        return self._pair()[1]
+
+    def _pair(self) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+        if self._model is None and self._words is not None:
+            self._model, self._tokenizer = _loaded(self.base)
+        if self._model is None or self._tokenizer is None:
+            raise RuntimeError("the tagger is not trained: call fit, or Tagger.load")
+        return self._model, self._tokenizer
 
     @property
     def tags(self) -> list[str]:

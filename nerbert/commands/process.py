@@ -104,6 +104,9 @@ def no_cycle_search() -> Iterator[None]:
             gc.enable()
 
 
+_VERBOSITIES = ("TRANSFORMERS_VERBOSITY", "DATASETS_VERBOSITY", "HF_HUB_VERBOSITY")
+
+
 def quiet_libraries() -> None:
     """Hides the messages and progress bars of transformers and datasets, also if loaded later."""
     # Without a network it repeats each request for half a minute, with two lines for each.
@@ -119,8 +122,6 @@ def quiet_libraries() -> None:
         if not sys.stderr.isatty():
             datasets.disable_progress_bars()
 
-
-_VERBOSITIES = ("TRANSFORMERS_VERBOSITY", "DATASETS_VERBOSITY", "HF_HUB_VERBOSITY")
 
 _LEAST_ADDRESSES = 4_000_000_000
 """A run of two workers needs 2 GB; much of it is reserved by Arrow, and never used."""

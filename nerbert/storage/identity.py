@@ -7,7 +7,6 @@ change and inode, and are computed again if one of these changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from typing import Any
 
 import xxhash
@@ -52,11 +51,6 @@ class Identities:
             self._kept[name] = [*facts, digest]
             self._changed = True
         return size, digest
-
-    @property
-    def paths(self) -> Collection[str]:
-        """The local files that were identified."""
-        return self._seen.keys()
 
     def changed(self) -> list[str]:
         """Local files that have changed since they were identified."""

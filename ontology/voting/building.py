@@ -17,6 +17,7 @@ from ontology.voting.lone import Alone, LinkFeatures, doubt
 from ontology.voting.regions import without_settlements
 from ontology.voting.reliability import Answers, Comparisons, Reliability, agreement, weights
 from ontology.voting.statements import (
+    MOST_VOTERS,
     Bools,
     Conflict,
     Floats,
@@ -33,7 +34,6 @@ from ontology.voting.votes import Decision, decide
 Rule = Literal["votes", "deepest"]
 """How the class of an entity is chosen from what the sources state."""
 
-_MOST_VOTERS = 32
 _WELL_KNOWN = 3
 """If so many other voters know an entity, the page typer has no vote."""
 
@@ -128,8 +128,8 @@ def build(
         links: what the dump says about the pages that it links; without, no voter is doubted.
         precision: see `ontology.voting.lone`.
     """
-    if len(types) >= _MOST_VOTERS:
-        raise ValueError(f"{len(types)} files of instance types; at most {_MOST_VOTERS - 1}")
+    if len(types) >= MOST_VOTERS:
+        raise ValueError(f"{len(types)} files of instance types; at most {MOST_VOTERS - 1}")
     targets = np.zeros(len(pages.keys), np.uint64) if pages.targets is None else pages.targets
     is_redirect = targets != 0
     stated = [facts.keys for facts in types]

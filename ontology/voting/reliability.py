@@ -14,8 +14,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from ontology.entity_table import Int8, Int32
 from ontology.titles import Keys
-from ontology.voting.statements import Bools, Floats, Hierarchy, Ints, Statements, unique
+from ontology.voting.statements import (
+    MOST_VOTERS,
+    Bools,
+    Floats,
+    Hierarchy,
+    Ints,
+    Statements,
+    unique,
+)
 
 _PRIOR, _PRIOR_AGREED = 10.0, 9.0
 """Comparisons with the prior that each probability starts with, so that a few decide nothing."""
@@ -23,8 +32,6 @@ _PIECE = 1 << 19
 """Entities whose answers are made together: it bounds the memory."""
 _PAIRS = 4096
 """Pairs of answers that are looked at together: it bounds the memory."""
-Int8 = npt.NDArray[np.int8]
-Int32 = npt.NDArray[np.int32]
 UNLIKELY = 0.02
 """Probability of classes that an answer says nothing about, and the least of those it states."""
 
@@ -80,14 +87,13 @@ def _answers(statements: Statements, size: int) -> tuple[Int32, Int8, Int32, Key
         Entity, voter and kind of each answer, shape (answers,). Hash of the voter and the classes
         of each kind, shape (kinds,). These hashes once for each class, and the classes.
     """
-    n_voters = 1 << 5
-    codes = statements.entities * n_voters + statements.voters
+    codes = statements.entities * MOST_VOTERS + statements.voters
     codes = unique(codes * size + statements.classes)
     of_answer, classes = np.divmod(codes, size)
     is_first = np.ones(len(codes), bool)
     is_first[1:] = of_answer[1:] != of_answer[:-1]
     first = np.flatnonzero(is_first)
-    entities, voters = np.divmod(of_answer[first], n_voters)
+    entities, voters = np.divmod(of_answer[first], MOST_VOTERS)
     # Independent of the order of the classes: a sum of random 64-bit keys.
     draw = np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)
     sums = np.add.reduceat(draw[classes], first) if len(first) else draw[:0]

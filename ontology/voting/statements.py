@@ -18,6 +18,9 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+MOST_VOTERS = 32
+"""Voters are bits of a number."""
+
 K = TypeVar("K", np.int64, np.uint64)
 
 

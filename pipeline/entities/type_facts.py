@@ -76,7 +76,8 @@ def write_type_facts(plan: Plan, number: int, part: str, subjects: Subjects) -> 
         subjects: finds the pages of the dump.
     """
     source = statements_path(plan, number)
-    lines = parts.finished(source, LinesReport) or LinesReport()
+    lines = parts.finished(source, LinesReport)
+    assert lines is not None, "the stage types is finished"
     report = TypesReport(files.name(part), files.name(plan.settings.types[number]), **vars(lines))
     with parts.writer(part, FACTS) as writer:
         facts = _TypeFacts(plan.tree, subjects, report)

@@ -64,14 +64,14 @@ class ReadTypes(PlanPass, PartPass):
 
     name, report = "types", LinesReport
 
-    def elements(self) -> Sequence[tuple[int, str]]:
-        return list(enumerate(self._plan.settings.types))
+    def elements(self) -> Sequence[int]:
+        return range(len(self._plan.settings.types))
 
-    def part(self, element: tuple[int, str]) -> str:
-        return statements_path(self._plan, element[0])
+    def part(self, element: int) -> str:
+        return statements_path(self._plan, element)
 
-    def make(self, element: tuple[int, str], part: str, known: None) -> LinesReport:
-        return write_statements(element[1], part, self._plan.language)
+    def make(self, element: int, part: str, known: None) -> LinesReport:
+        return write_statements(self._plan.settings.types[element], part, self._plan.language)
 
 
 def types_stage(plan: Plan) -> Stage:

@@ -130,11 +130,12 @@ def _run_stages(plan: Plan, runs: Executor) -> bool:
         "resolve": (resolve_stage, [plan.entities]),
         "corpus": (corpus_stage, [plan.examples, plan.corpus]),
     }
-    if plan.settings.types and not plan.entities.is_complete() and not plan.types.is_complete():
+    are_used = not (plan.documents.is_complete() and plan.entities.is_complete())
+    if plan.settings.types and are_used and not plan.types.is_complete():
         # Here and not on a cluster: a damaged file must end the run before the dump is read.
         Local(plan.settings.workers).make("types", types_stage(plan), plan.types)
-        _check_unchanged(plan, plan.settings.types, plan.types)
-    dumps = {source.path for source in plan.inputs}
+        _check_unchanged(plan, [plan.types], plan.settings.types)
+    dumps = [source.path for source in plan.inputs]
     made: list[Folder] = []
     for name in STAGES[: STAGES.index(plan.settings.stage) + 1]:
         stage, folders = steps[name]
@@ -146,8 +147,7 @@ def _run_stages(plan: Plan, runs: Executor) -> bool:
                 _LOGGER.info(outlook(plan))
             if not runs.make(name, stage(plan), *folders):
                 return False
-            others = {*plan.identities.paths} - dumps - {*plan.settings.types}
-            _check_unchanged(plan, dumps if name == "extract" else others, *folders)
+            _check_unchanged(plan, folders, dumps if name == "extract" else None)
         if name == "extract":
             check_set_aside(plan)
     _check_made(made)
@@ -168,14 +168,14 @@ def _check_made(folders: Sequence[Folder]) -> None:
             raise changed(folder.path)
 
 
-def _check_unchanged(plan: Plan, inputs: Collection[str], *folders: Folder) -> None:
-    """Checks that the inputs of a stage are what they were when the run began.
+def _check_unchanged(plan: Plan, folders: Sequence[Folder], inputs: Collection[str] | None) -> None:
+    """Checks that some inputs, or all, are what they were when the run began.
 
     Raises:
         UserError: one has changed, and nobody knows which of its bytes were read.
     """
     for path in plan.identities.changed():
-        if path in inputs:
+        if inputs is None or path in inputs:
             for folder in folders:
                 folder.spoil()
             raise UserError(f"{path}: changed while the run read it; run the same command again")

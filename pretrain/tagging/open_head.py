@@ -37,7 +37,7 @@ _CHAIN = 0.45
 _KEPT = 0.9
 """Probability of a gold class to be a candidate: without it, none of the others is right."""
 _OTHERS = 8
-"""Candidates that no mention asks for; half of them stand beside a gold class in the ontology."""
+"""Candidates at random, at most; half as many more stand beside a gold class in the ontology."""
 
 
 class OpenHead(nn.Linear):
@@ -76,9 +76,13 @@ class OpenHead(nn.Linear):
         Returns:
             Shape (words, types + 1).
         """
-        cosines = vectors @ names.T
-        none = self.none.expand(len(vectors), 1)
-        return torch.cat([cosines, none], -1) * self.scale.exp()
+        return scaled(vectors, names, self.none, self.scale)
+
+
+def scaled(vectors: Tensor, names: Tensor, none: Tensor, scale: Tensor) -> Tensor:
+    """Scores by the vectors and the two numbers of an open head; see `OpenHead.scores`."""
+    cosines = vectors @ names.T
+    return torch.cat([cosines, none.expand(len(vectors), 1)], -1) * scale.exp()
 
 
 def add_open_head(model: PreTrainedModel) -> None:
@@ -237,18 +241,18 @@ class Types:
     """Tags words by the scores of an open head, with some types."""
 
     def __init__(
-        self, vectors: Floats, scale: float, none: float, keeps_others: bool = False
+        self, names: Tensor, none: Tensor, scale: Tensor, keeps_others: bool = False
     ) -> None:
         """Takes the vectors of the types' names.
 
         Args:
-            vectors: vectors of the names, shape (types, size).
-            scale: factor of the cosines.
-            none: cosine of what is of none of the types.
+            names: vectors of the names, shape (types, size).
+            none: cosine of what is of none of the types, shape (1,).
+            scale: logarithm of the factor of the cosines, shape (1,).
             keeps_others: whether mentions of none of the types are kept, as of a further type.
         """
-        self._vectors, self._scale, self._none = vectors, scale, none
-        self._keeps_others = keeps_others
+        self._head = names, none, scale
+        self._types, self._keeps_others = len(names), keeps_others
 
     @classmethod
     @torch.no_grad()
@@ -262,10 +266,11 @@ class Types:
         """Encodes the names of types, in words."""
         was_training = model.training
         model.eval()  # type: ignore[no-untyped-call]
-        vectors = name_vectors(model, tokenizer, names).float().cpu().numpy()
+        vectors = name_vectors(model, tokenizer, names)
         model.train(was_training)
         head: Any = model.get_submodule("classifier")
-        return cls(vectors, head.scale.exp().item(), head.none.item(), keeps_others)
+        none, scale = (part.detach().float().cpu() for part in (head.none, head.scale))
+        return cls(vectors.float().cpu(), none, scale, keeps_others)
 
     def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
         """Tag of each word, and its probability.
@@ -273,34 +278,27 @@ class Types:
         Args:
             logits: scores and vectors, shape (words, 3 + size).
         """
-        parts = _softmax(logits[:, :TAGS])
+        parts, kinds = self._scores(logits)
         tags = [0] * len(logits)
         scores: list[float] = parts[:, 0].tolist()
         spans = tags_to_spans([_TAGS[tag] for tag in parts.argmax(-1).tolist()])
         for first, end, _ in spans:
-            chances = _softmax(self._cosines(logits[first:end]).mean(0, keepdims=True))[0]
+            chances = kinds[first:end].mean(0).softmax(-1)
             kind = int(chances.argmax())
-            if kind < len(self._vectors) or self._keeps_others:
+            if kind < self._types or self._keeps_others:
                 tags[first:end] = [2 * kind + 1] + [2 * kind + 2] * (end - first - 1)
                 scores[first:end] = (chances[kind] * (1 - parts[first:end, 0])).tolist()
         return tags, scores
 
     def probabilities(self, logits: Floats) -> Floats:
         """Probabilities of the tags of each word (words, 1 + 2 * types)."""
-        parts = _softmax(logits[:, :TAGS])
-        kinds = _softmax(self._cosines(logits))[:, : len(self._vectors)]
+        parts, scores = self._scores(logits)
+        kinds = scores.softmax(-1)[:, : self._types]
         both = kinds[:, :, None] * parts[:, None, 1:]
-        chances: Floats = np.concatenate([parts[:, :1], both.reshape(len(logits), -1)], 1)
+        chances: Floats = torch.cat([parts[:, :1], both.flatten(1)], 1).numpy()
         return chances
 
-    def _cosines(self, logits: Floats) -> Floats:
-        cosines = logits[:, TAGS:] @ self._vectors.T
-        none = np.full((len(logits), 1), self._none)
-        scaled: Floats = (np.concatenate([cosines, none], 1) * self._scale).astype(np.float32)
-        return scaled
-
-
-def _softmax(scores: Floats) -> Floats:
-    powers = np.exp(scores - scores.max(-1, keepdims=True))
-    chances: Floats = powers / powers.sum(-1, keepdims=True)
-    return chances
+    def _scores(self, logits: Floats) -> tuple[Tensor, Tensor]:
+        """Probabilities of O, B and I, and scores of the types and of none, of each word."""
+        words = torch.from_numpy(logits)
+        return words[:, :TAGS].softmax(-1), scaled(words[:, TAGS:], *self._head)

@@ -18,7 +18,16 @@ from functools import partial
 import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.runs import DEMO, assert_same_bytes, check_example, examples, run, start, tree
+from tests.helpers.runs import (
+    DEMO,
+    assert_same_bytes,
+    check_example,
+    examples,
+    outputs,
+    run,
+    start,
+    tree,
+)
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
@@ -260,6 +269,25 @@ def test_output_that_cannot_be_written_is_one_line(tmp_path):
     assert code != 0
     assert len(err.splitlines()) == 1
     assert "file/out" in err
+
+
+def test_types_are_read_again_where_documents_are_made_again(tmp_path):
+    types = tmp_path / "types.nt"
+    types.write_text(
+        "<http://dbpedia.org/resource/Pisa> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "
+        "<http://dbpedia.org/ontology/City> .\n"
+    )
+    command = ("--types", types, "--workers", "1")
+    assert run(*command, cwd=tmp_path)[0] == 0
+    output = tmp_path / "demo-corpus"
+    whole = {name: path.read_bytes() for name, path in outputs(output).items()}
+    for name in ("documents", "types"):
+        shutil.rmtree(output / name)
+    code, _, err = run(*command, cwd=tmp_path)
+    assert code == 0, err
+    assert "types: done" in err
+    assert "resolve: up to date" in err
+    assert {name: path.read_bytes() for name, path in outputs(output).items()} == whole
 
 
 @pytest.mark.parametrize("suffix", [".bz2", ".gz", ".xz"])

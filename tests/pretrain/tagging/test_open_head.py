@@ -107,7 +107,8 @@ def test_types_of_words_by_loops():
     draw = np.random.default_rng(0)
     vectors = draw.normal(size=(4, 7)).astype(np.float32)
     for keeps_others in (False, True):
-        types = open_head.Types(vectors, 3.0, 0.2, keeps_others)
+        given = (torch.from_numpy(vectors), torch.tensor([0.2]), torch.tensor([3.0]).log())
+        types = open_head.Types(*given, keeps_others)
         for _ in range(50):
             logits = draw.normal(size=(12, 10)).astype(np.float32) * 2
             tags, scores = types.decode(logits)
