@@ -265,17 +265,22 @@ class DemoOptions(Placing):
 
 @dataclass(frozen=True, config=CHECKED)
 class ExportOptions(DataRoot, Placing):
-    r"""Exports a tagger as ONNX, or labelled texts in the formats of other tools.
+    r"""Exports a tagger as ONNX, or labelled texts as a corpus or in the formats of other tools.
 
         nerbert export --format onnx --model politics-tagger
+        nerbert export --format corpus --model ner-open --types protein disease --min-score 0.5 \
+            --input texts.txt --output weak-corpus
         nerbert export --format spacy --data crossner/politics --part train --output train.spacy
         nerbert export --format label-studio --model politics-tagger --input texts.txt \
             --output tasks.json
 
     ONNX files lie in the checkpoint, where nerbert predict, nerbert demo and Tagger.load find them.
+    A corpus is a folder for nerbert pretrain.
     """
 
-    format: Literal["onnx", "int8", "conll", "jsonl", "spacy", "gliner", "label-studio"] = option(
+    format: Literal[
+        "onnx", "int8", "conll", "jsonl", "spacy", "gliner", "label-studio", "corpus"
+    ] = option(
         help="a tagger as ONNX, also with weights of 8 bits; or the format of labelled texts"
     )
     model: Text | None = option(None, "tagger that is exported, or labels texts", metavar="MODEL")
@@ -286,4 +291,17 @@ class ExportOptions(DataRoot, Placing):
     input: Text | None = option(
         None, "file with one text per line; - for standard input", metavar="FILE", recipe=False
     )
-    output: Text | None = option(None, "file to write", metavar="FILE", recipe=False)
+    types: Texts = option(
+        (),
+        "types to look for, in words, if the model has an open head (default: those it was "
+        "trained on)",
+        metavar="TYPE",
+    )
+    min_score: float = option(
+        0.0,
+        "smallest score of a mention in labelled texts; in a corpus, the loss ignores the words of "
+        "other mentions",
+        ge=0,
+        le=1,
+    )
+    output: Text | None = option(None, "file or folder to write", metavar="PATH", recipe=False)

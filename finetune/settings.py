@@ -31,10 +31,11 @@ class FitSettings:
     rate 5e-5, batch 16; the paper does not state the number of epochs.
     """
 
-    head: Literal["linear", "crf", "coach", "cdlm", "multicell"] = option(
+    head: Literal["linear", "crf", "open", "coach", "cdlm", "multicell"] = option(
         "linear",
-        "linear layer, or a conditional random field above it; coach and cdlm on `words`; "
-        "multicell on `words` or an encoder",
+        "linear layer, or a conditional random field above it; open: types by their names, best "
+        "from nerbert pretrain --head open; coach and cdlm on `words`; multicell on `words` or an "
+        "encoder",
         group=_FIT,
     )
     learning_rate: float = option(5e-5, "highest learning rate", gt=0, group=_FIT)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Numbers, Text, option
+from nerbert.commands.options import CHECKED, Numbers, Text, Texts, option
 from nerbert.text.tags import Level
 
 TINY = "tiny"
@@ -48,7 +48,7 @@ class Settings:
 
     # A run may be continued with other values of these.
     _passing: ClassVar[frozenset[str]] = frozenset(
-        {"corpus", "output", "cache_dir", "validation_examples", "training"}
+        {"corpus", "output", "cache_dir", "types", "validation_examples", "training"}
     )
 
     def identity(self) -> dict[str, Any]:
@@ -78,6 +78,13 @@ class PretrainSettings(Settings):
         "politician, person), not only the deepest classes",
         ge=0,
         le=1,
+    )
+    types: Texts = option(
+        (),
+        "open head: files of types as for nerbert corpus, whose titles are learnt as names of "
+        "their classes, in lists beside the sentences",
+        metavar="FILE",
+        recipe=False,
     )
     categories: Text = option(
         AS_IN_CORPUS,

@@ -201,6 +201,22 @@ _WORDS = {
 """Names of types of CrossNER that are no classes of the ontology -> in words."""
 
 
+def in_words(types: Iterable[str], all_else: bool = True) -> dict[str, str]:
+    """Names of types -> in words, for an open head; no two alike.
+
+    Args:
+        types: the types.
+        all_else: whether types of all else (misc) are kept.
+    """
+    words: dict[str, str] = {}
+    for name in types:
+        found = type_words(name)
+        if found is None and not all_else:
+            continue
+        words[name] = spaced(name) if found is None or found in words.values() else found
+    return words
+
+
 def type_words(name: str) -> str | None:
     """The name of a type of a set in words, for an open head; None for types of all else.
 

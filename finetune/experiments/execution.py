@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.sets import DataSets, draw
-from finetune.data.views import LabelMap, map_to_target_types, renamed, same_name, type_words
+from finetune.data.views import LabelMap, in_words, map_to_target_types, renamed, same_name
 from finetune.experiments.runs import Predictions, Run
 from finetune.heads.sequence import SOURCE, TARGET
 from finetune.options import Device
@@ -179,9 +179,8 @@ def predict_run(
     tokens, gold = [row.tokens for row in test], [row.tags for row in test]
     types = {tag[2:] for tags in gold for tag in tags if tag != "O"}
     if run.regime == "zero-shot" and tagger.is_open:
-        by_words = {words: name for name in sorted(types) if (words := type_words(name))}
-        tagger.use_types(list(by_words))
-        tags = [renamed(row, by_words.__getitem__) for row in tagger.tag(tokens)]
+        tagger.use_types(in_words(sorted(types), all_else=False))
+        tags = tagger.tag(tokens)
         return Predictions(tokens, gold, tags), tags, {"O", *(t for row in gold for t in row)}
     raw = tagger.tag(tokens)
     if run.regime != "zero-shot":

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils.hub import cached_file
 
+from finetune.data.views import in_words
 from finetune.heads import spans, windows
 from finetune.heads.crf import CRF
 from finetune.heads.sequence import MODULE, StateHead, packed, tag_crf
@@ -22,11 +23,12 @@ from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 from pretrain.tagging import open_head
+from pretrain.tagging.open_loss import OpenLoss
 from pretrain.training.checkpoints import check_finite, check_vocabulary
-from pretrain.training.models import HeadInitMap, load_model, load_tagger, tag_names
+from pretrain.training.models import HeadInitMap, check_length, load_model, load_tagger, tag_names
 from pretrain.training.scores import best_label
 from pretrain.training.subwords import IGNORED, token_loss
-from pretrain.training.tokenizer import UNLOADABLE, load_tokenizer
+from pretrain.training.tokenizer import UNLOADABLE, load_config, load_tokenizer
 
 _PREFIX = "crf."
 
@@ -112,14 +114,19 @@ def head_of(model: PreTrainedModel) -> Head:
 
 
 def add_head(
-    model: PreTrainedModel, settings: FitSettings, tokenizer: Any, domains: Sequence[Sequence[str]]
-) -> Head:
+    model: PreTrainedModel,
+    settings: FitSettings,
+    tokenizer: Any,
+    labels: LabelSet,
+    domains: Sequence[Sequence[str]],
+) -> Head | OpenLoss:
     """Adds the head of the settings to a model that is to be fine-tuned.
 
     Args:
         model: model with a new linear layer.
         settings: settings of the fine-tuning.
         tokenizer: tokenizer of the model.
+        labels: labels of the head.
         domains: types of the target and of the source.
 
     Raises:
@@ -128,6 +135,9 @@ def add_head(
     if settings.head in heads.KINDS:
         heads.add(model, settings, tokenizer, domains)
         return StateHead(model)
+    if settings.head == open_head.NAME:
+        model.config.open_types = words = in_words(labels.categories)
+        return OpenLoss(model, tokenizer, list(words.values()))
     return CrfHead.add(model) if settings.head == "crf" else LinearHead()
 
 
@@ -163,7 +173,10 @@ def fresh_model(
     """
     if base in NAMES:
         return bilstm.build(base, train, labels, settings)
-    model = load_model(base, labels, settings.max_subwords, head_init_map)
+    if settings.head == open_head.NAME:
+        model = _open_model(base, settings.max_subwords)
+    else:
+        model = load_model(base, labels, settings.max_subwords, head_init_map)
     if settings.head_dropout is not None:
         for name in ("dropout", "classifier_dropout"):  # as the architectures call it
             if isinstance(dropout := getattr(model, name, None), nn.Dropout):
@@ -171,6 +184,18 @@ def fresh_model(
     tokenizer = load_tokenizer(base)
     check_vocabulary(model, tokenizer, base)
     return tokenizer, model
+
+
+def _open_model(base: str, max_subwords: int | None) -> PreTrainedModel:
+    """Loads a model with an open head: its own, or a new one."""
+    if getattr(load_config(base), "tag_head", None) == open_head.NAME:
+        model = load_with_head(base)
+        if max_subwords is not None:
+            check_length(model, base, max_subwords)
+        return model
+    model = load_model(base, open_head.LABELS, max_subwords)
+    open_head.add_open_head(model)
+    return model
 
 
 def word_tagger(

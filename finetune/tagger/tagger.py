@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -27,6 +27,7 @@ from nerbert.text.tokens import Span
 from ontology.classes import spaced
 
 if TYPE_CHECKING:  # these load torch, which a tagger by ONNX Runtime does not need
+    from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
     from finetune.tagger.fitting import Work
@@ -66,6 +67,7 @@ class Tagger:
         self._words: WordTagger | None = None
         self._tags: list[str] = []
         self._head: LinearHead | Head | Types = LinearHead()
+        self._names: dict[str, Tensor] = {}  # vectors of types' names, if the head is open
         self._model: PreTrainedModel | None = None
         self._tokenizer: PreTrainedTokenizerFast | None = None
         self.splitter = TextSplitter()
@@ -112,7 +114,7 @@ class Tagger:
         tokenizer, model = fresh_model(
             self.base, settings, [*rows.before, *rows.train], labels, self._head_init_map
         )
-        head = add_head(model, settings, tokenizer, rows.types)
+        head = add_head(model, settings, tokenizer, labels, rows.types)
         limit = settings.max_subwords or longest_input(model)
 
         def pieces(some: Sequence[Sentence], name: str) -> dict[str, PieceFeatures]:
@@ -138,7 +140,7 @@ class Tagger:
         from finetune.tagger.models import head_of, word_tagger
         from pretrain.training.models import longest_input, tag_names
 
-        self._model, self._tokenizer = model, tokenizer
+        self._model, self._tokenizer, self._names = model, tokenizer, {}
         if self.is_open:
             self.use_types(model.config.open_types)
         else:
@@ -161,11 +163,11 @@ class Tagger:
 
         return is_open(self._model)
 
-    def use_types(self, types: Sequence[str]) -> None:
+    def use_types(self, types: Sequence[str] | Mapping[str, str]) -> None:
         """Finds mentions of these types from now on; for taggers with an open head.
 
         Args:
-            types: names in words, such as "political party".
+            types: names in words, such as "political party"; or name of each type -> in words.
 
         Raises:
             UserError: the tagger has another head, or there is no type.
@@ -180,7 +182,8 @@ class Tagger:
             )
         if not types or len(set(types)) < len(types):
             raise UserError("--types: give at least one type, and none twice")
-        self._head = Types.of(self.model, self.tokenizer, [spaced(name) for name in types])
+        words = list(types.values() if isinstance(types, Mapping) else map(spaced, types))
+        self._head = Types.of(self.model, self.tokenizer, words, known=self._names)
         self._tags = LabelSet(tuple(types)).tags
 
     def _find_splitter(self) -> None:
@@ -244,14 +247,19 @@ class Tagger:
             texts: texts of any length, whose mentions have offsets in characters; or lists of
                 tokens, each one a sentence, whose mentions have offsets in tokens.
             split: whether texts are parted into sentences, each of which is tagged by itself.
-            types: the types that are looked for, if the head is open; see `use_types`.
+            types: if the head is open, the types that are looked for in these texts; otherwise
+                those of `use_types`.
 
         Raises:
             UserError: a text is something else.
         """
+        before = self._head, self._tags
         if types:
             self.use_types(types)
-        entities = [one.entities for one in self.predictions(texts, split)]
+        try:
+            entities = [one.entities for one in self.predictions(texts, split)]
+        finally:
+            self._head, self._tags = before
         return entities[0] if isinstance(texts, str) else entities
 
     def predictions(

@@ -55,9 +55,12 @@ def _rows(options: ExportOptions) -> Iterator[Labelled]:
     tagger = Tagger.load(
         options.model, device=options.device, half=options.half, backend=options.backend
     )
+    if options.types:
+        tagger.use_types(options.types)
     for first in range(0, len(texts), _BATCH):
         batch = texts[first : first + _BATCH]
-        yield from map(Labelled.of_prediction, batch, tagger.predictions(batch))
+        for text, prediction in zip(batch, tagger.predictions(batch), strict=True):
+            yield Labelled.of_prediction(text, prediction, options.min_score)
 
 
 def _onnx(options: ExportOptions) -> str:

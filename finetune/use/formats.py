@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+import pyarrow as pa
+
 from finetune.tagger.texts import Entity, Prediction, entities_of
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage import files, parts
 from nerbert.text.columns import Sentence
-from nerbert.text.tags import tags_to_spans
+from nerbert.text.corpus import SPLITS
+from nerbert.text.tags import LabelSet, tags_to_spans
 from nerbert.text.tokens import Span
 
 
@@ -29,6 +34,7 @@ class Labelled:
         tags: tag of each word.
         entities: the mentions, with offsets in characters.
         is_predicted: whether a tagger found them.
+        doubtful: whether a word may belong to a mention whose score is too small.
     """
 
     text: str
@@ -36,6 +42,7 @@ class Labelled:
     tags: list[str]
     entities: list[Entity]
     is_predicted: bool
+    doubtful: list[bool]
 
     @classmethod
     def of_sentence(cls, sentence: Sentence) -> Labelled:
@@ -46,12 +53,19 @@ class Labelled:
             words.append((start, start + len(token)))
         text = " ".join(sentence.tokens)
         entities = entities_of(words, sentence.tags, [1.0] * len(words), text)
-        return cls(text, words, sentence.tags, entities, False)
+        return cls(text, words, sentence.tags, entities, False, [False] * len(words))
 
     @classmethod
-    def of_prediction(cls, text: str, prediction: Prediction) -> Labelled:
-        """A text that a tagger has labelled."""
-        return cls(text, prediction.spans, prediction.tags, prediction.entities, True)
+    def of_prediction(cls, text: str, prediction: Prediction, min_score: float = 0) -> Labelled:
+        """A text that a tagger has labelled, with the mentions of at least some score."""
+        tags, doubtful = list(prediction.tags), [False] * len(prediction.tags)
+        mentions = zip(tags_to_spans(prediction.tags), prediction.entities, strict=True)
+        for (first, end, _), entity in mentions:
+            if entity.score < min_score:
+                tags[first:end] = ["O"] * (end - first)
+                doubtful[first:end] = [True] * (end - first)
+        kept = [entity for entity in prediction.entities if entity.score >= min_score]
+        return cls(text, prediction.spans, tags, kept, True, doubtful)
 
     @property
     def tokens(self) -> list[str]:
@@ -203,12 +217,87 @@ def _spacy_words(row: Labelled) -> tuple[list[str], list[bool], list[int]]:
     return words, spaces, places
 
 
+_EXAMPLE = pa.schema(
+    [
+        ("id", pa.string()),
+        ("tokens", pa.list_(pa.string())),
+        ("ner_tags", pa.list_(pa.int32())),
+        ("token_starts", pa.list_(pa.int32())),
+        ("unlinked", pa.list_(pa.bool_())),
+    ]
+)
+"""Columns of the examples of a corpus that labelled texts have, too."""
+_VALIDATED = 20
+"""One text of so many is for validation."""
+
+
+def write_corpus(rows: Rows, path: Path) -> int:
+    """Writes a folder that pre-training reads, with an example for each text with words.
+
+    Doubtful words are `unlinked`: the loss ignores them.
+    """
+    numbers: dict[str, int] = {}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent) as folder:
+        count = _write_splits(rows, Path(folder, "corpus"), numbers)
+        if not numbers:
+            raise UserError(
+                f"{path}: no mention in {count:,} texts; give other --types or --min-score"
+            )
+        labels = LabelSet(tuple(numbers))
+        files.write_json(str(Path(folder, "corpus", "labels.json")), labels.to_json())
+        Path(folder, "corpus").rename(path)
+    return count
+
+
+def _write_splits(rows: Rows, folder: Path, numbers: dict[str, int]) -> int:
+    """Writes both splits; adds the number of each type; returns the number of examples."""
+    count = 0
+    kept: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
+    with ExitStack() as stack:
+        files_of = {
+            split: stack.enter_context(parts.writer(str(folder / split / _PART), _EXAMPLE))
+            for split in SPLITS
+        }
+        for number, row in enumerate(rows, start=1):
+            if row.words:
+                count += 1
+                split = SPLITS[count % _VALIDATED == 0]
+                kept[split].append(_example(number, row, numbers))
+                if len(kept[split]) == _ROWS:
+                    files_of[split].write_table(pa.Table.from_pylist(kept[split], _EXAMPLE))
+                    kept[split] = []
+        for split, last in kept.items():
+            files_of[split].write_table(pa.Table.from_pylist(last, _EXAMPLE))
+    return count
+
+
+_PART = "part-00000.parquet"
+_ROWS = 10_000  # rows that are written together
+
+
+def _example(number: int, row: Labelled, numbers: dict[str, int]) -> dict[str, Any]:
+    """A row of a corpus; a new type gets the next number."""
+    label_ids = [
+        0 if tag == "O" else 2 * numbers.setdefault(tag[2:], len(numbers)) + 1 + (tag[0] == "I")
+        for tag in row.tags
+    ]
+    return {
+        "id": str(number),
+        "tokens": row.tokens,
+        "ner_tags": label_ids,
+        "token_starts": [start for start, _ in row.words],
+        "unlinked": row.doubtful,
+    }
+
+
 WRITERS: dict[str, Callable[[Rows, Path], int]] = {
     "conll": write_conll,
     "jsonl": write_jsonl,
     "spacy": write_spacy,
     "gliner": write_gliner,
     "label-studio": write_label_studio,
+    "corpus": write_corpus,
 }
 """Name of a format -> function that writes a file, and returns the number of texts."""
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from finetune.tagger.tagger import Tagger
 from finetune.tagger.texts import Entity
 from finetune.use.predict import STYLE, Palette, marked
+from nerbert.errors import UserError
 
 EXAMPLES = {
     "Politics": "Angela Merkel of the CDU met Barack Obama in Berlin after the election of 2013. "
@@ -95,7 +96,8 @@ class Page:
         """Renders the page, with a result if there is a text.
 
         Args:
-            fields: fields of the form: `text`, `example`, `model`, `other` and `threshold`.
+            fields: fields of the form: `text`, `example`, `model`, `other`, `types` and
+                `threshold`.
             error: message that is shown instead of a result.
 
         Raises:
@@ -106,11 +108,12 @@ class Page:
         model = fields.get("model") or self.models[0]
         other = fields.get("other", "")
         threshold = _threshold(fields.get("threshold", "0"))
+        types = list(filter(None, map(str.strip, fields.get("types", "").split(","))))
         sides: list[Side] = []
         palette = Palette()
         if fields and not error:
             names = [model, other] if other and other != model else [model]
-            sides = [self._side(name, text, palette, threshold) for name in names]
+            sides = [self._side(name, text, types, palette, threshold) for name in names]
         counts = {
             name: sum(entity.type == name for side in sides for entity in side.entities)
             for name in palette.types
@@ -124,6 +127,8 @@ class Page:
             models=self.models,
             model=model,
             other=other,
+            takes_types=any(tagger.is_open for tagger in self._taggers.values()),
+            types=", ".join(types),
             threshold=threshold,
             longest=self._longest,
             error=error,
@@ -137,19 +142,23 @@ class Page:
             style=Markup(STYLE), models=self.models, longest=self._longest, address=address
         )
 
-    def _side(self, model: str, text: str, palette: Palette, threshold: float) -> Side:
-        (entities,), milliseconds = self.tagged([text], model)
+    def _side(
+        self, model: str, text: str, types: Sequence[str], palette: Palette, threshold: float
+    ) -> Side:
+        is_open = model in self._taggers and self._taggers[model].is_open
+        (entities,), milliseconds = self.tagged([text], model, types=types if is_open else ())
         # `marked` escapes the text.
         shown = Markup(marked(text, entities, palette, threshold))
         return Side(model, entities, milliseconds, shown)
 
     def tagged(
-        self, texts: Sequence[str], model: str, split: bool = True
+        self, texts: Sequence[str], model: str, split: bool = True, types: Sequence[str] = ()
     ) -> tuple[list[list[Entity]], float]:
         """The mentions of texts, and the time that it took in milliseconds.
 
         Raises:
-            RefusedError: a text is empty, they are too long, or there is no such model.
+            RefusedError: a text is empty, they are too long, there is no such model, or it takes
+                no such types.
         """
         if model not in self._taggers:
             raise RefusedError(400, "There is no such model.")
@@ -161,8 +170,11 @@ class Page:
                 413, f"{length:,} characters; at most {self._longest:,} are accepted."
             )
         start = time.perf_counter()
-        with self._lock:
-            entities = self._taggers[model].predict(texts, split)
+        try:
+            with self._lock:
+                entities = self._taggers[model].predict(texts, split, types)
+        except UserError as error:
+            raise RefusedError(400, f"{error}.") from error
         return entities, 1000 * (time.perf_counter() - start)
 
 
@@ -195,6 +207,9 @@ class PredictRequest(BaseModel):
     model: str | None = Field(None, description="name of the model; the first one if left out")
     threshold: float = Field(0.0, description="smallest score of an entity", ge=0, le=1)
     split: bool = Field(True, description="whether texts are parted into sentences")
+    types: list[str] = Field(
+        [], description="types to look for, in words, if the model has an open head", max_length=100
+    )
 
 
 class FoundEntity(BaseModel):
@@ -246,7 +261,7 @@ def predict(page: Page, body: bytes) -> PredictResponse:
         place = ".".join(map(str, first["loc"]))
         raise RefusedError(422, f"{place}: {first['msg']}" if place else first["msg"]) from None
     model = wanted.model or page.models[0]
-    of_texts, milliseconds = page.tagged(wanted.texts, model, wanted.split)
+    of_texts, milliseconds = page.tagged(wanted.texts, model, wanted.split, wanted.types)
     texts = [
         FoundText(
             entities=[

@@ -15,6 +15,7 @@ from itertools import chain, islice
 from typing import Any
 from urllib.parse import unquote
 
+from nerbert.errors import UserError
 from nerbert.storage import files
 from ontology.classes import NAMESPACE, ROOT, ClassTree, rows_of
 from ontology.titles import normal_title, resource
@@ -87,6 +88,16 @@ def read_instance_types(path: str) -> Iterator[Statement | None]:
         yield statement
     if unreadable > _BEARABLE * lines:
         raise UnreadableError(f"{unreadable:,} of its {lines:,} lines are no triples")
+
+
+def read_types(path: str) -> Iterator[Statement | None]:
+    """Reads a file of types; errors name it by its flag."""
+    try:
+        yield from read_instance_types(path)
+    except (OSError, EOFError) as error:
+        raise UserError(f"--types {path}: cannot be read ({error}); is it complete?") from None
+    except UnreadableError as error:
+        raise UserError(f"--types {path}: {error}; give N-Triples or Turtle") from None
 
 
 def _is_turtle(head: Sequence[Statement | None]) -> bool:

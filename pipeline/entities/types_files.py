@@ -6,7 +6,7 @@ not after hours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -14,17 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nerbert.errors import UserError
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
-from ontology.sources.types import (
-    SUBCLASS,
-    UNREADABLE,
-    WIKIDATA,
-    Statement,
-    UnreadableError,
-    read_instance_types,
-)
+from ontology.sources.types import SUBCLASS, UNREADABLE, WIKIDATA, Statement, read_types
 from ontology.titles import title_keys
 from ontology.voting.endings import endings
 from pipeline.execution.part_pass import Gather, PartPass, Stage
@@ -107,16 +99,6 @@ def write_statements(path: str, part: str, language: str) -> LinesReport:
             if known:
                 writer.write_batch(_columns(known, language))
     return report
-
-
-def read_types(path: str) -> Iterator[Statement | None]:
-    """Reads a file of types; errors name it by its flag."""
-    try:
-        yield from read_instance_types(path)
-    except (OSError, EOFError) as error:
-        raise UserError(f"--types {path}: cannot be read ({error}); is it complete?") from None
-    except UnreadableError as error:
-        raise UserError(f"--types {path}: {error}; give N-Triples or Turtle") from None
 
 
 def _columns(statements: Sequence[Statement], language: str) -> pa.RecordBatch:

@@ -17,10 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from nerbert.text.tags import tags_to_spans
+from nerbert.text.tags import LabelSet, tags_to_spans
 from ontology.categories import ENTITY
-from ontology.classes import ClassTree, spaced
-from pretrain.training.subwords import IGNORED
 
 NAME = "open"
 """Value of `config.tag_head` of such a checkpoint."""
@@ -28,16 +26,12 @@ TAGS = 3
 """Number of tags without types: O, B and I."""
 
 Floats = npt.NDArray[np.float32]
-_TAGS = ("O", f"B-{ENTITY}", f"I-{ENTITY}")
+LABELS = LabelSet((ENTITY,))
+"""Labels of mentions without types."""
 
 SIZE = 256
 """Size of the vectors that are compared."""
-_CHAIN = 0.45
-"""Probability of each class of a chain to be a candidate."""
-_KEPT = 0.9
-"""Probability of a gold class to be a candidate: without it, none of the others is right."""
-_OTHERS = 8
-"""Candidates at random, at most; half as many more stand beside a gold class in the ontology."""
+_BATCH = 256  # names that are encoded together
 
 
 class OpenHead(nn.Linear):
@@ -111,132 +105,6 @@ def name_vectors(
     return functional.normalize(head.name(means), dim=-1)
 
 
-class OpenLoss:
-    """The loss of an open head: mentions, and their types among candidates of each batch."""
-
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerFast,
-        categories: Sequence[str],
-        tree: ClassTree,
-        chains: float,
-    ) -> None:
-        """Prepares the names.
-
-        Args:
-            model: model with an open head.
-            tokenizer: its tokenizer.
-            categories: categories of the corpus, by number.
-            tree: the classes.
-            chains: share of the batches whose candidates are classes of whole chains; in the
-                others they are the gold classes.
-        """
-        self._model, self._tokenizer, self._chains = model, tokenizer, chains
-        lines = [[] if name == ENTITY else [name, *tree.ancestors(name)] for name in categories]
-        self._names = sorted({name for line in lines for name in line})
-        place = {name: number for number, name in enumerate(self._names)}
-        # The deepest class first: it is the right one.
-        self._lines = [
-            [place[name] for name in sorted(line, key=lambda name: (-tree.depth(name), name))]
-            for line in lines
-        ]
-        parents = [set(tree.parents(name)) for name in self._names]
-        self._siblings = [
-            [n for n, others in enumerate(parents) if others & mine and n != number]
-            for number, mine in enumerate(parents)
-        ]
-        self._own = [place.get(name, -1) for name in categories]
-        self._is_typed = torch.tensor([name != ENTITY for name in categories])
-        self.types = [spaced(name) for name in categories if name != ENTITY]
-        self._begins = [
-            2 * number + 1 for number, name in enumerate(categories) if name != ENTITY
-        ] + [2 * number + 1 for number, name in enumerate(categories) if name == ENTITY]
-        self._decoder: Types | None = None
-
-    def __call__(self, outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
-        """The loss of a batch; see `pretrain.training.subwords.token_loss`.
-
-        Args:
-            outputs: output of the model, with `logits` (batch, length, 3 + size).
-            labels: label ids of the corpus (batch, length), `IGNORED` for sub-words without one.
-            num_items_in_batch: number of labelled sub-words of the step.
-        """
-        self._decoder = None
-        logits = outputs.logits.float()
-        is_labelled = labels.ne(IGNORED)
-        tags = torch.where(labels > 0, 2 - labels % 2, labels)
-        total = functional.cross_entropy(
-            logits[..., :TAGS].reshape(-1, TAGS),
-            tags.view(-1),
-            ignore_index=IGNORED,
-            reduction="sum",
-        )
-        own = is_labelled.sum().clamp(min=1)
-        items = own if num_items_in_batch is None else num_items_in_batch
-        # Devices wait for the gradients of all weights, also if a batch has no typed mention.
-        head: Any = self._model.get_submodule("classifier")
-        total = total + 0.0 * torch.stack([weight.sum() for weight in head.parameters()]).sum()
-        category = (labels - 1).div(2, rounding_mode="floor").clamp(min=0)
-        typed = (labels > 0) & self._is_typed.to(labels.device)[category]
-        if typed.any():
-            kinds = self._kinds(logits[..., TAGS:][typed], category[typed])
-            total = total + kinds * own  # as much as the tags, however few mentions there are
-        return total / torch.as_tensor(items, device=total.device).clamp(min=1)
-
-    def _kinds(self, vectors: Tensor, categories: Tensor) -> Tensor:
-        """Mean loss of the types of some sub-words."""
-        gold, number = torch.unique(categories, return_inverse=True)
-        candidates, targets = self._draw(gold.tolist())
-        names = [spaced(self._names[n]) for n in candidates]
-        found = name_vectors(self._model, self._tokenizer, names)
-        head: Any = self._model.get_submodule("classifier")
-        return functional.cross_entropy(
-            head.scores(vectors, found), targets.to(vectors.device)[number]
-        )
-
-    def _draw(self, gold: Sequence[int]) -> tuple[list[int], Tensor]:
-        """Draws candidates.
-
-        Args:
-            gold: categories of the batch.
-
-        Returns:
-            The candidates; for each category the number of the right one, the deepest class of its
-            chain among them, or the number after the last one for none, shape (gold,).
-        """
-        drawn: set[int] = set()
-        by_chain = float(torch.rand(())) < self._chains
-        for category in gold:
-            line = self._lines[category] if by_chain else [self._own[category]]
-            chance = _CHAIN if by_chain else _KEPT
-            drawn.update(n for n in line if float(torch.rand(())) < chance)
-        beside = [n for category in gold for n in self._siblings[self._own[category]]]
-        for source, count in ((beside, _OTHERS // 2), (range(len(self._names)), _OTHERS)):
-            chosen = torch.randint(len(source), (count,)) if len(source) else ()
-            drawn.update(source[int(n)] for n in chosen)
-        candidates = sorted(drawn)
-        place = {n: row for row, n in enumerate(candidates)}
-        none = len(candidates)
-        right = [
-            next((place[n] for n in self._lines[category] if n in place), none) for category in gold
-        ]
-        return candidates, torch.tensor(right)
-
-    @torch.no_grad()
-    def best(self, logits: Tensor, labels: Any) -> Tensor:
-        """Label ids at first sub-words (batch, length), with the corpus's categories as types."""
-        gold = labels[0] if isinstance(labels, tuple | list) else labels
-        if self._decoder is None:
-            self._decoder = Types.of(self._model, self._tokenizer, self.types, keeps_others=True)
-        tags = torch.zeros_like(gold)
-        for row, first in enumerate(gold.ne(IGNORED)):
-            found, _ = self._decoder.decode(logits[row][first].float().cpu().numpy())
-            ids = [tag and self._begins[(tag - 1) // 2] + (tag - 1) % 2 for tag in found]
-            tags[row, first] = torch.tensor(ids, dtype=gold.dtype, device=gold.device)
-        return tags
-
-
 class Types:
     """Tags words by the scores of an open head, with some types."""
 
@@ -262,15 +130,29 @@ class Types:
         tokenizer: PreTrainedTokenizerFast,
         names: Sequence[str],
         keeps_others: bool = False,
+        known: dict[str, Tensor] | None = None,
     ) -> Types:
-        """Encodes the names of types, in words."""
+        """Encodes the names of types, in words.
+
+        Args:
+            model: model with an open head.
+            tokenizer: its tokenizer.
+            names: the names.
+            keeps_others: whether mentions of none of the types are kept.
+            known: vectors of names that are encoded already; those of new ones are added.
+        """
+        known = {} if known is None else known
+        new = [name for name in dict.fromkeys(names) if name not in known]
         was_training = model.training
         model.eval()  # type: ignore[no-untyped-call]
-        vectors = name_vectors(model, tokenizer, names)
+        for first in range(0, len(new), _BATCH):
+            batch = new[first : first + _BATCH]
+            vectors = name_vectors(model, tokenizer, batch).float().cpu()
+            known.update(zip(batch, vectors, strict=True))
         model.train(was_training)
         head: Any = model.get_submodule("classifier")
         none, scale = (part.detach().float().cpu() for part in (head.none, head.scale))
-        return cls(vectors.float().cpu(), none, scale, keeps_others)
+        return cls(torch.stack([known[name] for name in names]), none, scale, keeps_others)
 
     def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
         """Tag of each word, and its probability.
@@ -281,7 +163,7 @@ class Types:
         parts, kinds = self._scores(logits)
         tags = [0] * len(logits)
         scores: list[float] = parts[:, 0].tolist()
-        spans = tags_to_spans([_TAGS[tag] for tag in parts.argmax(-1).tolist()])
+        spans = tags_to_spans([LABELS.tags[tag] for tag in parts.argmax(-1).tolist()])
         for first, end, _ in spans:
             chances = kinds[first:end].mean(0).softmax(-1)
             kind = int(chances.argmax())

@@ -9,19 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from datasets import concatenate_datasets
 from torch.utils.data import Subset
 from transformers import PreTrainedTokenizerFast, TrainingArguments, set_seed
 
 from nerbert.commands.process import only_run, quiet_libraries
+from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 from nerbert.reports import filled
 from nerbert.storage import files
+from nerbert.storage.identity import Identities
 from nerbert.text.corpus import SENTENCES, Corpus, report_of
 from nerbert.text.tags import LabelSet
-from ontology.categories import ENTITY
 from ontology.classes import ClassTree
 from pretrain.settings import TINY, PretrainSettings
-from pretrain.tagging.open_head import OpenLoss, add_open_head
+from pretrain.tagging.open_head import LABELS, add_open_head
+from pretrain.tagging.open_loss import ChainLoss
+from pretrain.tagging.titles import Names, as_rows, lists_of_names, names_of_classes
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures, category_view, load_split
 from pretrain.training.logs import LogLines
@@ -61,13 +65,18 @@ def _run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     if settings.mask_unlinked is None:
         settings = replace(settings, mask_unlinked=corpus.has_unlinked)
     labels, new_labels = category_view(corpus.labels, settings.categories)
+    digest, names = corpus.fingerprint, _names(settings, corpus)
+    if names:
+        labels = LabelSet((*labels.categories, *sorted(names.keys() - {*labels.categories})))
+        # The tags of lists follow those of the corpus.
+        new_labels = np.concatenate([new_labels, np.arange(1, len(labels.tags))])
+        digest = fingerprint(digest, [Identities().of(path) for path in settings.types])
     quiet_libraries()
-    training = TrainingRun(
-        settings, rest, TAGGING, corpus.fingerprint, labels.tags, categories=len(labels.categories)
-    )
+    tags = LABELS.tags if settings.head == "open" else labels.tags
+    training = TrainingRun(settings, rest, TAGGING, digest, tags, categories=len(labels.categories))
     settings = training.settings
     with training.args.main_process_first(desc="corpus"):
-        inputs = _inputs(training, corpus, new_labels)
+        inputs = _inputs(training, corpus, labels, new_labels, names)
     # Set again, so that the head does not depend on whether the tiny model was made now.
     set_seed(training.args.seed)
     trainer = _trainer(settings, training.args, inputs, labels)
@@ -110,19 +119,43 @@ class _Inputs:
     counts: PieceCounts
 
 
-def _inputs(training: TrainingRun[PretrainSettings], corpus: Corpus, new_labels: Any) -> _Inputs:
+def _names(settings: PretrainSettings, corpus: Corpus) -> Names:
+    """The names of classes by `--types`; empty without."""
+    if not settings.types:
+        return {}
+    if settings.head != "open":
+        raise UserError("--types: only --head open learns from titles; leave it out")
+    language = report_of(corpus.folder).get("language") or "en"
+    return names_of_classes(settings.types, language, ClassTree.shipped())
+
+
+def _inputs(
+    training: TrainingRun[PretrainSettings],
+    corpus: Corpus,
+    labels: LabelSet,
+    new_labels: Any,
+    names: Names,
+) -> _Inputs:
     """Reads both splits, and makes their pieces; makes the base model if it is `tiny`.
 
     Args:
         training: the run.
         corpus: the corpus.
-        new_labels: label id of the view for each label id of the corpus, shape (old tags,).
+        labels: labels of the view.
+        new_labels: label id of the view for each label id of the corpus, and of lists of names,
+            shape (old tags,).
+        names: names of classes that are learnt in lists.
     """
     settings = training.settings
     rows = {
         split: load_split(corpus, split, examples, settings.cache_dir)
         for split, examples in (("train", settings.train_examples), ("validation", 0))
     }
+    if names:
+        first = len(corpus.labels.tags) - 1
+        ids = {tag: number + first * bool(number) for number, tag in enumerate(labels.tags)}
+        lists = lists_of_names(names, len(rows["train"]))
+        rows["train"] = concatenate_datasets([rows["train"], as_rows(lists, ids, rows["train"])])
     base = training.base_model(lambda: rows["train"])
     tokenizer = load_tokenizer(base)
     pieces = {
@@ -130,7 +163,7 @@ def _inputs(training: TrainingRun[PretrainSettings], corpus: Corpus, new_labels:
             rows[split],
             tokenizer,
             settings.max_subwords,
-            len(corpus.labels.tags),
+            len(new_labels),
             str(corpus.folder / split),
             processes(),
         )
@@ -154,18 +187,16 @@ def _trainer(
     """The Trainer over both splits."""
     spread(args, settings.batch_size, len(inputs.train))
     is_open = settings.head == "open"
-    model = load_model(
-        inputs.base, LabelSet((ENTITY,)) if is_open else labels, settings.max_subwords
-    )
+    model = load_model(inputs.base, LABELS if is_open else labels, settings.max_subwords)
     check_vocabulary(model, inputs.tokenizer, inputs.base)
     loss, best = token_loss, best_label
     if is_open:
         add_open_head(model)
-        head = OpenLoss(
+        head = ChainLoss(
             model, inputs.tokenizer, labels.categories, ClassTree.shipped(), settings.chains
         )
-        model.config.open_types = head.types
-        loss, best = head, head.best
+        model.config.open_types = {name: name for name in head.names}
+        loss, best = head.loss, head.best
     trainer = TaggingTrainer(
         model=model,
         args=args,

@@ -18,6 +18,7 @@ import pytest
 
 from finetune.tagger.texts import Entity
 from finetune.use import predict as html
+from nerbert.errors import UserError
 from tests.helpers.browser import dom, screenshot, session
 from tests.helpers.lazy import lazy
 from tests.helpers.runs import ROOT, run
@@ -32,10 +33,15 @@ TEXT = "Ada <b>Byron</b> lived in Ulm"
 class Upper:
     """Words in upper case are SHOUTs."""
 
-    def predict(self, texts, split=True):
+    is_open = False
+
+    def predict(self, texts, split=True, types=()):
+        if types and not self.is_open:
+            raise UserError("it has its own types")
+        kind = types[-1] if types else "SHOUT&"
         return [
             [
-                Entity(m, m + len(word), "SHOUT&", 0.5, word)
+                Entity(m, m + len(word), kind, 0.5, word)
                 for word in text.split()
                 if word.isupper()
                 for m in [text.index(word)]
@@ -297,9 +303,28 @@ def test_api(client):
     assert answer.json()["texts"] == [{"entities": []}] * 2
 
 
+def test_types_of_ones_own():
+    from starlette.testclient import TestClient
+
+    opened = Upper()
+    opened.is_open = True
+    page = app.Page({"closed": Upper(), "open": opened}, 50)
+    client = TestClient(app.application(page, ["testserver"]))
+    assert '<input id="types" name="types"' in client.get("/").text
+    form = {"text": "see NATO", "model": "open", "other": "closed", "types": " big club,, a & b "}
+    shown = client.post("/", data=form).text
+    assert 'value="big club, a &amp; b"' in shown
+    assert "<small>a &amp; b</small>" in shown
+    assert "<small>SHOUT&amp;</small>" in shown
+    body = {"texts": ["see NATO"], "types": ["club"], "model": "open"}
+    (found,) = client.post("/api/predict", json=body).json()["texts"]
+    assert found["entities"][0]["type"] == "club"
+
+
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
+        ({"texts": ["x"], "types": ["y"]}, 400, "it has its own types"),
         ({"texts": ["x"], "model": "three"}, 400, "There is no such model."),
         ({"texts": [" "]}, 400, "There is no text."),
         ({"texts": ["x" * 30] * 2}, 413, "60 characters; at most 50 are accepted."),
@@ -321,7 +346,7 @@ def test_openapi_and_its_page(client):
     found = client.get("/openapi.json").json()
     post = found["paths"]["/api/predict"]["post"]
     schema = post["requestBody"]["content"]["application/json"]["schema"]
-    assert set(schema["properties"]) == {"texts", "model", "threshold", "split"}
+    assert set(schema["properties"]) == {"texts", "model", "threshold", "split", "types"}
     assert {"200", "400", "413", "422"} <= set(post["responses"])
     page = client.get("/api").text
     assert "curl http://testserver/api/predict" in page

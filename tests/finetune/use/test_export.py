@@ -17,6 +17,7 @@ from finetune.use import formats
 from nerbert.commands.table import main
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
+from nerbert.text.corpus import load_corpus
 from nerbert.text.tags import tags_to_spans
 from tests.helpers.lazy import lazy
 from tests.helpers.toy import rows, write_set
@@ -52,6 +53,38 @@ def test_spacy_reads_the_doc_bin(labelled, tmp_path):
         assert found == [(one.start, one.end, one.type) for one in row.entities]
 
 
+def test_weak_labels_are_a_corpus(labelled, fitted, tmp_path):
+    """Words of mentions with a small score have no label; texts without words no example."""
+    (found,) = fitted.predictions([TEXT])
+    middle = sorted(one.score for one in found.entities)[2]
+    weak = formats.Labelled.of_prediction(TEXT, found, middle)
+    assert [one.score >= middle for one in weak.entities] == [True, True]
+    empty = formats.Labelled("", [], [], [], True, [])
+    rows = [weak, empty, *labelled * 12]
+    assert formats.write_corpus(rows, tmp_path / "weak") == 25
+    corpus = load_corpus(tmp_path / "weak")
+    assert sorted(corpus.labels.categories) == ["city", "person"]
+    assert [sum(corpus.rows[split]) for split in ("train", "validation")] == [24, 1]
+    read = list(corpus.sentences("train"))
+    assert [row.tags for row in read[:3]] == [weak.tags, SENTENCE.tags, labelled[1].tags]
+    first = corpus.table("train").slice(0, 1).to_pylist()[0]
+    assert first["id"] == "1"
+    places = [(first["token_starts"][n], w) for n, w in enumerate(first["tokens"])]
+    assert all(TEXT[start : start + len(word)] == word for start, word in places)
+    lost = [one for one in found.entities if one.score < middle]
+    masked = [
+        start for (start, _), is_lost in zip(places, first["unlinked"], strict=True) if is_lost
+    ]
+    assert len(lost) == 2
+    assert all(any(one.start <= start < one.end for one in lost) for start in masked)
+    assert {one.start for one in lost} <= set(masked)
+    none = formats.Labelled.of_prediction(TEXT, found, 1.0)
+    with pytest.raises(UserError, match="no mention in 1 texts; give other --types"):
+        formats.write_corpus([none], tmp_path / "none")
+    with pytest.raises(UserError, match="no corpus"):
+        load_corpus(tmp_path / "none")
+
+
 @pytest.mark.parametrize("token", ["a\tb", "a\n", "\r", "-DOCSTART-", ""])
 def test_tokens_that_a_format_cannot_hold(token, tmp_path):
     given = [Sentence([word, "Ulm"], ["O", "B-x"]) for word in ("in", token)]
@@ -63,7 +96,7 @@ def test_tokens_that_a_format_cannot_hold(token, tmp_path):
     assert str(error.value).endswith("; choose --format jsonl")
     assert not (tmp_path / "out").exists()
     others = [write for write in formats.WRITERS.values() if write is not refusing]
-    assert [write(rows, tmp_path / "out") for write in others] == [2] * 4
+    assert [write(rows, tmp_path / f"out{n}") for n, write in enumerate(others)] == [2] * 5
 
 
 def test_conll_and_json_lines_are_sets(labelled, tmp_path):

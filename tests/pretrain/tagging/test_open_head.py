@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from nerbert.errors import UserError
-from nerbert.text.tags import spans_to_tags
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import LabelSet, spans_to_tags
 from ontology.classes import ClassTree, spaced
 from tests.helpers.lazy import lazy
 from tests.helpers.runs import ROOT, run
 
 open_head = lazy("pretrain.tagging.open_head")
+open_loss = lazy("pretrain.tagging.open_loss")
 tagging = lazy("finetune.tagger.tagger")
 torch = lazy("torch")
 
@@ -39,29 +41,29 @@ def trained(demo, tmp_path_factory):
 
 def losses(model, chains=0.5):
     tree = ClassTree.shipped()
-    return open_head.OpenLoss(model, None, CATEGORIES, tree, chains), tree
+    return open_loss.ChainLoss(model, None, CATEGORIES, tree, chains), tree
 
 
 @pytest.mark.parametrize("others", [0, 8])
 def test_candidates_are_right_by_the_ontology(monkeypatch, others):
-    monkeypatch.setattr("pretrain.tagging.open_head._OTHERS", others)
+    monkeypatch.setattr("pretrain.tagging.open_loss._OTHERS", others)
     loss, tree = losses(None)
-    names, drawn = loss._names, set()
+    depth, drawn = {spaced(name): tree.depth(name) for name in tree.names}, set()
     torch.manual_seed(0)
     for _ in range(300):
         gold = [1, 2, 3, 4]
-        candidates, targets = loss._draw(gold)
-        assert candidates == sorted(set(candidates))
+        candidates, targets = loss.candidates(gold)
+        assert len(candidates) == len(set(candidates))
         for row, category in enumerate(gold):
             line = {CATEGORIES[category], *tree.ancestors(CATEGORIES[category])}
-            right = [n for n, name in enumerate(candidates) if names[name] in line]
+            right = [n for n, name in enumerate(candidates) if name in set(map(spaced, line))]
             target = int(targets[row])
             if right:
-                assert target == max(right, key=lambda n: tree.depth(names[candidates[n]]))
+                assert target == max(right, key=lambda n: depth[candidates[n]])
             else:
                 assert target == len(candidates)
-            drawn.add((category, names[candidates[target]] if right else "none"))
-    assert {(1, "Senator"), (1, "Person"), (2, "Person"), (4, "City")} <= drawn
+            drawn.add((category, candidates[target] if right else "none"))
+    assert {(1, "senator"), (1, "person"), (2, "person"), (4, "city")} <= drawn
     assert (4, "none") in drawn or others
 
 
@@ -72,17 +74,16 @@ def model(trained):
 
 def test_the_loss_by_loops(model):
     tree = ClassTree.shipped()
-    loss = open_head.OpenLoss(model.model, model.tokenizer, CATEGORIES, tree, 0.0)
+    loss = open_loss.ChainLoss(model.model, model.tokenizer, CATEGORIES, tree, 0.0)
     model.model.eval()
     labels = torch.tensor([[-100, 3, 4, 0, 9, -100], [-100, 0, 1, 2, 7, -100]])
     ids = torch.randint(5, 50, labels.shape)
     with torch.no_grad():
         outputs = model.model(input_ids=ids)
         torch.manual_seed(3)
-        found = float(loss(outputs, labels, 17))
+        found = float(loss.loss(outputs, labels, 17))
         torch.manual_seed(3)
-        candidates, targets = loss._draw([1, 3, 4])
-        words = [spaced(loss._names[n]) for n in candidates]
+        words, targets = loss.candidates([1, 3, 4])
         vectors = torch.cat(
             [open_head.name_vectors(model.model, model.tokenizer, [word]) for word in words]
         )
@@ -142,14 +143,65 @@ def test_it_learns_and_the_types_are_free(trained, model):
         *("Albert Einstein", "scientist"),
         *("Zürich", "city"),
     )
+    assert len(model.tags) > 5  # only those texts had other types
+    model.use_types(["scientist", "city"])
     assert model.tags == ["O", "B-scientist", "I-scientist", "B-city", "I-city"]
     (row,) = model.predictions([text], probabilities=True)
     assert row.probabilities.shape == (6, 5)
+    assert model.predict([text]) == [row.entities]
+
+
+def test_names_are_encoded_once_and_not_by_their_neighbours(model, monkeypatch):
+    names = ["city", "musical artist who plays the drums", "scientist"]
+    model.use_types(names)
+    alone = [open_head.Types.of(model.model, model.tokenizer, [name]) for name in names]
+    for row, types in zip(model._head._head[0], alone, strict=True):
+        assert torch.allclose(row, types._head[0][0], atol=1e-5)
+    monkeypatch.setattr(open_head, "name_vectors", None)
+    model.use_types(names[:2])
+
+
+def test_fine_tuning_from_the_head(trained, tmp_path):
+    """It keeps the types' names, and starts from what the head knows."""
+    given = [
+        Sentence(["Ada", "Byron", "met", "misc", "Ulm"], ["B-sci", "I-sci", "O", "B-misc", "B-LOC"])
+    ] * 4
+    base = trained[0] / "straight"
+    fitted = tagging.Tagger(base, head="open", epochs=8, learning_rate=1e-3).fit(given)
+    assert fitted.model.config.open_types == {"LOC": "location", "misc": "misc", "sci": "sci"}
+    assert fitted.tag([given[0].tokens]) == [given[0].tags]
+    fitted.save(tmp_path / "fitted")
+    loaded = tagging.Tagger.load(tmp_path / "fitted")
+    assert loaded.tags == LabelSet(("LOC", "misc", "sci")).tags
+    assert loaded.tag([given[0].tokens]) == [given[0].tags]
+    assert loaded.predict([given[0].tokens], types=["location"])
+    fresh = tagging.Tagger(trained[0] / "straight" / "base", head="open", epochs=1).fit(given)
+    assert fresh.model.config.tag_head == "open"
+    for part in ("weight", "name.weight"):
+        start = model_of(base).get_parameter(f"classifier.{part}")
+        end = fitted.model.get_parameter(f"classifier.{part}")
+        assert torch.nn.functional.cosine_similarity(start.flatten(), end.flatten(), 0) > 0.9
+
+
+def model_of(folder):
+    return tagging.Tagger.load(folder, device="cpu").model
+
+
+def test_all_types_of_a_set_are_candidates(model):
+    loss = open_loss.OpenLoss(model.model, model.tokenizer, ["city", None, "sci"])
+    names, targets = loss.candidates([0, 2])
+    assert (names, targets.tolist()) == (["city", "sci"], [0, 1])
+    labels = torch.tensor([[-100, 1, 2, 3, 5, -100]])
+    outputs = model.model(input_ids=torch.tensor([[2, 5, 6, 7, 8, 3]]))
+    best = loss.best(outputs.logits, labels)
+    types = open_head.Types.of(model.model, model.tokenizer, names, keeps_others=True)
+    tags, _ = types.decode(outputs.logits[0, 1:5].detach().numpy())
+    assert best[0, 1:5].tolist() == [[0, 1, 2, 5, 6, 3, 4][tag] for tag in tags]
 
 
 def test_a_stopped_run_gets_the_same_weights(trained, monkeypatch):
     folder, train, _ = trained
-    steps, before = [], open_head.OpenLoss.__call__
+    steps, before = [], open_loss.OpenLoss.loss
 
     def stops(self, *arguments, **more):
         steps.append(1)
@@ -157,7 +209,7 @@ def test_a_stopped_run_gets_the_same_weights(trained, monkeypatch):
             raise KeyboardInterrupt
         return before(self, *arguments, **more)
 
-    monkeypatch.setattr("pretrain.tagging.open_head.OpenLoss.__call__", stops)
+    monkeypatch.setattr("pretrain.tagging.open_loss.OpenLoss.loss", stops)
     assert train("stopped", "--max-steps", 120)[0]
     monkeypatch.undo()
     code, _, err = train("stopped", "--max-steps", 120)

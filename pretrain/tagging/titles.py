@@ -1,0 +1,157 @@
+"""Names of typed pages, which an open head learns beside the sentences of a corpus.
+
+The links of a small corpus mention few names of few classes. The files of types have the titles of
+all typed pages; lists of these ("Labour Party, Aladdin Sane and Danube") teach what names of a
+class look like.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+from datasets import Dataset
+
+from nerbert.errors import UserError
+from nerbert.text.columns import Sentence
+from nerbert.text.tokens import tokenize
+from ontology.classes import ClassTree
+from ontology.sources.types import UNREADABLE, read_types
+
+_LOGGER = logging.getLogger("nerbert")
+_MOST_TITLES = 1_000_000
+"""Number of titles that are kept; of more, those with certain checksums."""
+_MOST_LISTS = 100_000
+_NAMES = 6
+"""Largest number of names of a list."""
+_WORDS = 8
+"""Largest number of words of a name."""
+_ALPHA = 0.5
+"""The share of a class grows with this power of the number of its names."""
+_DETAIL = re.compile(r" \([^()]*\)$")
+_BETWEEN = (",", ",", ",", ";")
+_BEFORE_LAST = (",", "and")
+
+Names = Mapping[str, Sequence[Sequence[str]]]
+"""Class -> the words of each of its names."""
+
+
+@dataclass
+class TitleCounts:
+    """Numbers of titles.
+
+    Attributes:
+        used: titles that are names of a class.
+        several: titles with several classes of the same depth, or none of the ontology.
+        long: titles with too many words, or none.
+    """
+
+    used: int = 0
+    several: int = 0
+    long: int = 0
+
+
+def names_of_classes(paths: Sequence[str], language: str, tree: ClassTree) -> Names:
+    """The names of each class: titles of its pages, without the detail in brackets.
+
+    Args:
+        paths: files of types.
+        language: language of the titles.
+        tree: the classes. The class of a page is its deepest one.
+
+    Raises:
+        UserError: a file cannot be read, or none of the titles is of this language.
+    """
+    classes: dict[str, set[str]] = {}
+    every = 1  # the titles whose checksum is divisible by it are kept
+    for path in paths:
+        for statement in read_types(path):
+            if statement is None or statement is UNREADABLE or statement[0] != language:
+                continue
+            _, title, stated = statement
+            if every > 1 and crc32(title.encode()) % every:
+                continue
+            classes.setdefault(title, set()).add(stated)
+            if len(classes) > _MOST_TITLES:
+                every *= 2
+                classes = {t: c for t, c in classes.items() if not crc32(t.encode()) % every}
+    names: defaultdict[str, list[list[str]]] = defaultdict(list)
+    counts = TitleCounts()
+    for title, given in sorted(classes.items()):
+        known = {same for name in given if (same := tree.known_name(name))}
+        depth = max(map(tree.depth, known), default=0)
+        deepest = [name for name in known if tree.depth(name) == depth]
+        text = _DETAIL.sub("", title.replace("_", " "))
+        words = [text[start:end] for start, end in tokenize(text)]
+        if len(deepest) != 1:
+            counts.several += 1
+        elif not 0 < len(words) <= _WORDS:
+            counts.long += 1
+        else:
+            counts.used += 1
+            names[deepest[0]].append(words)
+    if not names:
+        raise UserError(
+            f"--types {paths[0]}: no title of language {language} with a class; give the types of "
+            "the corpus's wiki"
+        )
+    _LOGGER.info(
+        "--types: names of %d typed pages in %d classes (left out: %d of several classes or none, "
+        "%d of more than %d words)",
+        *(counts.used, len(names), counts.several, counts.long, _WORDS),
+    )
+    return dict(sorted(names.items()))
+
+
+def lists_of_names(names: Names, sentences: int) -> list[Sentence]:
+    """Draws lists of names, one for every second sentence; the same ones in every run.
+
+    Args:
+        names: names of each class.
+        sentences: number of sentences.
+    """
+    draw = np.random.default_rng(0)
+    classes = list(names)
+    weights = np.array([len(names[name]) for name in classes]) ** _ALPHA
+    weights /= weights.sum()
+    lists = []
+    for _ in range(min(sentences // 2, _MOST_LISTS) or 1):
+        chosen = draw.choice(len(classes), size=draw.integers(1, _NAMES + 1), p=weights)
+        tokens: list[str] = []
+        tags: list[str] = []
+        for place, number in enumerate(chosen):
+            if place:
+                marks = _BEFORE_LAST if place == len(chosen) - 1 else _BETWEEN
+                tokens.append(marks[int(draw.integers(len(marks)))])
+                tags.append("O")
+            name = classes[number]
+            words = names[name][int(draw.integers(len(names[name])))]
+            tokens += words
+            tags += [f"B-{name}", *[f"I-{name}"] * (len(words) - 1)]
+        if draw.integers(2):
+            tokens.append(".")
+            tags.append("O")
+        lists.append(Sentence(tokens, tags))
+    return lists
+
+
+def as_rows(lists: Sequence[Sentence], ids: Mapping[str, int], like: Dataset) -> Dataset:
+    """Lists as rows of a corpus.
+
+    Args:
+        lists: the lists.
+        ids: label id of each tag.
+        like: rows of the corpus, whose columns they get.
+    """
+    columns = {
+        "id": [f"list:{number}" for number in range(len(lists))],
+        "tokens": [row.tokens for row in lists],
+        "ner_tags": [[ids[tag] for tag in row.tags] for row in lists],
+        "unlinked": [[False] * len(row.tags) for row in lists],
+    }
+    return Dataset.from_dict({name: columns[name] for name in like.features}, like.features)
