@@ -76,7 +76,7 @@ def train(steps: int, micro_batch: int, flags: Sequence[str]) -> dict[str, float
             "load_best_model_at_end": False,
             "per_device_train_batch_size": micro_batch,
         }
-        settings = PretrainSettings(corpus="", output=folder, batch_size=BATCH, training=training)
+        settings = PretrainSettings(corpus=(), output=folder, batch_size=BATCH, training=training)
         args, _ = training_arguments(settings, flags)
         pieces = RandomPieces(BATCH * steps, config.vocab_size)
         spread(args, BATCH, len(pieces))

@@ -26,7 +26,6 @@ AS_IN_CORPUS = "corpus"
 class Settings:
     """The options of all pre-training, besides `transformers.TrainingArguments`."""
 
-    corpus: Text = option(help="folder of the corpus", metavar="DIR", recipe=False)
     output: Text = option(help="folder of the checkpoint", metavar="DIR", recipe=False)
     base_model: Text = option(
         "bert-base-cased",
@@ -68,6 +67,11 @@ class PretrainSettings(Settings):
     Our flags come first, those of transformers.TrainingArguments follow.
     """
 
+    corpus: Texts = option(
+        help="folder of the corpus; several are read one after the other, and mixed",
+        metavar="DIR",
+        recipe=False,
+    )
     head: Literal["closed", "open"] = option(
         "closed",
         "closed: tags of the corpus's categories; open: mentions, and types by their names",
@@ -97,7 +101,9 @@ class PretrainSettings(Settings):
         "ignore names without a mark in the loss (default: if the corpus says which they are; "
         "recipes of papers: no)",
     )
-    train_examples: int = option(0, "use the first N train examples; 0 for all (default: 0)", ge=0)
+    train_examples: int = option(
+        0, "use the first N train examples of each corpus; 0 for all (default: 0)", ge=0
+    )
     validation_examples: int = option(
         20_000, "score checkpoints on N examples, drawn at random", ge=1
     )
@@ -114,6 +120,7 @@ class DaptSettings(Settings):
     Our flags come first, those of transformers.TrainingArguments follow.
     """
 
+    corpus: Text = option(help="folder of the domain corpus", metavar="DIR", recipe=False)
     max_subwords: int = option(512, "sub-words of a block, the special ones included", ge=8)
     batch_size: int = option(8, "blocks of an optimiser step, over all devices", ge=1)
     level: Level = option("integrated", "level of the domain corpus that is trained on")

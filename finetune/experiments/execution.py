@@ -163,6 +163,11 @@ def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any],
     start = time.monotonic()
     predictions, raw, known = predict_run(tagger, run, sets)
     scores = all_scores(predictions.gold, predictions.predicted, raw, known)
+    if run.regime == "zero-shot" and tagger.is_open:
+        types = {tag[2:] for tags in predictions.gold for tag in tags if tag != "O"}
+        trained = tagger.model.config.open_types.values()
+        words = in_words(sorted(types), all_else=False)
+        scores["new_types"] = [name for name, said in words.items() if said not in trained]
     seconds = round(time.monotonic() - start, 1)
     return {**scores, "seconds": seconds, "versions": versions(*TRAINING, "numpy")}, predictions
 

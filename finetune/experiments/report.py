@@ -112,7 +112,7 @@ class Report:
 
     def _published(self, average: list[str]) -> list[list[str]]:
         """Rows of the papers' tables, if they have one of the sets."""
-        if self._shots != [ALL]:
+        if self._shots != [ALL] or (self._of(setting="zero-shot") and self._results[0]["source"]):
             return []
         names = [self._store.sets.identity(name) for name in self._sets]
         published = published_rows(self._results[0]["setting"], names)
@@ -126,6 +126,11 @@ class Report:
         """What differs from the paper, and whether the last weights were kept."""
         known = known_set(name)
         parts = [known.note] if known is not None and known.note else []
+        parts += [
+            f"{row['model']} was not trained on {', '.join(row['new_types'])}"
+            for row in self._of(data=name)
+            if row.get("new_types")
+        ][:1]
         if all(row.get("dev_sentences") == 0 for row in self._of(data=name)):
             parts.append("no dev sentences, so the weights of the last step are kept")
         return "; ".join(parts)

@@ -92,6 +92,11 @@ def published_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | N
     for model in tner_models() if regime == "target" else ():
         values = [tner_in_domain(model, name) for name in sets]
         rows[f"{model}, published (T-NER, table 2)"] = [*values, None]
+    table = published()["open"]
+    for model, scores in table["zero-shot"].items() if regime == "zero-shot" else ():
+        known = dict(zip(table["sets"], scores, strict=True))
+        average = mean(scores) if set(sets) == set(table["sets"]) else None
+        rows[f"{model}, published"] = [*(known.get(name) for name in sets), average]
     return rows
 
 

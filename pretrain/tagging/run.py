@@ -9,25 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import concatenate_datasets
 from torch.utils.data import Subset
 from transformers import PreTrainedTokenizerFast, TrainingArguments, set_seed
 
 from nerbert.commands.process import only_run, quiet_libraries
-from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 from nerbert.reports import filled
 from nerbert.storage import files
-from nerbert.storage.identity import Identities
-from nerbert.text.corpus import SENTENCES, Corpus, report_of
+from nerbert.text.corpus import SENTENCES, SPLITS
 from nerbert.text.tags import LabelSet
 from ontology.classes import ClassTree
 from pretrain.settings import TINY, PretrainSettings
+from pretrain.tagging.corpora import Corpora
 from pretrain.tagging.open_head import LABELS, add_open_head
 from pretrain.tagging.open_loss import ChainLoss
-from pretrain.tagging.titles import Names, as_rows, lists_of_names, names_of_classes
 from pretrain.training.checkpoints import check_vocabulary
-from pretrain.training.features import Collator, Feature, PieceFeatures, category_view, load_split
+from pretrain.training.features import Collator, Feature, PieceFeatures
 from pretrain.training.logs import LogLines
 from pretrain.training.models import load_model
 from pretrain.training.pieces import PieceCounts, count_subwords
@@ -61,22 +58,18 @@ def run(settings: PretrainSettings, rest: Sequence[str] = ()) -> str:
 
 
 def _run(settings: PretrainSettings, rest: Sequence[str]) -> str:
-    corpus = Corpus.open(settings.corpus, bool(settings.mask_unlinked))
+    corpora = Corpora(settings)
     if settings.mask_unlinked is None:
-        settings = replace(settings, mask_unlinked=corpus.has_unlinked)
-    labels, new_labels = category_view(corpus.labels, settings.categories)
-    digest, names = corpus.fingerprint, _names(settings, corpus)
-    if names:
-        labels = LabelSet((*labels.categories, *sorted(names.keys() - {*labels.categories})))
-        # The tags of lists follow those of the corpus.
-        new_labels = np.concatenate([new_labels, np.arange(1, len(labels.tags))])
-        digest = fingerprint(digest, [Identities().of(path) for path in settings.types])
+        settings = replace(settings, mask_unlinked=corpora.has_unlinked)
+    labels = corpora.labels
     quiet_libraries()
     tags = LABELS.tags if settings.head == "open" else labels.tags
-    training = TrainingRun(settings, rest, TAGGING, digest, tags, categories=len(labels.categories))
+    training = TrainingRun(
+        settings, rest, TAGGING, corpora.fingerprint, tags, categories=len(labels.categories)
+    )
     settings = training.settings
     with training.args.main_process_first(desc="corpus"):
-        inputs = _inputs(training, corpus, labels, new_labels, names)
+        inputs = _inputs(training, corpora)
     # Set again, so that the head does not depend on whether the tiny model was made now.
     set_seed(training.args.seed)
     trainer = _trainer(settings, training.args, inputs, labels)
@@ -93,10 +86,10 @@ def _run(settings: PretrainSettings, rest: Sequence[str]) -> str:
         **done,
         **trainer.throughput.totals(),
     }
-    model = str(Path(corpus.folder, SENTENCES))
-    if trainer.is_world_process_zero() and files.exists(model):
+    model = corpora.only and str(corpora.only.folder / SENTENCES)
+    if trainer.is_world_process_zero() and model and files.exists(model):
         files.write_bytes(str(Path(settings.output, SENTENCES)), files.read_bytes(model))
-    trainer.finish(lambda: model_card(training.finish(results), corpus.folder))
+    trainer.finish(lambda: model_card(training.finish(results), corpora))
     return _summary(settings, results)
 
 
@@ -119,43 +112,10 @@ class _Inputs:
     counts: PieceCounts
 
 
-def _names(settings: PretrainSettings, corpus: Corpus) -> Names:
-    """The names of classes by `--types`; empty without."""
-    if not settings.types:
-        return {}
-    if settings.head != "open":
-        raise UserError("--types: only --head open learns from titles; leave it out")
-    language = report_of(corpus.folder).get("language") or "en"
-    return names_of_classes(settings.types, language, ClassTree.shipped())
-
-
-def _inputs(
-    training: TrainingRun[PretrainSettings],
-    corpus: Corpus,
-    labels: LabelSet,
-    new_labels: Any,
-    names: Names,
-) -> _Inputs:
-    """Reads both splits, and makes their pieces; makes the base model if it is `tiny`.
-
-    Args:
-        training: the run.
-        corpus: the corpus.
-        labels: labels of the view.
-        new_labels: label id of the view for each label id of the corpus, and of lists of names,
-            shape (old tags,).
-        names: names of classes that are learnt in lists.
-    """
+def _inputs(training: TrainingRun[PretrainSettings], corpora: Corpora) -> _Inputs:
+    """Reads both splits, and makes their pieces; makes the base model if it is `tiny`."""
     settings = training.settings
-    rows = {
-        split: load_split(corpus, split, examples, settings.cache_dir)
-        for split, examples in (("train", settings.train_examples), ("validation", 0))
-    }
-    if names:
-        first = len(corpus.labels.tags) - 1
-        ids = {tag: number + first * bool(number) for number, tag in enumerate(labels.tags)}
-        lists = lists_of_names(names, len(rows["train"]))
-        rows["train"] = concatenate_datasets([rows["train"], as_rows(lists, ids, rows["train"])])
+    rows = {split: corpora.rows(split) for split in SPLITS}
     base = training.base_model(lambda: rows["train"])
     tokenizer = load_tokenizer(base)
     pieces = {
@@ -163,20 +123,20 @@ def _inputs(
             rows[split],
             tokenizer,
             settings.max_subwords,
-            len(new_labels),
-            str(corpus.folder / split),
+            len(corpora.new_labels),
+            f"{corpora}/{split}",
             processes(),
         )
         for split in rows
     }
     if not all(len(dataset) for dataset in pieces.values()):
-        raise UserError(
-            f"{corpus.folder}: no sentence fits into --max-subwords {settings.max_subwords}"
-        )
+        raise UserError(f"{corpora}: no sentence fits into --max-subwords {settings.max_subwords}")
     train = PieceFeatures(
-        rows["train"], pieces["train"], tokenizer, new_labels, bool(settings.mask_unlinked)
+        rows["train"], pieces["train"], tokenizer, corpora.new_labels, bool(settings.mask_unlinked)
     )
-    validation = PieceFeatures(rows["validation"], pieces["validation"], tokenizer, new_labels)
+    validation = PieceFeatures(
+        rows["validation"], pieces["validation"], tokenizer, corpora.new_labels
+    )
     counts = PieceCounts.of(rows["train"], pieces["train"])
     return _Inputs(base, tokenizer, train, validation, counts)
 
@@ -220,6 +180,19 @@ def _sample(pieces: PieceFeatures, size: int) -> Subset[Feature]:
     return Subset(pieces, chosen[order].tolist())
 
 
+_OPEN_USE = """
+It takes any types by their names in words:
+
+    from nerbert import Tagger
+    tagger = Tagger.load(FOLDER)
+    tagger.predict("Dante was born in Florence.", types=["poet", "city"])
+
+or `nerbert predict --model FOLDER --types poet city -- 'Dante was born in Florence.'`.
+transformers alone loads it as a tagger of mentions without types.
+"""
+"""What the card of an open head says of its use."""
+
+
 def _plan_line(
     trainer: TaggingTrainer, settings: PretrainSettings, counts: PieceCounts, checkpoint: str | None
 ) -> str:
@@ -247,25 +220,26 @@ def _summary(settings: PretrainSettings, results: dict[str, Any]) -> str:
     )
 
 
-def model_card(record: Mapping[str, Any], corpus: Path) -> str:
+def model_card(record: Mapping[str, Any], corpora: Corpora) -> str:
     """Text of the card: `data/card.md`, filled in.
 
     Args:
         record: content of `pretrain.json` of a finished run.
-        corpus: folder of the corpus.
+        corpora: the corpora.
     """
     settings, training, results = record["settings"], record["training"], record["results"]
-    facts = report_of(corpus)
+    languages = corpora.facts("language") or ["und"]
     base = settings["base_model"]
     own = base == TINY or Path(base).exists()
     scores = results["validation"]
     return filled(
         "pretrain.tagging",
         name=record["name"],
-        language=facts.get("language") or "und",
+        language=languages[0] if len(languages) == 1 else f"[{', '.join(languages)}]",
+        head=_OPEN_USE if settings["head"] == "open" else "",
         base_model_line="" if own else f"\nbase_model: {base}",
         base_model="A tiny BERT" if base == TINY else f"`{Path(base).name if own else base}`",
-        dataset=", ".join(facts.get("dumps", [])) or corpus.name,
+        dataset=", ".join(corpora.facts("dumps")) or str(corpora),
         n_categories=record["categories"],
         categories=settings["categories"],
         max_subwords=settings["max_subwords"],

@@ -56,22 +56,22 @@ class TitleCounts:
     long: int = 0
 
 
-def names_of_classes(paths: Sequence[str], language: str, tree: ClassTree) -> Names:
+def names_of_classes(paths: Sequence[str], languages: Sequence[str], tree: ClassTree) -> Names:
     """The names of each class: titles of its pages, without the detail in brackets.
 
     Args:
         paths: files of types.
-        language: language of the titles.
+        languages: languages of the titles.
         tree: the classes. The class of a page is its deepest one.
 
     Raises:
-        UserError: a file cannot be read, or none of the titles is of this language.
+        UserError: a file cannot be read, or none of the titles is of these languages.
     """
     classes: dict[str, set[str]] = {}
     every = 1  # the titles whose checksum is divisible by it are kept
     for path in paths:
         for statement in read_types(path):
-            if statement is None or statement is UNREADABLE or statement[0] != language:
+            if statement is None or statement is UNREADABLE or statement[0] not in languages:
                 continue
             _, title, stated = statement
             if every > 1 and crc32(title.encode()) % every:
@@ -97,8 +97,8 @@ def names_of_classes(paths: Sequence[str], language: str, tree: ClassTree) -> Na
             names[deepest[0]].append(words)
     if not names:
         raise UserError(
-            f"--types {paths[0]}: no title of language {language} with a class; give the types of "
-            "the corpus's wiki"
+            f"--types {paths[0]}: no title of language {' or '.join(languages)} with a class; give "
+            "the types of the corpus's wiki"
         )
     _LOGGER.info(
         "--types: names of %d typed pages in %d classes (left out: %d of several classes or none, "

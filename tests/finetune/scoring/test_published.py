@@ -4,7 +4,14 @@ import re
 
 import pytest
 
-from finetune.scoring.tables import nerbert_rows, published, tner_in_domain, tner_models, tner_row
+from finetune.scoring.tables import (
+    nerbert_rows,
+    published,
+    published_rows,
+    tner_in_domain,
+    tner_models,
+    tner_row,
+)
 
 NAMES = {
     "ontonotes5": "ontonotes",
@@ -122,3 +129,13 @@ def test_rows_of_dualner_are_those_of_the_paper(shared):
                 if line.startswith(f"{names.get(name, name)} |") and line.count("|") > 20
             ]
             assert [value for line in lines[:2] for value in line] == row, (model, name)
+
+
+def test_published_zero_shot_rows_stand_beside_any_of_the_five_sets():
+    rows = published_rows("zero-shot", ["crossner/ai", "crossner/music", "other"])
+    assert rows["GLiNER-L (0.3B), published"] == [57.2, 69.6, None, None]
+    names = published()["open"]["sets"]
+    assert published_rows("zero-shot", names)["GLiNER-L (0.3B), published"][-1] == pytest.approx(
+        (57.2 + 64.4 + 69.6 + 72.6 + 62.6) / 5
+    )
+    assert not any("GLiNER" in name for name in published_rows("target", names))

@@ -13,6 +13,7 @@ from nerbert.text.tags import LabelSet, spans_to_tags
 from ontology.classes import ClassTree, spaced
 from tests.helpers.lazy import lazy
 from tests.helpers.runs import ROOT, run
+from tests.helpers.toy import QUICK, write_set
 
 open_head = lazy("pretrain.tagging.open_head")
 open_loss = lazy("pretrain.tagging.open_loss")
@@ -181,6 +182,19 @@ def test_fine_tuning_from_the_head(trained, tmp_path):
         start = model_of(base).get_parameter(f"classifier.{part}")
         end = fitted.model.get_parameter(f"classifier.{part}")
         assert torch.nn.functional.cosine_similarity(start.flatten(), end.flatten(), 0) > 0.9
+
+
+def test_zero_shot_says_which_types_are_new(model, trained, tmp_path):
+    folder = write_set(tmp_path / "set", person="Scientist", city="moonbase")
+    from finetune.data.sets import DataSets
+    from finetune.experiments.execution import score_run
+    from finetune.experiments.runs import Run
+
+    assert "scientist" in model.model.config.open_types.values()
+    run_here = Run(str(trained[0] / "straight"), str(folder), QUICK, "zero-shot")
+    scores, predictions = score_run(model, run_here, DataSets())
+    assert scores["new_types"] == ["moonbase"]
+    assert {t[2:] for row in predictions.predicted for t in row} <= {"", "Scientist", "moonbase"}
 
 
 def model_of(folder):

@@ -43,7 +43,7 @@ def types(tmp_path):
 
 def test_names_are_titles_of_the_deepest_class(types, caplog):
     caplog.set_level("INFO", "nerbert")
-    found = titles.names_of_classes([types], "en", ClassTree.shipped())
+    found = titles.names_of_classes([types], ["en"], ClassTree.shipped())
     assert found == {
         "Album": [['"', "Heroes", '"'], ["Low"]],
         "City": [["Ulm"]],
@@ -52,16 +52,16 @@ def test_names_are_titles_of_the_deepest_class(types, caplog):
     }
     assert "5 typed pages in 4 classes" in caplog.text
     assert "2 of several classes or none, 1 of more than 8 words" in caplog.text
-    german = titles.names_of_classes([types], "de", ClassTree.shipped())
+    german = titles.names_of_classes([types], ["de"], ClassTree.shipped())
     assert german == {"City": [["Berlin"]]}
     with pytest.raises(UserError, match="no title of language fr"):
-        titles.names_of_classes([types], "fr", ClassTree.shipped())
+        titles.names_of_classes([types], ["fr"], ClassTree.shipped())
 
 
 def test_of_many_titles_some_are_kept(types, monkeypatch):
-    everything = titles.names_of_classes([types], "en", ClassTree.shipped())
+    everything = titles.names_of_classes([types], ["en"], ClassTree.shipped())
     monkeypatch.setattr("pretrain.tagging.titles._MOST_TITLES", 4)
-    found = titles.names_of_classes([types], "en", ClassTree.shipped())
+    found = titles.names_of_classes([types], ["en"], ClassTree.shipped())
     assert 1 <= sum(map(len, found.values())) <= 4
     assert all(set(map(tuple, rows)) <= set(map(tuple, everything[c])) for c, rows in found.items())
 
