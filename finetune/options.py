@@ -211,7 +211,19 @@ class Placing(Device):
 
 
 @dataclass(frozen=True, config=CHECKED)
-class PredictOptions(Placing):
+class Labelling(Placing):
+    """The options of commands that label texts by a tagger."""
+
+    types: Texts = option(
+        (),
+        "types to look for, in words, if the model has an open head: politician, 'political party' "
+        "(default: those it was trained on)",
+        metavar="TYPE",
+    )
+
+
+@dataclass(frozen=True, config=CHECKED)
+class PredictOptions(Labelling):
     """Tags the entities in texts, with character offsets.
 
         nerbert predict --model MODEL 'Dante was born in Florence.'
@@ -226,12 +238,6 @@ class PredictOptions(Placing):
     model: Text = option(help="a fine-tuned or pre-trained tagger", metavar="MODEL")
     input: Text | None = option(
         None, "file with one text per line; - for standard input", metavar="FILE", recipe=False
-    )
-    types: Texts = option(
-        (),
-        "types to look for, in words, if the model has an open head: politician, 'political party' "
-        "(default: those it was trained on)",
-        metavar="TYPE",
     )
     format: Literal["jsonl", "conll", "html"] = option("jsonl", "format of the output")
     split: bool = option(
@@ -264,7 +270,7 @@ class DemoOptions(Placing):
 
 
 @dataclass(frozen=True, config=CHECKED)
-class ExportOptions(DataRoot, Placing):
+class ExportOptions(DataRoot, Labelling):
     r"""Exports a tagger as ONNX, or labelled texts as a corpus or in the formats of other tools.
 
         nerbert export --format onnx --model politics-tagger
@@ -290,12 +296,6 @@ class ExportOptions(DataRoot, Placing):
     part: Literal["train", "dev", "test"] = option("train", "split of the set")
     input: Text | None = option(
         None, "file with one text per line; - for standard input", metavar="FILE", recipe=False
-    )
-    types: Texts = option(
-        (),
-        "types to look for, in words, if the model has an open head (default: those it was "
-        "trained on)",
-        metavar="TYPE",
     )
     min_score: float = option(
         0.0,

@@ -127,7 +127,8 @@ _ODD = ["\u200b", "a\tb", "a b", "", " ", "\n", "\ud800", "\x00", "#", "-DOCSTAR
 def exports(folder: Path, draw: random.Random) -> str:
     """Sentences with odd tokens, which come back from the file, or are refused in one line."""
     from finetune.data.sets import DataSets
-    from finetune.use.formats import WRITERS, Labelled
+    from finetune.use.formats import WRITERS
+    from finetune.use.labelled import Labelled
 
     words = ["Ulm", "is", *_ODD]
     given = []

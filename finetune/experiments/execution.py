@@ -164,9 +164,8 @@ def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any],
     predictions, raw, known = predict_run(tagger, run, sets)
     scores = all_scores(predictions.gold, predictions.predicted, raw, known)
     if run.regime == "zero-shot" and tagger.is_open:
-        types = {tag[2:] for tags in predictions.gold for tag in tags if tag != "O"}
         trained = tagger.model.config.open_types.values()
-        words = in_words(sorted(types), all_else=False)
+        words = in_words(_types(predictions.gold), all_else=False)
         scores["new_types"] = [name for name, said in words.items() if said not in trained]
     seconds = round(time.monotonic() - start, 1)
     return {**scores, "seconds": seconds, "versions": versions(*TRAINING, "numpy")}, predictions
@@ -182,19 +181,23 @@ def predict_run(
     """
     test = sets.sentences(run.data, "test")
     tokens, gold = [row.tokens for row in test], [row.tags for row in test]
-    types = {tag[2:] for tags in gold for tag in tags if tag != "O"}
     if run.regime == "zero-shot" and tagger.is_open:
-        tagger.use_types(in_words(sorted(types), all_else=False))
+        tagger.use_types(in_words(_types(gold), all_else=False))
         tags = tagger.tag(tokens)
         return Predictions(tokens, gold, tags), tags, {"O", *(t for row in gold for t in row)}
     raw = tagger.tag(tokens)
     if run.regime != "zero-shot":
         return Predictions(tokens, gold, raw), raw, set(tagger.tags)
     names = LabelMap.load(run.view.label_map)
-    new_name = map_to_target_types(types, names)
+    new_name = map_to_target_types(_types(gold), names)
     mapped = [renamed(tags, new_name) for tags in raw]
     own = [names.tags(tags) for tags in raw]
     return Predictions(tokens, gold, mapped), own, set(names.tags(tagger.tags))
+
+
+def _types(tags: metrics.TagLists) -> list[str]:
+    """The types in tags, sorted."""
+    return sorted({tag[2:] for row in tags for tag in row if tag != "O"})
 
 
 def all_scores(

@@ -126,11 +126,10 @@ class Report:
         """What differs from the paper, and whether the last weights were kept."""
         known = known_set(name)
         parts = [known.note] if known is not None and known.note else []
+        new = {row["model"]: row.get("new_types") for row in self._of(data=name)}
         parts += [
-            f"{row['model']} was not trained on {', '.join(row['new_types'])}"
-            for row in self._of(data=name)
-            if row.get("new_types")
-        ][:1]
+            f"{who} was not trained on {', '.join(types)}" for who, types in new.items() if types
+        ]
         if all(row.get("dev_sentences") == 0 for row in self._of(data=name)):
             parts.append("no dev sentences, so the weights of the last step are kept")
         return "; ".join(parts)

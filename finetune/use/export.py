@@ -7,7 +7,8 @@ from pathlib import Path
 
 from finetune.data.sets import DataSets
 from finetune.options import ExportOptions
-from finetune.use.formats import WRITERS, Labelled, interface
+from finetune.use.formats import WRITERS, interface
+from finetune.use.labelled import Labelled
 from finetune.use.predict import read_texts
 from nerbert.errors import UserError
 from nerbert.text.corpus import Corpus
@@ -21,6 +22,10 @@ def export(options: ExportOptions) -> str:
     Raises:
         UserError: an option is missing or too many, or a model, set or file cannot be read.
     """
+    if options.input is None and (options.types or options.min_score):
+        raise UserError(
+            "--types and --min-score: only for --model with --input FILE; leave them out"
+        )
     if options.format in ("onnx", "int8"):
         return _onnx(options)
     if (options.data is None) == (options.input is None):

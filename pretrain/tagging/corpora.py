@@ -17,7 +17,7 @@ from nerbert.text.corpus import Corpus, report_of
 from nerbert.text.tags import LabelSet
 from ontology.classes import ClassTree
 from pretrain.settings import PretrainSettings
-from pretrain.tagging.titles import as_rows, lists_of_names, names_of_classes
+from pretrain.tagging.titles import Names, as_rows, lists_of_names, names_of_classes
 from pretrain.training.features import category_view, load_split
 
 
@@ -50,7 +50,7 @@ class Corpora:
             of_rows.append(np.arange(1, len(self._ids)))
         self.new_labels = np.concatenate([[0], *of_rows])
 
-    def _read_names(self) -> Any:
+    def _read_names(self) -> Names:
         if not self._settings.types:
             return {}
         if self._settings.head != "open":
@@ -66,6 +66,12 @@ class Corpora:
         found = (report_of(corpus.folder).get(key) for corpus in self._all)
         flat = (one for value in found for one in (value if isinstance(value, list) else [value]))
         return [one for one in dict.fromkeys(flat) if one]
+
+    @property
+    def description(self) -> str:
+        """What the sentences are made from."""
+        dumps = ", ".join(self.facts("dumps")) or str(self)
+        return f"{dumps}, and lists of titles of typed pages" if self._names else dumps
 
     @property
     def only(self) -> Corpus | None:

@@ -239,7 +239,7 @@ def model_card(record: Mapping[str, Any], corpora: Corpora) -> str:
         head=_OPEN_USE if settings["head"] == "open" else "",
         base_model_line="" if own else f"\nbase_model: {base}",
         base_model="A tiny BERT" if base == TINY else f"`{Path(base).name if own else base}`",
-        dataset=", ".join(corpora.facts("dumps")) or str(corpora),
+        dataset=corpora.description,
         n_categories=record["categories"],
         categories=settings["categories"],
         max_subwords=settings["max_subwords"],

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
@@ -41,21 +40,6 @@ Names = Mapping[str, Sequence[Sequence[str]]]
 """Class -> the words of each of its names."""
 
 
-@dataclass
-class TitleCounts:
-    """Numbers of titles.
-
-    Attributes:
-        used: titles that are names of a class.
-        several: titles with several classes of the same depth, or none of the ontology.
-        long: titles with too many words, or none.
-    """
-
-    used: int = 0
-    several: int = 0
-    long: int = 0
-
-
 def names_of_classes(paths: Sequence[str], languages: Sequence[str], tree: ClassTree) -> Names:
     """The names of each class: titles of its pages, without the detail in brackets.
 
@@ -67,33 +51,19 @@ def names_of_classes(paths: Sequence[str], languages: Sequence[str], tree: Class
     Raises:
         UserError: a file cannot be read, or none of the titles is of these languages.
     """
-    classes: dict[str, set[str]] = {}
-    every = 1  # the titles whose checksum is divisible by it are kept
-    for path in paths:
-        for statement in read_types(path):
-            if statement is None or statement is UNREADABLE or statement[0] not in languages:
-                continue
-            _, title, stated = statement
-            if every > 1 and crc32(title.encode()) % every:
-                continue
-            classes.setdefault(title, set()).add(stated)
-            if len(classes) > _MOST_TITLES:
-                every *= 2
-                classes = {t: c for t, c in classes.items() if not crc32(t.encode()) % every}
     names: defaultdict[str, list[list[str]]] = defaultdict(list)
-    counts = TitleCounts()
-    for title, given in sorted(classes.items()):
-        known = {same for name in given if (same := tree.known_name(name))}
+    left_out: Counter[str] = Counter()
+    for title, stated in sorted(_classes_of_titles(paths, languages).items()):
+        known = {same for name in stated if (same := tree.known_name(name))}
         depth = max(map(tree.depth, known), default=0)
         deepest = [name for name in known if tree.depth(name) == depth]
         text = _DETAIL.sub("", title.replace("_", " "))
         words = [text[start:end] for start, end in tokenize(text)]
         if len(deepest) != 1:
-            counts.several += 1
+            left_out["classes"] += 1
         elif not 0 < len(words) <= _WORDS:
-            counts.long += 1
+            left_out["words"] += 1
         else:
-            counts.used += 1
             names[deepest[0]].append(words)
     if not names:
         raise UserError(
@@ -103,9 +73,28 @@ def names_of_classes(paths: Sequence[str], languages: Sequence[str], tree: Class
     _LOGGER.info(
         "--types: names of %d typed pages in %d classes (left out: %d of several classes or none, "
         "%d of more than %d words)",
-        *(counts.used, len(names), counts.several, counts.long, _WORDS),
+        *(sum(map(len, names.values())), len(names)),
+        *(left_out["classes"], left_out["words"], _WORDS),
     )
     return dict(sorted(names.items()))
+
+
+def _classes_of_titles(paths: Sequence[str], languages: Sequence[str]) -> dict[str, set[str]]:
+    """The stated classes of each title; of too many titles, those with certain checksums."""
+    classes: dict[str, set[str]] = {}
+    every = 1  # the titles whose checksum is divisible by it are kept
+    for path in paths:
+        for statement in read_types(path):
+            if statement is None or statement is UNREADABLE or statement[0] not in languages:
+                continue
+            _, title, name = statement
+            if every > 1 and crc32(title.encode()) % every:
+                continue
+            classes.setdefault(title, set()).add(name)
+            if len(classes) > _MOST_TITLES:
+                every *= 2
+                classes = {t: c for t, c in classes.items() if not crc32(t.encode()) % every}
+    return classes
 
 
 def lists_of_names(names: Names, sentences: int) -> list[Sentence]:

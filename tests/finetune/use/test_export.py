@@ -14,6 +14,7 @@ import pytest
 from finetune.data import conll
 from finetune.tagger.texts import Entity
 from finetune.use import formats
+from finetune.use.labelled import Labelled
 from nerbert.commands.table import main
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
@@ -40,7 +41,7 @@ def toy_set(tmp_path_factory):
 def labelled(fitted):
     (found,) = fitted.predictions([TEXT])
     assert len(found.entities) == 4
-    return [formats.Labelled.of_sentence(SENTENCE), formats.Labelled.of_prediction(TEXT, found)]
+    return [Labelled.of_sentence(SENTENCE), Labelled.of_prediction(TEXT, found)]
 
 
 def test_spacy_reads_the_doc_bin(labelled, tmp_path):
@@ -57,9 +58,9 @@ def test_weak_labels_are_a_corpus(labelled, fitted, tmp_path):
     """Words of mentions with a small score have no label; texts without words no example."""
     (found,) = fitted.predictions([TEXT])
     middle = sorted(one.score for one in found.entities)[2]
-    weak = formats.Labelled.of_prediction(TEXT, found, middle)
+    weak = Labelled.of_prediction(TEXT, found, middle)
     assert [one.score >= middle for one in weak.entities] == [True, True]
-    empty = formats.Labelled("", [], [], [], True, [])
+    empty = Labelled("", [], [], [], True, [])
     rows = [weak, empty, *labelled * 12]
     assert formats.write_corpus(rows, tmp_path / "weak") == 25
     corpus = load_corpus(tmp_path / "weak")
@@ -78,7 +79,7 @@ def test_weak_labels_are_a_corpus(labelled, fitted, tmp_path):
     assert len(lost) == 2
     assert all(any(one.start <= start < one.end for one in lost) for start in masked)
     assert {one.start for one in lost} <= set(masked)
-    none = formats.Labelled.of_prediction(TEXT, found, 1.0)
+    none = Labelled.of_prediction(TEXT, found, 1.0)
     with pytest.raises(UserError, match="no mention in 1 texts; give other --types"):
         formats.write_corpus([none], tmp_path / "none")
     with pytest.raises(UserError, match="no corpus"):
@@ -88,7 +89,7 @@ def test_weak_labels_are_a_corpus(labelled, fitted, tmp_path):
 @pytest.mark.parametrize("token", ["a\tb", "a\n", "\r", "-DOCSTART-", ""])
 def test_tokens_that_a_format_cannot_hold(token, tmp_path):
     given = [Sentence([word, "Ulm"], ["O", "B-x"]) for word in ("in", token)]
-    rows = list(map(formats.Labelled.of_sentence, given))
+    rows = list(map(Labelled.of_sentence, given))
     refusing = formats.write_conll if token else formats.write_spacy
     with pytest.raises(UserError) as error:
         refusing(rows, tmp_path / "out")
@@ -195,7 +196,7 @@ def test_label_studio_tasks(labelled, tmp_path):
 
 @pytest.mark.slow
 def test_label_studio_reads_them(labelled, tmp_path):
-    rows = [labelled[0], formats.Labelled.of_sentence(SENTENCE)]
+    rows = [labelled[0], Labelled.of_sentence(SENTENCE)]
     formats.write_label_studio(rows, tmp_path / "x.json")
     peer(STUDIO, tmp_path / "x.json", tmp_path / "x.xml", tmp_path / "out")
     lines = (tmp_path / "out" / "result.conll").read_text().splitlines()
@@ -242,6 +243,14 @@ def test_files_of_yours_are_left_alone(saved, toy_set, tmp_path, capsys):
     assert main(["export", "--format", "onnx", "--model", str(folder)]) == 2
     assert "no export of ours made it; move it away first" in capsys.readouterr().err
     assert (folder / "onnx" / "model.onnx").read_text() == "mine"
+
+
+@pytest.mark.parametrize("flags", [("--types", "city"), ("--min-score", "0.5")])
+def test_flags_of_a_tagger_need_texts(flags, toy_set, tmp_path, capsys):
+    """They would change nothing, and nobody would notice."""
+    where = ("--format", "conll", "--data", str(toy_set), "--output", str(tmp_path / "x"))
+    assert main(["export", *where, *flags]) == 2
+    assert "only for --model with --input FILE" in capsys.readouterr().err
 
 
 def test_a_file_appears_whole_or_not_at_all(labelled, tmp_path):
@@ -356,7 +365,7 @@ def test_predict_uses_the_file(exported, capsys, monkeypatch):
 
 
 def test_mentions_of_sentences_have_offsets():
-    row = formats.Labelled.of_sentence(SENTENCE)
+    row = Labelled.of_sentence(SENTENCE)
     assert row.text == "Ada Byron in Ulm"
     assert row.entities == [
         Entity(0, 9, "person", 1.0, "Ada Byron"),

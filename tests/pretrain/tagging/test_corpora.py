@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from finetune.use.labelled import Labelled
 from nerbert.text.columns import Sentence
 from nerbert.text.corpus import Corpus
 from pretrain.settings import PretrainSettings
@@ -23,7 +24,7 @@ def write(folder, types, count=45):
         for name in types[number % len(types) :]:
             tokens += [*WORDS[name], "."]
             tags += [f"B-{name}", *[f"I-{name}"] * (len(WORDS[name]) - 1), "O"]
-        rows.append(formats.Labelled.of_sentence(Sentence(tokens, tags)))
+        rows.append(Labelled.of_sentence(Sentence(tokens, tags)))
     formats.write_corpus(rows, folder)
     (folder / "report.json").write_text(json.dumps({"language": folder.name, "dumps": ["x.bz2"]}))
     return str(folder)

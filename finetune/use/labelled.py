@@ -1,0 +1,59 @@
+"""Texts with labels, by people or by a tagger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from finetune.tagger.texts import Entity, Prediction, entities_of
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import tags_to_spans
+from nerbert.text.tokens import Span
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A text with its words and mentions.
+
+    Attributes:
+        text: the text.
+        words: first character of each word, and one after its last.
+        tags: tag of each word.
+        entities: the mentions, with offsets in characters.
+        is_predicted: whether a tagger found them.
+        doubtful: whether a word may belong to a mention whose score is too small.
+    """
+
+    text: str
+    words: list[Span]
+    tags: list[str]
+    entities: list[Entity]
+    is_predicted: bool
+    doubtful: list[bool]
+
+    @classmethod
+    def of_sentence(cls, sentence: Sentence) -> Labelled:
+        """A sentence of a set; single spaces join its tokens."""
+        words: list[Span] = []
+        for token in sentence.tokens:
+            start = words[-1][1] + 1 if words else 0
+            words.append((start, start + len(token)))
+        text = " ".join(sentence.tokens)
+        entities = entities_of(words, sentence.tags, [1.0] * len(words), text)
+        return cls(text, words, sentence.tags, entities, False, [False] * len(words))
+
+    @classmethod
+    def of_prediction(cls, text: str, prediction: Prediction, min_score: float = 0) -> Labelled:
+        """A text that a tagger has labelled, with the mentions of at least some score."""
+        tags, doubtful = list(prediction.tags), [False] * len(prediction.tags)
+        mentions = zip(tags_to_spans(prediction.tags), prediction.entities, strict=True)
+        for (first, end, _), entity in mentions:
+            if entity.score < min_score:
+                tags[first:end] = ["O"] * (end - first)
+                doubtful[first:end] = [True] * (end - first)
+        kept = [entity for entity in prediction.entities if entity.score >= min_score]
+        return cls(text, prediction.spans, tags, kept, True, doubtful)
+
+    @property
+    def tokens(self) -> list[str]:
+        """The words, without their offsets."""
+        return [self.text[start:end] for start, end in self.words]
