@@ -15,8 +15,6 @@ from ontology.classes import ClassTree, spaced
 from pretrain.tagging.open_head import TAGS, Types, name_vectors
 from pretrain.training.subwords import IGNORED
 
-_NONE = -1
-"""Number of none of the types."""
 _CHAIN = 0.45
 """Probability of each class of a chain to be a candidate."""
 _KEPT = 0.9
@@ -26,12 +24,7 @@ _OTHERS = 8
 
 
 class OpenLoss:
-    """The loss of an open head on sentences with all mentions of some types, which are candidates.
-
-    Words outside of mentions that the head takes for one are of none of the types.
-    """
-
-    _is_complete = True
+    """The loss of an open head; all types are candidates."""
 
     def __init__(
         self,
@@ -77,24 +70,20 @@ class OpenLoss:
         total = total + 0.0 * torch.stack([weight.sum() for weight in head.parameters()]).sum()
         number = (labels - 1).div(2, rounding_mode="floor").clamp(min=0)
         typed = (labels > 0) & self._is_typed.to(labels.device)[number]
-        if self._is_complete:
-            outside = labels.eq(0) & logits[..., :TAGS].argmax(-1).gt(0)
-            typed, number = typed | outside, torch.where(outside, _NONE, number)
         if typed.any():
             kinds = self._kinds(logits[..., TAGS:][typed], number[typed])
             total = total + kinds * own  # as much as the tags, however few mentions there are
         return total / torch.as_tensor(items, device=total.device).clamp(min=1)
 
     def _kinds(self, vectors: Tensor, numbers: Tensor) -> Tensor:
-        """Mean loss of the types of some sub-words, by number, or `_NONE`."""
-        is_known = numbers.ne(_NONE)
-        gold, place = torch.unique(numbers[is_known], return_inverse=True)
-        names, of_gold = self.candidates(gold.tolist())
-        targets = torch.full_like(numbers, len(names))
-        targets[is_known] = of_gold.to(numbers.device)[place]
+        """Mean loss of the types of some sub-words."""
+        gold, place = torch.unique(numbers, return_inverse=True)
+        names, targets = self.candidates(gold.tolist())
         found = name_vectors(self._model, self._tokenizer, names)
         head: Any = self._model.get_submodule("classifier")
-        return functional.cross_entropy(head.scores(vectors, found), targets)
+        return functional.cross_entropy(
+            head.scores(vectors, found), targets.to(vectors.device)[place]
+        )
 
     def candidates(self, gold: Sequence[int]) -> tuple[list[str], Tensor]:
         """Candidates for the types of a batch.
@@ -106,8 +95,7 @@ class OpenLoss:
             The names of the candidates; for each type the number of the right one, or the number
             after the last one for none, shape (gold,).
         """
-        places = [self._order.index(number) for number in gold]
-        return self.names, torch.tensor(places, dtype=torch.long)
+        return self.names, torch.tensor([self._order.index(number) for number in gold])
 
     @torch.no_grad()
     def best(self, logits: Tensor, labels: Any) -> Tensor:
@@ -125,12 +113,7 @@ class OpenLoss:
 
 
 class ChainLoss(OpenLoss):
-    """The loss of an open head on a corpus of links, with candidates that are drawn.
-
-    Nobody knows which words outside of links are names, so nothing is learnt from their types.
-    """
-
-    _is_complete = False
+    """The loss of an open head on a corpus of links, with candidates that are drawn."""
 
     def __init__(
         self,

@@ -201,27 +201,6 @@ def model_of(folder):
     return tagging.Tagger.load(folder, device="cpu").model
 
 
-def test_words_that_are_taken_for_a_mention_are_of_none_of_the_types(model):
-    loss = open_loss.OpenLoss(model.model, model.tokenizer, ["city", "sci"])
-    torch.manual_seed(0)
-    logits = torch.randn(1, 6, 3 + open_head.SIZE)
-    logits[..., :3] = torch.tensor(
-        [[0, 1, 0], [5, 0, 0], [0, 5, 0], [0, 0, 5], [5, 0, 0], [9, 0, 0]]
-    )
-    labels = torch.tensor([[-100, 0, 0, 0, 3, 1]])  # the second and third O are taken for mentions
-    outputs = type("Outputs", (), {"logits": logits})
-    found = float(loss.loss(outputs, labels).detach())
-    head = model.model.classifier
-    names = open_head.name_vectors(model.model, model.tokenizer, ["city", "sci"])
-    tags, kinds = 0.0, 0.0
-    for word, part, target in ((1, 0, None), (2, 0, 2), (3, 0, 2), (4, 1, 1), (5, 1, 0)):
-        tags -= float(logits[0, word, :3].log_softmax(-1)[part])
-        if target is not None:
-            scores = head.scores(logits[0, word : word + 1, 3:], names)[0]
-            kinds -= float(scores.log_softmax(-1)[target].detach()) / 4
-    assert found == pytest.approx((tags + 5 * kinds) / 5, rel=1e-4)
-
-
 def test_all_types_of_a_set_are_candidates(model):
     loss = open_loss.OpenLoss(model.model, model.tokenizer, ["city", None, "sci"])
     names, targets = loss.candidates([0, 2])
