@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 
 from finetune.data.sets import DataSets
 from finetune.scoring.metrics import strict_scores
+from finetune.tagger.entities import Entity
 from finetune.tagger.tagger import Tagger
-from finetune.tagger.texts import Entity
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import spans_to_tags
 

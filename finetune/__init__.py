@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from finetune.settings import FitSettings
+    from finetune.tagger.entities import Entities, Entity, Prediction
     from finetune.tagger.tagger import Tagger
-    from finetune.tagger.texts import Entity, Prediction
 
-__all__ = ["Entity", "FitSettings", "Prediction", "Tagger"]
+__all__ = ["Entities", "Entity", "FitSettings", "Prediction", "Tagger"]
 
 _MODULES = {
-    "Entity": "finetune.tagger.texts",
+    "Entities": "finetune.tagger.entities",
+    "Entity": "finetune.tagger.entities",
     "FitSettings": "finetune.settings",
-    "Prediction": "finetune.tagger.texts",
+    "Prediction": "finetune.tagger.entities",
     "Tagger": "finetune.tagger.tagger",
 }
 

@@ -1,10 +1,11 @@
-"""The public names `Tagger`, `build_corpus`, `load_corpus`, and modules that all packages share.
+"""The public names, such as `build_corpus` and `Tagger`, and modules that all packages share.
 
 The public names are loaded on first use: `import nerbert` loads neither torch nor Beam.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -14,17 +15,35 @@ from typing import TYPE_CHECKING, Any
 from nerbert.errors import missing_extra
 
 if TYPE_CHECKING:
+    from finetune.settings import FitSettings
+    from finetune.tagger.entities import show
     from finetune.tagger.tagger import Tagger
     from nerbert.text.corpus import load_corpus
     from pipeline.runs.corpus import build_corpus
 
-__all__ = ["Tagger", "__version__", "build_corpus", "load_corpus"]
+    evaluate: Callable[..., str]
+    pretrain: Callable[..., str]
+
+__all__ = [
+    "FitSettings",
+    "Tagger",
+    "__version__",
+    "build_corpus",
+    "evaluate",
+    "load_corpus",
+    "pretrain",
+    "show",
+]
 
 _DOORS = {
+    "FitSettings": "finetune.settings",
     "Tagger": "finetune.tagger.tagger",
     "build_corpus": "pipeline.runs.corpus",
     "load_corpus": "nerbert.text.corpus",
+    "show": "finetune.tagger.entities",
 }
+_COMMANDS = ("evaluate", "pretrain")
+"""Commands that are functions, too."""
 _NEEDED = {
     "nerbert": (),
     "pipeline": ("pipeline", "ontology"),
@@ -65,6 +84,8 @@ def __getattr__(name: str) -> Any:
             return version("nerbert")
         except PackageNotFoundError:  # a checkout that is not installed
             return "0+checkout"
+    if name in _COMMANDS:
+        return import_module("nerbert.commands.table").function(name)
     if name not in _DOORS:
         raise AttributeError(f"module 'nerbert' has no attribute {name!r}")
     check_packages(_DOORS[name])
@@ -72,3 +93,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_DOORS[name]), name)
     except ModuleNotFoundError as error:
         raise ImportError(missing_extra(error)) from error
+
+
+def __dir__() -> list[str]:
+    return __all__

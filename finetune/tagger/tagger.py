@@ -16,10 +16,12 @@ from finetune.data.views import UNIFIED, LabelMap, View, nearest
 from finetune.heads.windows import BATCH, Floats, Forward, LinearHead, WordTagger
 from finetune.scoring.metrics import seqeval_scores
 from finetune.settings import NAMES, FitSettings
+from finetune.tagger.entities import Entities, Prediction, Text, entities_of
 from finetune.tagger.onnx import LINEAR, exported
 from finetune.tagger.onnx import NAMES as BACKENDS
-from finetune.tagger.texts import Entity, Prediction, Text, TextSplitter, checked_texts, entities_of
+from finetune.tagger.texts import TextSplitter, checked_texts
 from nerbert.commands.options import build_from_python
+from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
@@ -73,6 +75,11 @@ class Tagger:
         self.splitter = TextSplitter()
         self.history: list[dict[str, float]] = []
 
+    def __repr__(self) -> str:
+        """Base and types, such as `Tagger('ner-bert', 9 types)`."""
+        types = len({tag[2:] for tag in self._tags if tag != "O"})
+        return f"Tagger({self.base!r}, {f'{types} types' if self._words else 'not trained'})"
+
     def fit(
         self,
         data: Data,
@@ -107,6 +114,7 @@ class Tagger:
         from finetune.tagger.train_rows import train_rows
         from pretrain.training.models import longest_input
 
+        quiet_libraries()
         settings = self.settings
         rows = train_rows(data, dev, before, keep_types, kinds, settings)
         labels = LabelSet(tuple(sorted({name for types in rows.types for name in types})))
@@ -231,16 +239,16 @@ class Tagger:
     @overload
     def predict(  # type: ignore[overload-overlap]  # a string is a list of strings, too
         self, texts: str, split: bool = True, types: Sequence[str] = ()
-    ) -> list[Entity]: ...
+    ) -> Entities: ...
 
     @overload
     def predict(
         self, texts: Iterable[Text], split: bool = True, types: Sequence[str] = ()
-    ) -> list[list[Entity]]: ...
+    ) -> list[Entities]: ...
 
     def predict(
         self, texts: str | Iterable[Text], split: bool = True, types: Sequence[str] = ()
-    ) -> list[Entity] | list[list[Entity]]:
+    ) -> Entities | list[Entities]:
         """Finds the mentions in each text, in order; of a single text, its mentions.
 
         Args:
@@ -397,6 +405,7 @@ def _loaded(folder: str) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     from pretrain.training.checkpoints import check_vocabulary
     from pretrain.training.tokenizer import load_tokenizer
 
+    quiet_libraries()
     model, tokenizer = load_with_head(folder), load_tokenizer(folder)
     check_vocabulary(model, tokenizer, folder)
     return model, tokenizer

@@ -1,28 +1,18 @@
-"""Texts: their sentences and words, parted as the corpora do; predictions and entities in them."""
+"""Texts: their sentences and words, parted as the corpora do."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from finetune.tagger.entities import Text
 from nerbert.errors import UserError
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.sentences import SentenceModel
-from nerbert.text.tags import tags_to_spans
 from nerbert.text.tokens import ENGLISH_ABBREVIATIONS, Span, spans_in_text, tokenize
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-
-Text = str | Sequence[str]
-"""A text, or its tokens."""
 
 _USUAL = {word.casefold() for word in ENGLISH_ABBREVIATIONS}
 """Abbreviations that are known if a checkpoint has no model."""
@@ -119,63 +109,3 @@ def _checked_text(number: int, text: Any) -> Text:
     except UnicodeEncodeError as error:
         raise UserError(f"text {number}: {error.reason}; give Unicode text, as UTF-8") from error
     return tokens if is_list else text
-
-
-@dataclass(frozen=True)
-class Entity:
-    """A mention in a text.
-
-    Attributes:
-        start: first character; of a list of tokens, first token.
-        end: one after the last character, or token.
-        type: entity type.
-        score: mean probability of the tags of its words.
-        text: text of the mention.
-    """
-
-    start: int
-    end: int
-    type: str
-    score: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What a tagger says of a text.
-
-    Attributes:
-        words: the words, or the tokens that were given.
-        spans: first character of each word, and one after its last; of tokens, their places.
-        tags: tag of each word.
-        scores: probability of each tag.
-        entities: the mentions, in order.
-        probabilities: probabilities of all tags (words, tags), in the order of `Tagger.tags`; None
-            if they were not asked for.
-    """
-
-    words: list[str]
-    spans: list[Span]
-    tags: list[str]
-    scores: list[float]
-    entities: list[Entity]
-    probabilities: npt.NDArray[np.float32] | None = None
-
-
-def entities_of(
-    spans: Sequence[Span], tags: Sequence[str], scores: Sequence[float], words: Sequence[str] | str
-) -> list[Entity]:
-    """The mentions of a tagged text.
-
-    Args:
-        spans: places of the words.
-        tags: tag of each word.
-        scores: probability of each tag.
-        words: the text, or its tokens.
-    """
-    entities = []
-    for first, end, name in tags_to_spans(tags):
-        start, stop = spans[first][0], spans[end - 1][1]
-        text = words[start:stop] if isinstance(words, str) else " ".join(words[start:stop])
-        entities.append(Entity(start, stop, name, mean(scores[first:end]), text))
-    return entities

@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr
 
 import pyarrow as pa
 
-from finetune.tagger.texts import Entity
+from finetune.tagger.entities import Entity
 from finetune.use.labelled import Labelled
 from nerbert.errors import UserError
 from nerbert.storage import files, parts

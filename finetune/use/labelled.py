@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from finetune.tagger.texts import Entity, Prediction, entities_of
+from finetune.tagger.entities import Entity, Prediction, entities_of
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from nerbert.text.tokens import Span

@@ -15,9 +15,8 @@ from jinja2 import Environment
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from finetune.tagger.entities import STYLE, Entities, Entity, Palette, marked
 from finetune.tagger.tagger import Tagger
-from finetune.tagger.texts import Entity
-from finetune.use.predict import STYLE, Palette, marked
 from nerbert.errors import UserError
 
 EXAMPLES = {
@@ -153,7 +152,7 @@ class Page:
 
     def tagged(
         self, texts: Sequence[str], model: str, split: bool = True, types: Sequence[str] = ()
-    ) -> tuple[list[list[Entity]], float]:
+    ) -> tuple[list[Entities], float]:
         """The mentions of texts, and the time that it took in milliseconds.
 
         Raises:

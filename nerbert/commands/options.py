@@ -8,14 +8,16 @@ the file and the key, that the user wrote.
 
 from __future__ import annotations
 
+import inspect
 import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticUndefined
@@ -26,6 +28,7 @@ CHECKED = ConfigDict(strict=True, extra="forbid")
 """Configuration of options classes: "8" is not accepted for 8, unknown names are errors."""
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _plain(value: Any) -> Any:
@@ -110,6 +113,8 @@ class Option:
         default: default value.
         help: help text.
         facts: the other arguments of `option`.
+        annotation: type of the field.
+        is_required: whether it has no default.
     """
 
     name: str
@@ -118,6 +123,8 @@ class Option:
     default: Any
     help: str
     facts: Mapping[str, Any]
+    annotation: Any
+    is_required: bool
 
     @property
     def flags(self) -> list[str]:
@@ -141,10 +148,22 @@ def options_of(*kinds: type) -> list[Option]:
         for name, field in kind.__pydantic_fields__.items():  # type: ignore[attr-defined]
             item, several = _item(field.annotation)
             default = None if field.default is PydanticUndefined else field.default
+            required = bool(field.is_required())
             facts = {**_NO_FACTS, **(field.json_schema_extra or {})}
             help = field.description or ""
-            options.setdefault(name, Option(name, item, several, default, help, facts))
+            bare = _bare(field.annotation)
+            entry = Option(name, item, several, default, help, facts, bare, required)
+            options.setdefault(name, entry)
     return list(options.values())
+
+
+def _bare(annotation: Any) -> Any:
+    """A type without what pydantic needs besides."""
+    if get_origin(annotation) is Annotated:
+        return get_args(annotation)[0]
+    if get_origin(annotation) in (Union, UnionType):
+        return Union[tuple(map(_bare, get_args(annotation)))]  # noqa: UP007  # of a list
+    return annotation
 
 
 def _item(annotation: Any) -> tuple[Any, bool]:
@@ -208,6 +227,37 @@ def build(kind: type[T], given: Mapping[str, Given], where: str = "") -> T:
         if name in given:
             raise UserError(given[name].problem(details)) from None
         raise UserError(_reason(details)) from None
+
+
+def with_options(*kinds: type, recipe: bool = False) -> Callable[[F], F]:
+    """Decorates a function of keyword arguments: `help` and notebooks show its options.
+
+    Args:
+        kinds: options classes whose fields are its arguments.
+        recipe: whether it takes a `recipe`, too.
+    """
+
+    def decorated(function: F) -> F:
+        own = list(inspect.signature(function).parameters.values())[:-1]
+        shown = {entry.name: entry for entry in options_of(*kinds)}
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters = [
+            inspect.Parameter(name, kind, default=_default(entry), annotation=entry.annotation)
+            for name, entry in shown.items()
+        ]
+        lines = [f"    {name}: {entry.help}" for name, entry in shown.items()]
+        if recipe:
+            parameters.append(inspect.Parameter("recipe", kind, default="", annotation=str))
+            lines.append("    recipe: a shipped recipe, or a TOML file with values of the options")
+        function.__signature__ = inspect.Signature([*own, *parameters])  # type: ignore[attr-defined]
+        function.__doc__ = "\n".join([inspect.getdoc(function) or "", "", "Options:", *lines])
+        return function
+
+    return decorated
+
+
+def _default(entry: Option) -> Any:
+    return inspect.Parameter.empty if entry.is_required else entry.default
 
 
 def build_from_python(kind: type[T], values: Mapping[str, Any]) -> T:

@@ -6,7 +6,7 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -136,13 +136,38 @@ class Command:
         by_name = {entry.name: entry for entry in self.options}
         for key, text in texts.items():
             given[key] = _typed(by_name[key], text, argv)
-        parsed = Parsed(rest=rest, given=given)
+        return Parsed(self._built(given), rest, given)
+
+    def _built(self, given: Mapping[str, Given]) -> list[Any]:
+        """An instance of each options class."""
+        settings: list[Any] = []
         for kind in self._kinds:
             names = {entry.name for entry in options_of(kind)}
-            parsed.settings.append(
-                build(kind, {key: value for key, value in given.items() if key in names})
-            )
-        return parsed
+            settings.append(build(kind, {name: given[name] for name in names & set(given)}))
+        return settings
+
+    def call(self, work: Callable[..., Any], recipe: str = "", **values: Any) -> Any:
+        """Calls `work` with options from Python; returns what it returns.
+
+        Args:
+            work: as for `main`.
+            recipe: name of a recipe, or a file; empty for the default.
+            values: values of the options.
+
+        Raises:
+            UserError: an option or key is unknown, or a value is wrong.
+        """
+        known = [entry.name for entry in options_of(*self._kinds)]
+        for name in values:
+            if name not in known:
+                raise UserError(f"unknown option {name!r}{near(name, known)}")
+        recipe = recipe or self._recipes.default
+        given = self._recipes.read(recipe, self._kinds) if recipe else {}
+        for name, value in values.items():
+            if isinstance(value, Mapping) and name in given:
+                value = {**given[name].value, **value}
+            given[name] = Given(value, f"{name} =")
+        return work(*self._built(given))
 
     def main(
         self, work: Callable[..., None], argv: Sequence[str] | None = None, prog: str | None = None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from nerbert import __version__
-from nerbert.commands.options import Recipes, near
+from nerbert.commands.options import Recipes, near, with_options
 from nerbert.commands.parser import Command, exit_code
 from nerbert.commands.process import check_system, is_first, typed_program
 from nerbert.errors import UserError
@@ -211,6 +211,20 @@ def run_command(name: str, argv: Sequence[str] | None = None, prog: str | None =
         code = entry.command().main(lambda *given: _print(_load(entry.work)(*given)), argv, prog)
 
     return exit_code(whole) or code
+
+
+def function(name: str) -> Callable[..., Any]:
+    """A sub-command as a function of its options; it returns what the command prints."""
+    entry = _entry(name)
+    kinds = [_load(kind) for kind in entry.options]
+
+    @with_options(*kinds, recipe=True)
+    def call(**options: Any) -> Any:
+        return entry.command().call(_load(entry.work), **options)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = (call.__doc__ or "").replace("", inspect.getdoc(kinds[0]) or "", 1)
+    return call
 
 
 def _print(result: Any) -> None:

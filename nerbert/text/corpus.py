@@ -91,6 +91,16 @@ class Corpus:
                 )
         return corpus
 
+    def __len__(self) -> int:
+        """Number of examples of both splits."""
+        return sum(map(sum, self.rows.values()))
+
+    def __repr__(self) -> str:
+        """Folder and sizes, such as `Corpus('demo-corpus/corpus', 348 train, ...)`."""
+        sizes = [f"{sum(rows):,} {split}" for split, rows in self.rows.items()]
+        sizes.append(f"{len(self.labels.categories)} categories")
+        return f"Corpus({str(self.folder)!r}, {', '.join(sizes)})"
+
     def parts(self, split: str) -> list[Path]:
         """The Parquet files of a split, in order.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.resources import files as resource_files
 from typing import Any
 
-from nerbert.commands.options import build_from_python
+from nerbert.commands.options import build_from_python, with_options
 from nerbert.errors import RunError, UserError
 from nerbert.reports import versions
 from nerbert.storage import files
@@ -31,13 +31,13 @@ _LIBRARIES = ("nltk", "numpy", "pyarrow")
 _LOGGER = logging.getLogger("nerbert")
 
 
+@with_options(CorpusSettings)
 def build_corpus(*, beam_flags: Sequence[str] = (), **options: Any) -> CorpusReport | None:
     """Makes a corpus like the command `nerbert corpus`: runs the stages that are not up to date.
 
     Args:
         beam_flags: flags of Beam, such as `["--runner=DataflowRunner", ...]`; none for local runs.
-        options: fields of `pipeline.settings.CorpusSettings`, such as `dump`, `output`, `types`,
-            `workers`. Without `dump` the demo dump is used.
+        options: the options below. Without `dump` the demo dump is used.
 
     Returns:
         The report of the corpus; None if an earlier `stage` was the last to run.

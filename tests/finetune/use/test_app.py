@@ -16,8 +16,8 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 
-from finetune.tagger.texts import Entity
-from finetune.use import predict as html
+from finetune.tagger import entities as html
+from finetune.tagger.entities import Entity
 from nerbert.errors import UserError
 from tests.helpers.browser import dom, screenshot, session
 from tests.helpers.lazy import lazy

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from finetune.data import conll
-from finetune.tagger.texts import Entity
+from finetune.tagger.entities import Entity
 from finetune.use import formats
 from finetune.use.labelled import Labelled
 from nerbert.commands.table import main
