@@ -227,19 +227,35 @@ class PredictOptions(Labelling):
     """Tags the entities in texts, with character offsets.
 
         nerbert predict --model MODEL 'Dante was born in Florence.'
-        nerbert predict --model MODEL --input texts.txt --format conll > tagged.txt
-        nerbert predict --model MODEL --input texts.txt --format html > tagged.html
+        cat texts.txt | nerbert predict --model MODEL > entities.jsonl
+        nerbert predict --model MODEL --input texts.txt --format html --output tagged.html
         nerbert predict --model OPEN --types scientist city -- 'Emmy Noether came to Princeton.'
 
-    Prints JSON lines: {"text": ..., "entities": [{"start", "end", "type", "score", "text"}, ...]}.
+    jsonl has a line for each text, also an empty one: {"id": ..., "text": ..., "entities":
+    [{"start", "end", "type", "score", "text"}, ...]}. csv and tsv have a line for each entity.
     """
 
     texts: Texts = option((), "texts to tag", metavar="TEXT", positional=True, recipe=False)
     model: Text = option(help="a fine-tuned or pre-trained tagger", metavar="MODEL")
     input: Text | None = option(
-        None, "file with one text per line; - for standard input", metavar="FILE", recipe=False
+        None,
+        "file with one text per line; - for standard input (default: a pipe, if there is one)",
+        metavar="FILE",
+        recipe=False,
     )
-    format: Literal["jsonl", "conll", "html"] = option("jsonl", "format of the output")
+    format: Literal["auto", "text", "jsonl", "csv", "tsv", "conll", "html"] = option(
+        "auto", "format of the output; auto is coloured text on a terminal, else jsonl"
+    )
+    output: Text | None = option(
+        None, "file to write (default: standard output)", metavar="FILE", recipe=False
+    )
+    min_score: float | None = option(
+        None,
+        "smallest score of an entity (default: what nerbert train found on dev, or 0)",
+        ge=0,
+        le=1,
+    )
+    batch_size: int = option(1024, "texts that are tagged together", ge=1)
     split: bool = option(
         True, "part texts into sentences, and tag each one by itself, as in training"
     )

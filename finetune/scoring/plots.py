@@ -11,6 +11,7 @@ import numpy.typing as npt
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
+from finetune.scoring.calibration import Reliability
 from nerbert.reports import png
 
 _MOST_TYPES, _OTHERS = 40, "(other types)"
@@ -97,6 +98,30 @@ def heat_map(
     axes.set_xticks(range(len(columns)), map(short, columns), rotation=45, ha="right", fontsize=8)
     axes.set_yticks(range(len(rows)), map(short, rows), fontsize=8)
     axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    return png(figure)
+
+
+def reliability(parts: Mapping[str, Reliability], title: str) -> bytes:
+    """Plots the share of right mentions by their scores, a panel for each way to score.
+
+    Source: Guo et al. 2017, figure 4.
+
+    Args:
+        parts: name -> scores and shares.
+        title: title of the plot.
+    """
+    figure = Figure(figsize=(3.4 * len(parts), 3.4), dpi=110, layout="constrained")
+    panels = figure.subplots(1, len(parts), sharey=True, squeeze=False)[0]
+    for axes, (name, one) in zip(panels, parts.items(), strict=True):
+        full = one.counts > 0
+        axes.plot([0, 1], [0, 1], color="grey", linewidth=0.7)
+        axes.scatter(
+            one.scores[full], one.right[full], 2 + 200 * one.counts[full] / one.counts.sum()
+        )
+        axes.set(title=f"{name}: error {one.error:.3f}", xlabel="score", xlim=(0, 1), ylim=(0, 1))
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("share that is right")
+    figure.suptitle(title)
     return png(figure)
 
 

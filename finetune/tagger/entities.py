@@ -9,6 +9,7 @@ from itertools import accumulate
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
+from finetune.scoring.calibration import AS_THEY_ARE, Calibration
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from nerbert.text.tokens import Span
@@ -29,7 +30,8 @@ class Entity:
         start: first character; of a list of tokens, first token.
         end: one after the last character, or token.
         type: entity type.
-        score: mean probability of the tags of its words.
+        score: probability that it is right, if the tagger is calibrated; else the mean probability
+            of the tags of its words.
         text: text of the mention.
     """
 
@@ -80,9 +82,24 @@ class Prediction:
     entities: Entities
     probabilities: npt.NDArray[np.float32] | None = None
 
+    def at_least(self, min_score: float) -> Prediction:
+        """Without the mentions of smaller scores; their words are O."""
+        if all(entity.score >= min_score for entity in self.entities):
+            return self
+        tags = list(self.tags)
+        for (first, end, _), entity in zip(tags_to_spans(tags), self.entities, strict=True):
+            if entity.score < min_score:
+                tags[first:end] = ["O"] * (end - first)
+        kept = [entity for entity in self.entities if entity.score >= min_score]
+        return replace(self, tags=tags, entities=Entities(kept, self.entities.text))
+
 
 def entities_of(
-    spans: Sequence[Span], tags: Sequence[str], scores: Sequence[float], words: Sequence[str] | str
+    spans: Sequence[Span],
+    tags: Sequence[str],
+    scores: Sequence[float],
+    words: Sequence[str] | str,
+    calibration: Calibration = AS_THEY_ARE,
 ) -> Entities:
     """The mentions of a tagged text.
 
@@ -91,12 +108,13 @@ def entities_of(
         tags: tag of each word.
         scores: probability of each tag.
         words: the text, or its tokens.
+        calibration: makes the mean score of a mention's words its score.
     """
     entities = []
     for first, end, name in tags_to_spans(tags):
         start, stop = spans[first][0], spans[end - 1][1]
         text = words[start:stop] if isinstance(words, str) else " ".join(words[start:stop])
-        entities.append(Entity(start, stop, name, mean(scores[first:end]), text))
+        entities.append(Entity(start, stop, name, calibration(mean(scores[first:end])), text))
     return Entities(entities, words)
 
 

@@ -39,6 +39,7 @@ class Facts:
         max_subwords: largest number of sub-words of a window.
         pad: id of the sub-word that fills batches.
         scores: number of scores of each sub-word.
+        mention_scores: fields of its `Calibration`; None if it has none.
     """
 
     tags: list[str]
@@ -46,6 +47,7 @@ class Facts:
     max_subwords: int
     pad: int
     scores: int
+    mention_scores: dict[str, float] | None = None
 
 
 def made_from(folder: str | os.PathLike[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -14,6 +14,7 @@ import numpy as np
 from finetune.data.sets import Data, DataSets
 from finetune.data.views import UNIFIED, LabelMap, View, nearest
 from finetune.heads.windows import BATCH, Floats, Forward, LinearHead, WordTagger
+from finetune.scoring.calibration import AS_THEY_ARE, Calibration
 from finetune.scoring.metrics import seqeval_scores
 from finetune.settings import NAMES, FitSettings
 from finetune.tagger.entities import Entities, Prediction, Text, entities_of
@@ -24,7 +25,7 @@ from nerbert.commands.options import build_from_python
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
-from nerbert.text.tags import LabelSet
+from nerbert.text.tags import LabelSet, tags_to_spans
 from nerbert.text.tokens import Span
 from ontology.classes import spaced
 
@@ -73,6 +74,8 @@ class Tagger:
         self._model: PreTrainedModel | None = None
         self._tokenizer: PreTrainedTokenizerFast | None = None
         self.splitter = TextSplitter()
+        self.calibration = AS_THEY_ARE
+        self.min_score = 0.0
         self.history: list[dict[str, float]] = []
 
     def __repr__(self) -> str:
@@ -140,6 +143,7 @@ class Tagger:
             model, head, labels, settings, splits, optimizer, work or Work(), rows.kinds
         )
         self.history = list(trainer.state.log_history)
+        model.config.mention_scores = None  # those of the base are of other types
         self._set(trainer.model, tokenizer)
         return self
 
@@ -160,6 +164,7 @@ class Tagger:
             model, tokenizer, limit, batch_size, forward=forward, attend=attend
         )
         self._find_splitter()
+        self._use(Calibration(**(getattr(model.config, "mention_scores", None) or {})))
 
     @property
     def is_open(self) -> bool:
@@ -172,7 +177,7 @@ class Tagger:
         return is_open(self._model)
 
     def use_types(self, types: Sequence[str] | Mapping[str, str]) -> None:
-        """Finds mentions of these types from now on; for taggers with an open head.
+        """Finds mentions of these types from now on, whatever their score; for open heads.
 
         Args:
             types: names in words, such as "political party"; or name of each type -> in words.
@@ -193,6 +198,7 @@ class Tagger:
         words = list(types.values() if isinstance(types, Mapping) else map(spaced, types))
         self._head = Types.of(self.model, self.tokenizer, words, known=self._names)
         self._tags = LabelSet(tuple(types)).tags
+        self._use(AS_THEY_ARE)
 
     def _find_splitter(self) -> None:
         if self.base not in NAMES:
@@ -251,6 +257,8 @@ class Tagger:
     ) -> Entities | list[Entities]:
         """Finds the mentions in each text, in order; of a single text, its mentions.
 
+        Mentions with a score below `min_score` are left out. It is 0, or what `calibrate` found.
+
         Args:
             texts: texts of any length, whose mentions have offsets in characters; or lists of
                 tokens, each one a sentence, whose mentions have offsets in tokens.
@@ -261,13 +269,13 @@ class Tagger:
         Raises:
             UserError: a text is something else.
         """
-        before = self._head, self._tags
+        before = self._head, self._tags, self.calibration, self.min_score
         if types:
             self.use_types(types)
         try:
             entities = [one.entities for one in self.predictions(texts, split)]
         finally:
-            self._head, self._tags = before
+            self._head, self._tags, self.calibration, self.min_score = before
         return entities[0] if isinstance(texts, str) else entities
 
     def predictions(
@@ -314,14 +322,9 @@ class Tagger:
         if probabilities:
             per_sentence = [self._head.probabilities(logits) for _, logits in sentences]
             rows = np.concatenate([np.empty((0, len(self._tags)), np.float32), *per_sentence])
-        return Prediction(
-            [word for words, _ in sentences for word in words],
-            places,
-            tags,
-            scores,
-            entities_of(places, tags, scores, text),
-            rows,
-        )
+        words = [word for words, _ in sentences for word in words]
+        entities = entities_of(places, tags, scores, text, self.calibration)
+        return Prediction(words, places, tags, scores, entities, rows).at_least(self.min_score)
 
     def score(self, data: Data) -> float:
         """Strict F1 (seqeval, IOB2) on sentences, or on the test split of a set.
@@ -332,6 +335,35 @@ class Tagger:
         names = LabelMap.load(UNIFIED)
         predicted = [names.tags(tags) for tags in self.tag([row.tokens for row in rows])]
         return seqeval_scores([row.tags for row in rows], predicted)[0].f1
+
+    def calibrate(self, data: Data) -> None:
+        """Makes scores of mentions the probability that they are right, and finds the smallest one.
+
+        `min_score` becomes the one of the best F1. `save` keeps both in the configuration.
+
+        Args:
+            data: sentences that the tagger was not trained on; the dev split of a set.
+        """
+        self._use(AS_THEY_ARE)
+        rows = DataSets().sentences(data, "dev")
+        scores, is_right = self.judged(rows)
+        gold = sum(len(tags_to_spans(row.tags)) for row in rows)
+        found = Calibration.fitted(scores, is_right, gold)
+        self.model.config.mention_scores = asdict(found)
+        self._use(found)
+
+    def judged(self, rows: Sequence[Sentence]) -> tuple[list[float], list[bool]]:
+        """Score of each mention of at least `min_score` in sentences, and whether it is right."""
+        scores, is_right = [], []
+        predicted = self.predictions([row.tokens for row in rows])
+        for row, one in zip(rows, predicted, strict=True):
+            gold = set(tags_to_spans(row.tags))
+            scores += [entity.score for entity in one.entities]
+            is_right += [(one.start, one.end, one.type) in gold for one in one.entities]
+        return scores, is_right
+
+    def _use(self, calibration: Calibration) -> None:
+        self.calibration, self.min_score = calibration, calibration.min_score
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes an ordinary Hugging Face checkpoint."""
@@ -382,6 +414,7 @@ class Tagger:
             tagger._tags = onnx.facts.tags
             tagger._words = onnx.word_tagger(tagger.settings.max_subwords)
             tagger._find_splitter()
+            tagger._use(Calibration(**onnx.facts.mention_scores or {}))
         return tagger
 
     def _load(self, device: str, half: bool, forward: Forward | None) -> None:

@@ -51,7 +51,7 @@ def _rows(options: ExportOptions) -> Iterator[Labelled]:
         return
     if options.model is None or options.input is None:
         raise UserError("--input: name the --model that labels these texts")
-    texts = read_texts(options.input)
+    texts = list(filter(str.strip, read_texts(options.input)))
     # These load torch, which takes seconds; errors in the input are reported before.
     from finetune.tagger.tagger import Tagger
     from nerbert.commands.process import quiet_libraries
@@ -62,6 +62,7 @@ def _rows(options: ExportOptions) -> Iterator[Labelled]:
     )
     if options.types:
         tagger.use_types(options.types)
+    tagger.min_score = 0.0  # the labels say which mentions are doubtful
     for first in range(0, len(texts), _BATCH):
         batch = texts[first : first + _BATCH]
         for text, prediction in zip(batch, tagger.predictions(batch), strict=True):

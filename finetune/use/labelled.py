@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from finetune.tagger.entities import Entity, Prediction, entities_of
 from nerbert.text.columns import Sentence
-from nerbert.text.tags import tags_to_spans
 from nerbert.text.tokens import Span
 
 
@@ -44,14 +43,9 @@ class Labelled:
     @classmethod
     def of_prediction(cls, text: str, prediction: Prediction, min_score: float = 0) -> Labelled:
         """A text that a tagger has labelled, with the mentions of at least some score."""
-        tags, doubtful = list(prediction.tags), [False] * len(prediction.tags)
-        mentions = zip(tags_to_spans(prediction.tags), prediction.entities, strict=True)
-        for (first, end, _), entity in mentions:
-            if entity.score < min_score:
-                tags[first:end] = ["O"] * (end - first)
-                doubtful[first:end] = [True] * (end - first)
-        kept = [entity for entity in prediction.entities if entity.score >= min_score]
-        return cls(text, prediction.spans, tags, kept, True, doubtful)
+        kept = prediction.at_least(min_score)
+        doubtful = [one != all_ for one, all_ in zip(kept.tags, prediction.tags, strict=True)]
+        return cls(text, prediction.spans, kept.tags, kept.entities, True, doubtful)
 
     @property
     def tokens(self) -> list[str]:

@@ -105,7 +105,9 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
 def _facts(tagger: Tagger) -> Facts:
     model, pad = tagger.model, tagger.tokenizer.pad_token_id
     head = getattr(model.config, "tag_head", LINEAR)
-    return Facts(tagger.tags, head, longest_input(model), int(pad or 0), scores_of(model))
+    calibration = getattr(model.config, "mention_scores", None)
+    limit = longest_input(model)
+    return Facts(tagger.tags, head, limit, int(pad or 0), scores_of(model), calibration)
 
 
 def difference(tagger: Tagger, folder: str, kind: str) -> Difference:

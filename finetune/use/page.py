@@ -72,6 +72,9 @@ class Page:
         self._api_template = environment.from_string(_read(folder / "api.html"))
         self._script = _read(folder / "demo.js")
         self._taggers = taggers
+        self._starts = {name: tagger.min_score for name, tagger in taggers.items()}
+        for tagger in taggers.values():
+            tagger.min_score = 0.0  # the slider hides and shows
         self._longest = longest
         self._lock = Lock()
 
@@ -106,7 +109,7 @@ class Page:
         text = EXAMPLES.get(fields.get("example", ""), fields.get("text", ""))
         model = fields.get("model") or self.models[0]
         other = fields.get("other", "")
-        threshold = _threshold(fields.get("threshold", "0"))
+        threshold = _threshold(fields.get("threshold", str(self.least(model))))
         types = list(filter(None, map(str.strip, fields.get("types", "").split(","))))
         sides: list[Side] = []
         palette = Palette()
@@ -134,6 +137,10 @@ class Page:
             text=text,
             sides=sides,
         )
+
+    def least(self, model: str) -> float:
+        """Smallest score of an entity that pays, by the dev set of a model."""
+        return self._starts.get(model, 0.0)
 
     def render_api(self, address: str) -> str:
         """Renders the page that describes the API."""
@@ -204,7 +211,9 @@ class PredictRequest(BaseModel):
 
     texts: list[str] = Field(description="texts of any length", min_length=1, max_length=1000)
     model: str | None = Field(None, description="name of the model; the first one if left out")
-    threshold: float = Field(0.0, description="smallest score of an entity", ge=0, le=1)
+    threshold: float | None = Field(
+        None, description="smallest score of an entity; that of the model if left out", ge=0, le=1
+    )
     split: bool = Field(True, description="whether texts are parted into sentences")
     types: list[str] = Field(
         [], description="types to look for, in words, if the model has an open head", max_length=100
@@ -217,7 +226,7 @@ class FoundEntity(BaseModel):
     start: int = Field(description="first character")
     end: int = Field(description="one after the last character")
     type: str
-    score: float = Field(description="mean probability of the tags of its words")
+    score: float = Field(description="probability, as of the model")
     text: str
 
 
@@ -261,6 +270,7 @@ def predict(page: Page, body: bytes) -> PredictResponse:
         raise RefusedError(422, f"{place}: {first['msg']}" if place else first["msg"]) from None
     model = wanted.model or page.models[0]
     of_texts, milliseconds = page.tagged(wanted.texts, model, wanted.split, wanted.types)
+    threshold = page.least(model) if wanted.threshold is None else wanted.threshold
     texts = [
         FoundText(
             entities=[
@@ -268,7 +278,7 @@ def predict(page: Page, body: bytes) -> PredictResponse:
                     start=one.start, end=one.end, type=one.type, score=one.score, text=one.text
                 )
                 for one in entities
-                if one.score >= wanted.threshold
+                if one.score >= threshold
             ]
         )
         for entities in of_texts

@@ -1,62 +1,88 @@
-"""Prints predictions as JSON lines, CoNLL columns or HTML with coloured entities."""
+"""Prints predictions as coloured text, JSON lines, CSV, CoNLL columns or HTML."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import logging
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
 from finetune.options import PredictOptions
 from finetune.tagger.entities import PAGE_END, Palette, Prediction, page_start, paragraph
 from nerbert.errors import UserError
 
 _LOGGER = logging.getLogger("nerbert")
-_BATCH = 1024  # number of texts that are tagged together
+Write = Callable[[int, str, Prediction], Iterable[str]]
+"""The lines of a text, by its number."""
 
 
 def print_predictions(options: PredictOptions) -> None:
     """Tags the texts and prints their entities.
 
     Raises:
-        UserError: there is no text, a file cannot be read, or the model is not a tagger.
+        UserError: there is no text, a file cannot be read or is there already, or the model is not
+            a tagger.
     """
-    texts = [*options.texts, *(read_texts(options.input) if options.input else [])]
-    if not texts:
-        raise UserError("no text: give texts, or --input FILE")
+    if options.output is not None and Path(options.output).exists():
+        raise UserError("is there already; choose another name", options.output)
+    texts = _texts(options)
     # These take a second or more to load; errors in the input are reported before.
     from finetune.tagger.tagger import Tagger
+
     tagger = Tagger.load(
         options.model, device=options.device, half=options.half, backend=options.backend
     )
     if options.types:
         tagger.use_types(options.types)
-    start = time.monotonic()
-    writers: dict[str, Callable[[str, Prediction], Iterator[str]]] = {
-        "jsonl": _jsonl,
-        "conll": _conll,
-        "html": partial(_html, Palette()),
-    }
-    write = writers[options.format]
-    if options.format == "html":
-        print(page_start(f"Entities, {options.model}"))
-    for first in range(0, len(texts), _BATCH):
-        batch = texts[first : first + _BATCH]
-        for text, prediction in zip(batch, tagger.predictions(batch, options.split), strict=True):
-            for line in write(text, prediction):
-                print(line)
-    if options.format == "html":
-        print(PAGE_END)
+    if options.min_score is not None:
+        tagger.min_score = options.min_score
+    with ExitStack() as stack:
+        out: TextIO = sys.stdout
+        if options.output is not None:
+            out = stack.enter_context(open(options.output, "x", encoding="utf-8", newline="\n"))
+        write = _writer(options, out)
+        if options.format == "html":
+            print(page_start(f"Entities, {options.model}"), file=out)
+        start, count = time.monotonic(), 0
+        while batch := list(islice(texts, options.batch_size)):
+            predicted = tagger.predictions(batch, options.split)
+            for text, prediction in zip(batch, predicted, strict=True):
+                count += 1
+                for line in write(count, text, prediction):
+                    print(line, file=out)
+        if options.format == "html":
+            print(PAGE_END, file=out)
     elapsed_s = time.monotonic() - start
-    _LOGGER.info("texts: %d, %.1f per second", len(texts), len(texts) / elapsed_s)
+    _LOGGER.info("texts: %d, %.1f per second", count, count / elapsed_s)
+
+
+def _texts(options: PredictOptions) -> Iterator[str]:
+    """The texts that are given, and those of the file or the pipe.
+
+    Raises:
+        UserError: there is none, or the file cannot be read.
+    """
+    texts = list(options.texts)
+    pipe = "-" if not texts and sys.stdin and not sys.stdin.isatty() else None
+    if path := options.input or pipe:
+        texts += read_texts(path)
+    if not any(text.strip() for text in texts):
+        raise UserError("no text: give texts, --input FILE, or a pipe")
+    return iter(texts)
 
 
 def read_texts(path: str) -> list[str]:
-    """The texts of a file, one per line.
+    """The texts of a file, one per line; empty lines are empty texts.
 
     Raises:
         UserError: it cannot be read.
@@ -65,19 +91,70 @@ def read_texts(path: str) -> list[str]:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{error}; give a UTF-8 text file", path) from error
-    return [line for line in text.split("\n") if line.strip()]
+    return text.removesuffix("\n").split("\n") if text else []
 
 
-def _jsonl(text: str, prediction: Prediction) -> Iterator[str]:
+def _writer(options: PredictOptions, out: TextIO) -> Write:
+    """What writes a text; the header of a table is written at once."""
+    kind = options.format
+    if kind == "auto":
+        kind = "text" if out.isatty() else "jsonl"
+    if kind in ("csv", "tsv"):
+        cells = partial(_cells, "," if kind == "csv" else "\t")
+        print(cells([_COLUMNS]), end="", file=out)
+        return partial(_rows, cells)
+    simple: dict[str, Write] = {"jsonl": _jsonl, "conll": _conll}
+    colored = out.isatty() and "NO_COLOR" not in os.environ
+    return simple.get(kind) or partial(_text if kind == "text" else _html, Palette(), colored)
+
+
+def _jsonl(number: int, text: str, prediction: Prediction) -> Iterator[str]:
     rows = [{**asdict(entity), "score": round(entity.score, 4)} for entity in prediction.entities]
-    yield json.dumps({"text": text, "entities": rows}, ensure_ascii=False)
+    yield json.dumps({"id": number, "text": text, "entities": rows}, ensure_ascii=False)
 
 
-def _html(palette: Palette, text: str, prediction: Prediction) -> Iterator[str]:
+_COLUMNS = ("id", "start", "end", "type", "score", "text")
+
+
+def _cells(separator: str, rows: Iterable[Iterable[object]]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, delimiter=separator, lineterminator="\n").writerows(rows)
+    return buffer.getvalue()
+
+
+def _rows(
+    cells: Callable[[Iterable[Iterable[object]]], str], number: int, _: str, prediction: Prediction
+) -> Iterator[str]:
+    for one in prediction.entities:
+        row = (number, one.start, one.end, one.type, round(one.score, 4), one.text)
+        yield cells([row]).removesuffix("\n")
+
+
+_COLORS = range(41, 47)  # backgrounds of a terminal: red, green, yellow, blue, magenta, cyan
+
+
+def _text(
+    palette: Palette, colored: bool, _: int, text: str, prediction: Prediction
+) -> Iterator[str]:
+    """The text with its types behind the entities: [Dante Writer] was born in [Florence City]."""
+    parts, end = [], 0
+    for one in prediction.entities:
+        shown = f"[{one.text} {one.type}]"
+        if colored:
+            color = _COLORS[palette.place(one.type) % len(_COLORS)]
+            shown = f"\x1b[30;{color}m {one.text} \x1b[1m{one.type} \x1b[0m"
+        parts += [text[end : one.start], shown]
+        end = one.end
+    yield "".join([*parts, text[end:]])
+
+
+def _html(
+    palette: Palette, _colored: bool, _: int, text: str, prediction: Prediction
+) -> Iterator[str]:
     yield paragraph(text, prediction.entities, palette)
 
 
-def _conll(_: str, prediction: Prediction) -> Iterator[str]:
+def _conll(_number: int, _text: str, prediction: Prediction) -> Iterator[str]:
     yield from (
         f"{word}\t{tag}" for word, tag in zip(prediction.words, prediction.tags, strict=True)
     )

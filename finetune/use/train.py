@@ -18,6 +18,8 @@ from finetune.data.sets import SPLITS, DataSets, are_several
 from finetune.experiments.runs import made_from
 from finetune.options import TrainOptions
 from finetune.scoring import metrics
+from finetune.scoring.calibration import AS_THEY_ARE, Reliability
+from finetune.scoring.plots import reliability
 from finetune.settings import FitSettings
 from finetune.tagger.fitting import Work
 from finetune.tagger.tagger import Tagger
@@ -27,6 +29,7 @@ from nerbert.reports import TRAINING, filled, versions
 from nerbert.storage import files
 from nerbert.storage.folders import check_same, seal, sealed
 from nerbert.text.columns import Sentence
+from nerbert.text.tags import Scores, tags_to_spans
 from pretrain.training.logs import FitProgress
 
 RECORD, METRICS = "training.json", "metrics.json"
@@ -95,10 +98,14 @@ def _made(
     events = os.path.join(output, "events") if options.tensorboard else None
     work = Work(folder, [FitProgress()], events, options.device)
     tagger = Tagger(options.base_model, settings).fit(rows["train"], rows["dev"], work=work)
+    raw = tagger.judged(rows["test"])
+    if rows["dev"]:
+        tagger.calibrate(rows["dev"])
     tagger.save(output)
     results = {
         "sentences": {split: len(rows[split]) for split in SPLITS},
         **{split: _scores(tagger, rows[split]) for split in SPLITS[1:] if rows[split]},
+        **_reliability(tagger, *raw, rows["test"], output),
         "steps": int(tagger.history[-1]["step"]),
         "versions": versions(*TRAINING, "numpy"),
     }
@@ -121,6 +128,30 @@ def _scores(tagger: Tagger, rows: Sequence[Sentence]) -> dict[str, Any]:
     }
 
 
+def _reliability(
+    tagger: Tagger, raw: list[float], is_right: list[bool], test: Sequence[Sentence], output: str
+) -> dict[str, Any]:
+    """Plots scores of mentions of the test split against what is right; returns the errors."""
+    if tagger.calibration == AS_THEY_ARE or not raw:
+        return {}
+    scores = [tagger.calibration(score) for score in raw]
+    before, after = (Reliability.of(given, is_right) for given in (raw, scores))
+    plot = reliability({"as they are": before, "calibrated on dev": after}, Path(output).name)
+    files.write_bytes(os.path.join(output, "reliability.png"), plot)
+    kept = [
+        right for score, right in zip(scores, is_right, strict=True) if score >= tagger.min_score
+    ]
+    gold = sum(len(tags_to_spans(row.tags)) for row in test)
+    return {
+        "scores": {
+            "calibration_error_before": round(before.error, 4),
+            "calibration_error": round(after.error, 4),
+            "min_score": tagger.min_score,
+            "f1_at_least_min_score": Scores(gold, len(kept), sum(kept)).f1,
+        }
+    }
+
+
 def _summary(options: TrainOptions, results: dict[str, Any]) -> str:
     lines = [f"steps       {results['steps']:,}"]
     for split in SPLITS[1:]:
@@ -131,7 +162,15 @@ def _summary(options: TrainOptions, results: dict[str, Any]) -> str:
                 f"{strict['precision']:.4f}, recall {strict['recall']:.4f}, "
                 f"{results['sentences'][split]:,} sentences"
             )
+    if "scores" in results:
+        one = results["scores"]
+        lines.append(
+            f"scores      off by {one['calibration_error_before']:.3f}, calibrated on dev by "
+            f"{one['calibration_error']:.3f}; test F1 of those from {one['min_score']:.2f} "
+            f"{one['f1_at_least_min_score']:.4f}"
+        )
     lines.append(f"tagger      {Path(options.output)}")
+    lines.append(f"next        nerbert predict --model {Path(options.output)} 'A text.'")
     if options.push_to_hub:
         lines.append(f"hub         {options.push_to_hub}")
     return "\n".join(lines)

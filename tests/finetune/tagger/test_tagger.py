@@ -11,6 +11,7 @@ from finetune.data.registry import expand
 from finetune.data.sets import DataSets, draw
 from finetune.data.views import same_name
 from finetune.settings import RECIPES, FitSettings, Regime
+from finetune.tagger.entities import Entity
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from tests.helpers.lazy import lazy
@@ -128,7 +129,7 @@ def test_what_is_not_fitted_or_no_tagger(base, tmp_path):
 
 
 def test_entity_is_plain():
-    assert tagger_module.Entity(0, 1, "A", 0.5, "x").text == "x"
+    assert Entity(0, 1, "A", 0.5, "x").text == "x"
 
 
 def test_joined_repeats_the_target():
@@ -199,43 +200,6 @@ def test_evaluate_and_predict_as_commands(base, tmp_path):
     code, out, err = run("--model", base, "--data", tmp_path, cwd=ROOT, name="evaluate")
     assert code == 2
     assert err.splitlines() == [f"--data {tmp_path}: it has no file train.*"]
-
-
-@pytest.mark.slow
-def test_predict_as_command(fitted, tmp_path):
-    fitted.save(str(tmp_path / "saved"))
-    (tmp_path / "texts.txt").write_text("Ada Byron lived in Bern\n\nEmmy Noether lived in Ulm\n")
-    code, out, err = run(
-        "--model", tmp_path / "saved", "--input", tmp_path / "texts.txt", cwd=ROOT, name="predict"
-    )
-    assert code == 0, err
-    found = [json.loads(line) for line in out.splitlines()]
-    assert [[e["type"] for e in row["entities"]] for row in found] == [["person", "city"]] * 2
-    assert "texts: 2, " in err
-    code, out, _ = run(
-        "--model",
-        tmp_path / "saved",
-        "--format",
-        "conll",
-        "Ada Byron lived",
-        cwd=ROOT,
-        name="predict",
-    )
-    assert out == "Ada\tB-person\nByron\tI-person\nlived\tO\n\n"
-    code, out, _ = run(
-        "--model",
-        tmp_path / "saved",
-        "--format",
-        "html",
-        "<Ada> Byron & co",
-        cwd=ROOT,
-        name="predict",
-    )
-    assert out.startswith("<!doctype html>")
-    assert "&lt;" in out
-    assert "&amp;" in out
-    code, out, err = run("--model", tmp_path / "saved", cwd=ROOT, name="predict")
-    assert (code, err.splitlines()) == (2, ["no text: give texts, or --input FILE"])
 
 
 def test_missing_sets_say_what_to_put_where(monkeypatch, tmp_path):

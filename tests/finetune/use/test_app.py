@@ -34,6 +34,7 @@ class Upper:
     """Words in upper case are SHOUTs."""
 
     is_open = False
+    min_score = 0.0
 
     def predict(self, texts, split=True, types=()):
         if types and not self.is_open:
@@ -301,6 +302,23 @@ def test_api(client):
     }
     answer = client.post("/api/predict", json={**body, "threshold": 0.6})
     assert answer.json()["texts"] == [{"entities": []}] * 2
+
+
+def test_the_slider_starts_where_the_model_says():
+    from starlette.testclient import TestClient
+
+    careful = Upper()
+    careful.min_score = 0.6
+    page = app.Page({"one": Upper(), "careful": careful}, 50)
+    client = TestClient(app.application(page, ["testserver"]))
+    for model, start, off in (("one", 0.0, False), ("careful", 0.6, True)):
+        shown = client.post("/", data={"text": "see NATO", "model": model}).text
+        assert f'value="{start}"' in shown
+        assert (" off" in shown.split("<mark")[1].split(">")[0]) == off
+        found = client.post("/api/predict", json={"texts": ["see NATO"], "model": model}).json()
+        assert len(found["texts"][0]["entities"]) == (not off)
+    everything = {"texts": ["see NATO"], "model": "careful", "threshold": 0}
+    assert len(client.post("/api/predict", json=everything).json()["texts"][0]["entities"]) == 1
 
 
 def test_types_of_ones_own():

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from finetune.scoring.calibration import Calibration, Reliability
 from nerbert.commands.table import main
 from tests.helpers.hub import served_hub
 from tests.helpers.lazy import lazy
@@ -74,6 +75,29 @@ def test_an_ordinary_checkpoint(trained):
     own = tagger.Tagger.load(str(output))
     assert own.score(_rows(output)) == pytest.approx(scores["test"]["strict"]["f1"])
     assert f"F1 {scores['test']['strict']['f1']:.4f}" in out
+
+
+def test_scores_are_calibrated_on_dev(trained, toy_set):
+    """The configuration keeps what the dev set says; loading it scores the same."""
+    output, out, _ = trained
+    scores = json.loads((output / "metrics.json").read_text())["scores"]
+    own = tagger.Tagger.load(str(output), backend="torch")
+    assert own.min_score == scores["min_score"]
+    assert own.model.config.mention_scores["slope"] == own.calibration.slope != 1
+    assert (output / "reliability.png").read_bytes().startswith(b"\x89PNG")
+    assert f"calibrated on dev by {scores['calibration_error']:.3f}" in out
+    again = tagger.Tagger.load(str(output), backend="torch")
+    again.calibrate(str(toy_set))
+    assert again.calibration == own.calibration
+    own.min_score = 0.0
+    given, is_right = own.judged(_rows(output))
+    raw = [entity for one in own.predict([row.tokens for row in _rows(output)]) for entity in one]
+    assert given == [entity.score for entity in raw]
+    assert scores["calibration_error"] == round(Reliability.of(given, is_right).error, 4)
+    # A new head has no part in the scores of the old one.
+    fitted = tagger.Tagger(str(output), tagger.FitSettings(epochs=1)).fit(_rows(output), [])
+    assert fitted.model.config.mention_scores is None
+    assert (fitted.min_score, fitted.calibration) == (0, Calibration())
 
 
 def _rows(output):
@@ -209,6 +233,7 @@ def test_push_to_the_hub(base, toy_set, trained, tmp_path):
             "README.md",
             "config.json",
             "metrics.json",
+            "reliability.png",
             "model.safetensors",
             "tokenizer.json",
         } <= set(hub.files)
