@@ -235,9 +235,16 @@ class CorpusSettings:
     max_tokens: int = option(
         256, "longer sentences are dropped", group=_CORPUS, ge=1, decides="select"
     )
+    split: Literal["pages", "examples"] = option(
+        "pages",
+        "what is drawn for validation: pages with all their examples; or examples, as in the "
+        "paper, so that a page may be in both splits",
+        group=_CORPUS,
+        decides="select",
+    )
     validation_share: float = option(
         0.1,
-        "share of the pages that are for validation",
+        "share of the pages, or examples, that are for validation",
         metavar="S",
         group=_CORPUS,
         ge=0,

@@ -140,7 +140,7 @@ class _Chosen:
 
 
 class Selector:
-    """Labels anchors, drops sentences, splits by page, tokenises and tags."""
+    """Labels anchors, drops sentences, draws validation, tokenises and tags."""
 
     def __init__(
         self,
@@ -191,9 +191,10 @@ class Selector:
         unlinked = self._unlinked(batch, words, sentences, chosen, tags)
         examples = self._examples(batch, sentences, chosen, tags, unlinked)
         is_kept = self._keep_tokenised(sentences, chosen, examples.column("id"), selection)
-        page_ids = examples.column("page_id").to_pylist()
-        drawn = {page_id: self.split_of(page_id) for page_id in dict.fromkeys(page_ids)}
-        splits = np.array([drawn[page_id] for page_id in page_ids], dtype=object)
+        by = "page_id" if self._settings.split == "pages" else "id"
+        keys = examples.column(by).to_pylist()
+        drawn = {key: self.split_of(key) for key in dict.fromkeys(keys)}
+        splits = np.array([drawn[key] for key in keys], dtype=object)
         found = {
             split: examples.filter(pa.array(is_kept & (splits == split), pa.bool_()))
             for split in SPLITS
@@ -202,10 +203,10 @@ class Selector:
             selection.count(split, rows, self._labelling.names)
         return found
 
-    def split_of(self, page_id: int) -> str:
-        """The split of a page's sentences."""
+    def split_of(self, key: int | str) -> str:
+        """The split of a page's examples, by its id; or of an example, by that of the example."""
         share = self._settings.validation_share
-        drawn = uniform(self._settings.seed, "validation", page_id) < share
+        drawn = uniform(self._settings.seed, "validation", key) < share
         return "validation" if drawn else "train"
 
     def keep(

@@ -308,6 +308,26 @@ def test_split_by_page_keeps_its_share():
     )
 
 
+def test_split_by_example_keeps_its_share():
+    rows = [document(i, [f"One [NY] {i}.", f"Two [NY] {i}."]) for i in range(3000)]
+    settings = {"validation_share": 0.1, "split": "examples"}
+    _, selection, _ = select(batch_of(*rows), {"NY": "A"}, **settings)
+    assert stats.binomtest(selection.sentences["validation"], 6000, 0.1).pvalue > 1e-3
+    table = table_of({"NY": "A"})
+    selector = Selector(
+        table,
+        Labelling.of(table, _Specific(), TREE),
+        [],
+        CorpusSettings(min_entities=0, min_tokens=1, **settings),
+        SentenceIndex([]),
+    )
+    found = selector.select(batch_of(*rows), SelectionReport())
+    pages = {split: set(part.column("page_id").to_pylist()) for split, part in found.items()}
+    # Examples are drawn without regard to each other: a page has both with 2 * 0.1 * 0.9.
+    both = len(pages["train"] & pages["validation"])
+    assert stats.binomtest(both, 3000, 0.18).pvalue > 1e-3
+
+
 def test_repeat_numbers_the_copies():
     row = document(7, ["Visit [NY] now.", "See [NY] and [Met].", "Leave [NY] again."])
     table = table_of({"NY": "A", "Met": "B"})
