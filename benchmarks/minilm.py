@@ -7,7 +7,7 @@
 Leaves the corpora in DIR/corpus-NAME, the checkpoints in DIR/ROW, and with --data the scores of
 fine-tuning in DIR/scores; the same command goes on where it was stopped. A row takes ten minutes
 to pre-train on two cores; a fine-tuning takes a minute and a half, and there are three for each set
-and number of shots.
+and number of shots. The row `paper` needs NLTK's sentence model in NLTK_DATA.
 """
 
 from __future__ import annotations
