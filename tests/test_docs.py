@@ -69,7 +69,8 @@ def test_flags_and_files_that_are_named_exist(document):
         is_trainers = hasattr(transformers.TrainingArguments, flag[2:].replace("-", "_"))
         assert flag in known or is_beams or is_trainers, flag
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
-        assert (ROOT / document).parent.joinpath(link).exists(), link
+        is_made = link == "commands.md"  # with the site, by docs/reference.py
+        assert is_made or (ROOT / document).parent.joinpath(link).exists(), link
     for path in re.findall(
         r"`((?:pipeline|ontology|pretrain|finetune|nerbert|tests)/[\w./]+)`", text
     ):

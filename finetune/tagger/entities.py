@@ -128,8 +128,8 @@ class Shown(str):
 def show(texts: Entities | Sentence | Iterable[Entities | Sentence]) -> Shown:
     """Texts with their entities in colours, for a notebook; `str()` of it is the HTML.
 
-    >>> show(tagger.predict(["Dante was born in Florence.", "Bern is old."]))
-    >>> show(islice(corpus.sentences("train"), 20))
+        show(tagger.predict(["Dante was born in Florence.", "Bern is old."]))
+        show(islice(corpus.sentences("train"), 20))
 
     Args:
         texts: what `Tagger.predict` returns, or labelled sentences.

@@ -80,12 +80,19 @@ class Command:
                 unknown flags are errors.
             passes_flags: whether the work takes the options that were typed as flags, too.
         """
-        self._doc = (doc or "").strip()
+        self.doc = (doc or "").strip()
         self._kinds = kinds
         self._recipes = recipes or Recipes()
         self._rest = rest
         self._passes_flags = passes_flags
         self.options = [entry for entry in options_of(*kinds) if entry.facts["flag"]]
+
+    def groups(self) -> dict[str, list[Option]]:
+        """The options by the heading of their group; those without one come first."""
+        groups: dict[str, list[Option]] = {"": []}
+        for entry in self.options:
+            groups.setdefault(entry.facts["group"], []).append(entry)
+        return {title: entries for title, entries in groups.items() if entries}
 
     def parser(self, prog: str | None = None) -> argparse.ArgumentParser:
         """The parser of the command line. Flags that were not typed are absent from its result."""
@@ -93,18 +100,16 @@ class Command:
         parser = _Parser(
             prog=prog,
             usage=f"{prog} [FLAG ...]",
-            description=self._doc,
+            description=self.doc,
             epilog=self._rest or None,
             allow_abbrev=False,
             argument_default=argparse.SUPPRESS,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        groups: dict[str, Any] = {"": parser}
-        for entry in self.options:
-            title = entry.facts["group"]
-            if title not in groups:
-                groups[title] = parser.add_argument_group(title)
-            _add(groups[title], entry)
+        for title, entries in self.groups().items():
+            group = parser.add_argument_group(title) if title else parser
+            for entry in entries:
+                _add(group, entry)
         recipes = self._recipes
         shipped = f"{', '.join(recipes.names)}, or " if recipes.names else ""
         default = f" (default: {recipes.default})" if recipes.default else ""

@@ -33,9 +33,9 @@ SENTENCES = "sentences.json"
 def load_corpus(folder: str | os.PathLike[str]) -> Corpus:
     """Opens and checks a corpus.
 
-    >>> corpus = load_corpus("demo-corpus")
-    >>> print(next(corpus.sentences("train")))
-    >>> corpus.table("train").to_pandas()
+        corpus = load_corpus("demo-corpus")
+        print(next(corpus.sentences("train")))
+        corpus.table("train").to_pandas()
 
     Args:
         folder: output folder of `nerbert corpus`, or the folder `corpus` in it.

@@ -1,0 +1,51 @@
+"""Makes the command reference of the site from the options classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+from nerbert.commands.options import Option
+from nerbert.commands.table import COMMANDS
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Adds the page."""
+    files.append(File.generated(config, "commands.md", content=commands()))
+    return files
+
+
+def commands() -> str:
+    """The page: for each command its text, and a table of its options."""
+    parts = [
+        "# Commands\n\n`nerbert COMMAND --help` prints the same. A recipe (TOML) sets any option.\n"
+    ]
+    for name, entry in COMMANDS.items():
+        command = entry.command()
+        parts += [f"## nerbert {name}\n", f"{command.doc}\n"]
+        for title, options in command.groups().items():
+            parts += [f"**{title}**\n" if title else "", "| option | default | |", "|---|---|---|"]
+            parts += [_row(option) for option in options]
+            parts.append("")
+        if entry.rest:
+            parts.append(f"{entry.rest}\n")
+    return "\n".join(parts)
+
+
+def _row(option: Option) -> str:
+    flag = option.name.upper() if option.facts["positional"] else option.flags[0]
+    default = "required" if option.is_required else _shown(option.default)
+    return f"| `{flag}` | {default} | {_cell(option.help)} |"
+
+
+def _shown(value: Any) -> str:
+    if value in (None, "", (), False):
+        return "no" if value is False else ""
+    if isinstance(value, tuple):
+        return _cell(" ".join(f"`{one}`" for one in value))
+    return "yes" if value is True else f"`{_cell(str(value))}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
