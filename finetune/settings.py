@@ -19,8 +19,9 @@ RECIPES = Recipes("finetune")
 """Recipes of fine-tuning."""
 
 _FIT = "fine-tuning"
-_READING = "reading data sets"
-_WORDS = "models without pre-training: bilstm, words"
+_MORE = "fine-tuning, details"
+_READING = "reading data sets, details"
+_WORDS = "models without pre-training (bilstm, words), details"
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -40,7 +41,7 @@ class FitSettings:
     )
     learning_rate: float = option(5e-5, "highest learning rate", gt=0, group=_FIT)
     head_learning_rate: float | None = option(
-        None, "learning rate of the head (default: that of the encoder)", gt=0, group=_FIT
+        None, "learning rate of the head (default: that of the encoder)", gt=0, group=_MORE
     )
     batch_size: int = option(16, "pieces per optimiser step", ge=1, group=_FIT)
     epochs: int = option(100, "largest number of epochs", ge=1, group=_FIT)
@@ -49,32 +50,32 @@ class FitSettings:
         "lower bound of the largest number of steps, for small sets: it overrides --epochs "
         "(default: 0)",
         ge=0,
-        group=_FIT,
+        group=_MORE,
     )
     eval_steps: int = option(
         1,
         "smallest number of steps between evaluations on the dev set, which are otherwise made "
         "after each epoch",
         ge=1,
-        group=_FIT,
+        group=_MORE,
     )
     patience: int = option(
         8, "stop after N evaluations without a better dev F1 (early stopping)", ge=1, group=_FIT
     )
     source_epochs: int = option(
-        2, "epochs on the source, in the regime source-target", ge=1, group=_FIT
+        2, "epochs on the source, in the regime source-target", ge=1, group=_MORE
     )
     source_times: int = option(
         0,
         "repetitions of the target, in the regime joint; 0 for |source| / |target| (default: 0)",
         ge=0,
-        group=_FIT,
+        group=_MORE,
     )
     schedule: str = option(
-        "constant", "schedule of the learning rate; a name from transformers", group=_FIT
+        "constant", "schedule of the learning rate; a name from transformers", group=_MORE
     )
-    warmup_steps: int = option(0, "steps in which the learning rate rises", ge=0, group=_FIT)
-    weight_decay: float = option(0.0, "weight decay of AdamW", ge=0, group=_FIT)
+    warmup_steps: int = option(0, "steps in which the learning rate rises", ge=0, group=_MORE)
+    weight_decay: float = option(0.0, "weight decay of AdamW", ge=0, group=_MORE)
     max_subwords: int | None = option(
         None,
         "largest number of sub-words of a piece, including special ones (default: what the model "
@@ -92,44 +93,44 @@ class FitSettings:
         ge=0,
         group=_FIT,
     )
-    lora_alpha: int = option(16, "scale of LoRA's matrices", gt=0, group=_FIT)
+    lora_alpha: int = option(16, "scale of LoRA's matrices", gt=0, group=_MORE)
     carry_head: bool = option(
         False,
         "initialise the head with rows of a pre-trained tagger's head: those of the nearest types, "
         "by name or ontology",
-        group=_FIT,
+        group=_MORE,
     )
     carry_optimizer: bool = option(
         False,
         "keep the head and the optimiser's state from source to target, in the regime "
         "source-target",
-        group=_FIT,
+        group=_MORE,
     )
     accumulation: int = option(
-        1, "batches of an optimiser step, for little memory", ge=1, group=_FIT
+        1, "batches of an optimiser step, for little memory", ge=1, group=_MORE
     )
     max_grad_norm: float = option(
-        1.0, "norm that gradients are clipped to; 0 for no clipping", ge=0, group=_FIT
+        1.0, "norm that gradients are clipped to; 0 for no clipping", ge=0, group=_MORE
     )
     stop_after: int = option(
-        0, "steps before which --patience does not count (default: 0)", ge=0, group=_FIT
+        0, "steps before which --patience does not count (default: 0)", ge=0, group=_MORE
     )
     head_dropout: float | None = option(
-        None, "dropout before the linear head (default: that of the model)", ge=0, lt=1, group=_FIT
+        None, "dropout before the linear head (default: that of the model)", ge=0, lt=1, group=_MORE
     )
     attend_padding: bool = option(
-        False, "let words attend to padding, as the released code of CrossNER", group=_FIT
+        False, "let words attend to padding, as the released code of CrossNER", group=_MORE
     )
     scoring: Literal["strict", "crossner"] = option(
         "strict",
         "what chooses the weights, and is reported first: seqeval's strict F1; or conlleval's over "
         "all sentences as one, as the released code of CrossNER",
-        group=_FIT,
+        group=_MORE,
     )
     first_shots: bool = option(
-        False, "take the first sentences for --shots instead of drawing them", group=_FIT
+        False, "take the first sentences for --shots instead of drawing them", group=_MORE
     )
-    fp16: bool = option(False, "compute in float16, on GPUs", group=_FIT)
+    fp16: bool = option(False, "compute in float16, on GPUs", group=_MORE)
     bf16: bool = option(
         False, "compute in bfloat16, which is faster on processors that support it", group=_FIT
     )
@@ -178,7 +179,7 @@ class DataRoot:
         None,
         "folder of the named sets (default: NERBERT_DATA, or data)",
         metavar="DIR",
-        group=_READING,
+        group="reading data sets",
     )
     revision: Text | None = option(
         None,

@@ -23,6 +23,9 @@ DEMO_OUTPUT = "demo-corpus"
 _INPUT, _RUN = "input and output", "run"
 _EXTRACT, _RESOLVE = "extract: dump -> documents", "resolve: titles -> classes"
 _CORPUS = "corpus: label, filter, balance"
+_MORE = f"{_CORPUS}, details"
+_RUN_MORE = "run, details"
+_RESOLVE_MORE = f"{_RESOLVE}, details"
 
 DropSteps = tuple[tuple[int, float], ...]
 """Pairs: a number of ENTITY mentions, and the probability of dropping a sentence with so many."""
@@ -79,15 +82,15 @@ class CorpusSettings:
         None, "code of the wiki's language, if the dump names none or a wrong one", group=_INPUT
     )
     stage: Stage = option(
-        "corpus", "last stage to run; earlier ones run if they are not up to date", group=_RUN
+        "corpus", "last stage to run; earlier ones run if they are not up to date", group=_RUN_MORE
     )
     workers: int | None = option(
         None, "local worker processes (default: one per core)", group=_RUN, ge=1
     )
     max_set_aside: float = option(
-        0.01, "tolerated share of unreadable pages", metavar="S", group=_RUN, ge=0, le=1
+        0.01, "tolerated share of unreadable pages", metavar="S", group=_RUN_MORE, ge=0, le=1
     )
-    seed: Seed = option(0, "seed of every random choice (default: 0)", group=_RUN)
+    seed: Seed = option(0, "seed of every random choice (default: 0)", group=_RUN_MORE)
     sentence_model: Literal["dump", "nltk"] = option(
         "dump",
         "Punkt trained on the dump itself, or NLTK's pre-trained model, from NLTK_DATA",
@@ -126,20 +129,20 @@ class CorpusSettings:
         None,
         "DBpedia's ontology (default: shipped)",
         metavar="FILE",
-        group=_RESOLVE,
+        group=_RESOLVE_MORE,
         decides="resolve",
         path="here",
     )
     infobox_mapping: Text | None = option(
         None,
-        "DBpedia's Mapping_xx.xml (default: shipped for de, en, fr, ja, uk)",
+        "DBpedia's Mapping_xx.xml (default: shipped for 41 languages)",
         metavar="FILE",
-        group=_RESOLVE,
+        group=_RESOLVE_MORE,
         decides="resolve",
         path="here",
     )
     infobox: bool = option(
-        True, "take classes from infoboxes, too", group=_RESOLVE, decides="resolve"
+        True, "take classes from infoboxes, too", group=_RESOLVE_MORE, decides="resolve"
     )
     classes: Rule = option(
         "votes",
@@ -150,14 +153,14 @@ class CorpusSettings:
     page_typer: bool = option(
         True,
         "train a page typer on the pages with a class, and type others (with --classes votes)",
-        group=_RESOLVE,
+        group=_RESOLVE_MORE,
         decides="resolve",
     )
     typer_precision: float = option(
         0.95,
         "least precision of the page typer on held-out pages; it leaves the other pages alone",
         metavar="P",
-        group=_RESOLVE,
+        group=_RESOLVE_MORE,
         gt=0,
         le=1,
         decides="resolve",
@@ -187,7 +190,7 @@ class CorpusSettings:
         5,
         "links in the whole dump that a name of the dictionary needs; 0: no dictionary",
         metavar="N",
-        group=_CORPUS,
+        group=_MORE,
         ge=0,
         decides="select",
     )
@@ -195,7 +198,7 @@ class CorpusSettings:
         True,
         "names that are titles of other pages are mentions of them, too, where a model of the "
         "words around links bears them out (with --mentions all)",
-        group=_CORPUS,
+        group=_MORE,
         decides="select",
     )
     min_entities: int | None = option(
@@ -208,45 +211,45 @@ class CorpusSettings:
     frequent: int = option(
         20,
         "number of most frequent categories that the drop rule looks at",
-        group=_CORPUS,
+        group=_MORE,
         ge=0,
         decides="select",
     )
     keep_untyped: bool = option(
-        False, "keep sentences whose mentions are all ENTITY", group=_CORPUS, decides="select"
+        False, "keep sentences whose mentions are all ENTITY", group=_MORE, decides="select"
     )
     drop_entity: Annotated[DropSteps, BeforeValidator(parse_drop_steps)] = option(
         ((3, 0.3), (4, 0.5), (5, 0.7)),
         "drop probability by number of ENTITY mentions; the last one holds for more "
         "(default: 3:0.3,4:0.5,5:0.7)",
         metavar="N:P,...",
-        group=_CORPUS,
+        group=_MORE,
         decides="select",
     )
     drop_other_languages: bool = option(
         True,
         "drop pages in another language than the wiki's; they are counted anyway",
-        group=_CORPUS,
+        group=_MORE,
         decides="select",
     )
     min_tokens: int = option(
-        5, "shorter sentences are dropped", group=_CORPUS, ge=1, decides="select"
+        5, "shorter sentences are dropped", group=_MORE, ge=1, decides="select"
     )
     max_tokens: int = option(
-        256, "longer sentences are dropped", group=_CORPUS, ge=1, decides="select"
+        256, "longer sentences are dropped", group=_MORE, ge=1, decides="select"
     )
     split: Literal["pages", "examples"] = option(
         "pages",
         "what is drawn for validation: pages with all their examples; or examples, as in the "
         "paper, so that a page may be in both splits",
-        group=_CORPUS,
+        group=_MORE,
         decides="select",
     )
     validation_share: float = option(
         0.1,
         "share of the pages, or examples, that are for validation",
         metavar="S",
-        group=_CORPUS,
+        group=_MORE,
         ge=0,
         le=1,
         decides="select",
@@ -265,7 +268,7 @@ class CorpusSettings:
     every_sentence: bool = option(
         True,
         "balancing only adds copies, and leaves out no sentence",
-        group=_CORPUS,
+        group=_MORE,
         decides="balance",
     )
     min_support: float = option(
@@ -273,7 +276,7 @@ class CorpusSettings:
         "categories with a smaller share of mentions whose page several sources know are not "
         "repeated (default: 0)",
         metavar="S",
-        group=_CORPUS,
+        group=_MORE,
         ge=0,
         le=1,
         decides="balance",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial
@@ -14,6 +13,7 @@ from finetune.experiments.trials import Space
 from finetune.scoring import plots
 from finetune.scoring.tables import cent, markdown
 from finetune.settings import FitSettings
+from nerbert.commands.options import recipe_text
 from nerbert.storage import files
 
 BEST = "best.toml"
@@ -36,7 +36,7 @@ def write_report(
         best: the best trial.
         settings: all settings of the best trial.
     """
-    (output / BEST).write_text(_toml(settings), encoding="utf-8")
+    (output / BEST).write_text(recipe_text(asdict(settings)), encoding="utf-8")
     first = [trial for trial in trials if trial.user_attrs["stage"] == 1]
     weights = importances(first, space)
     (output / "search.png").write_bytes(_plot(first, space, weights))
@@ -99,20 +99,3 @@ def _plot(trials: Sequence[FrozenTrial], space: Space, weights: dict[str, float]
         share = f" ({weights[name]:.2f})" if name in weights else ""
         panels[f"{name}{share}"] = [trial.params[name] for trial in trials]
     return plots.by_setting(panels, scores, "dev F1, %")
-
-
-def _toml(settings: FitSettings) -> str:
-    """Settings as a recipe; those that are no flags, and not set, are left out."""
-    lines = []
-    for name, value in asdict(settings).items():
-        if value is not None:
-            lines.append(f"{name} = {_literal(value)}")
-    return "\n".join(lines) + "\n"
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_literal, value))}]"
-    return f'"{value}"' if isinstance(value, str) else repr(value)

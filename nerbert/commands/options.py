@@ -9,6 +9,7 @@ the file and the key, that the user wrote.
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,6 +27,9 @@ from nerbert.errors import UserError
 
 CHECKED = ConfigDict(strict=True, extra="forbid")
 """Configuration of options classes: "8" is not accepted for 8, unknown names are errors."""
+
+DETAILS = ", details"
+"""Ending of the groups of options that are rarely needed."""
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -73,7 +77,8 @@ def option(
         help: what the option decides, with its unit.
         metavar: name of the value in `--help`.
         also: second spelling of the flag.
-        group: heading of the option in `--help`.
+        group: heading of the option in `--help`; with the ending ", details" only `--help all`
+            shows it.
         flag: whether the option is a flag.
         recipe: whether a recipe may set the option.
         positional: whether the values are given without a flag.
@@ -296,6 +301,24 @@ def _reason(details: Mapping[str, Any]) -> str:
     return str(details["msg"])
 
 
+def recipe_text(values: Mapping[str, Any]) -> str:
+    """Values of options as a recipe (TOML); those that are not set are left out."""
+    given = {name: value for name, value in values.items() if value is not None}
+    tables = [name for name, value in given.items() if isinstance(value, Mapping)]
+    lines = [f"{name} = {_literal(given[name])}" for name in given if name not in tables]
+    for name in tables:
+        lines += ["", f"[{name}]"] if given[name] else []
+        lines += [f"{key} = {_literal(value)}" for key, value in given[name].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_literal, value))}]"
+    # JSON's texts, numbers and truth values are those of TOML.
+    return json.dumps(value, ensure_ascii=False)
+
+
 def near(name: str, known: Iterable[str]) -> str:
     """The hint "; did you mean X?" with the most similar known name; empty if none is similar."""
     similar = get_close_matches(name, list(known), 1)
@@ -352,4 +375,9 @@ class Recipes:
             if key not in known:
                 hint = near(key, known) or f"; a recipe may have {', '.join(known)}"
                 raise UserError(f"{path}: unknown key {key!r}{hint}")
-        return {key: Given(value, f"{path}: {key} =") for key, value in table.items()}
+        return {key: Given(_fixed(value), f"{path}: {key} =") for key, value in table.items()}
+
+
+def _fixed(value: Any) -> Any:
+    """Lists of TOML as tuples, which the fields of options have."""
+    return tuple(map(_fixed, value)) if isinstance(value, list) else value

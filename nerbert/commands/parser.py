@@ -8,11 +8,21 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from nerbert.commands.options import Given, Option, Recipes, build, near, options_of
+from nerbert.commands.options import (
+    DETAILS,
+    Given,
+    Option,
+    Recipes,
+    build,
+    near,
+    options_of,
+    recipe_text,
+)
 from nerbert.commands.process import (
     begin_logging,
     check_system,
@@ -28,6 +38,17 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message.removeprefix('argument ')}; see {self.prog} --help")
+
+
+class _Help(argparse.Action):
+    """Prints the help and ends; `const` makes the parser whose help it is."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: Any = None
+    ) -> NoReturn:
+        make: Any = self.const
+        make(values == "all").print_help()
+        parser.exit()
 
 
 @dataclass
@@ -94,19 +115,38 @@ class Command:
             groups.setdefault(entry.facts["group"], []).append(entry)
         return {title: entries for title, entries in groups.items() if entries}
 
-    def parser(self, prog: str | None = None) -> argparse.ArgumentParser:
-        """The parser of the command line. Flags that were not typed are absent from its result."""
+    def parser(self, prog: str | None = None, everything: bool = True) -> argparse.ArgumentParser:
+        """The parser of the command line. Flags that were not typed are absent from its result.
+
+        Args:
+            prog: name of the program in usage lines.
+            everything: whether it has the options that are rarely needed, too.
+        """
         prog = prog or typed_program()
+        groups = self.groups()
+        shown = {t: g for t, g in groups.items() if everything or not t.endswith(DETAILS)}
+        hidden = len(self.options) - sum(map(len, shown.values()))
+        more = f"{prog} --help all shows {hidden} more flags." if hidden else ""
         parser = _Parser(
             prog=prog,
             usage=f"{prog} [FLAG ...]",
             description=self.doc,
-            epilog=self._rest or None,
+            epilog="\n\n".join(filter(None, [self._rest, more])) or None,
+            add_help=False,
             allow_abbrev=False,
             argument_default=argparse.SUPPRESS,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        for title, entries in self.groups().items():
+        parser.add_argument(
+            "-h",
+            "--help",
+            action=_Help,
+            nargs="?",
+            const=partial(self.parser, prog),
+            metavar="all",
+            help="show this; all: every flag",
+        )
+        for title, entries in shown.items():
             group = parser.add_argument_group(title) if title else parser
             for entry in entries:
                 _add(group, entry)
@@ -118,6 +158,11 @@ class Command:
             dest="recipe",
             metavar="NAME" if recipes.names else "FILE",
             help=f"{shipped}a TOML file with values of the options{default}",
+        )
+        parser.add_argument(
+            "--print-recipe",
+            action="store_true",
+            help="print the values of all options, as a recipe, and do nothing",
         )
         return parser
 
@@ -136,12 +181,25 @@ class Command:
             what = "unknown flag" if rest[0].startswith("-") else "unexpected argument"
             raise UserError(f"{rest[0]}: {what}{hint}")
         texts = vars(namespace)
+        prints = texts.pop("print_recipe", False)
         name = texts.pop("recipe", self._recipes.default)
         given = self._recipes.read(name, self._kinds) if name else {}
         by_name = {entry.name: entry for entry in self.options}
         for key, text in texts.items():
             given[key] = _typed(by_name[key], text, argv)
+        if prints:
+            print(self._recipe(given), end="")
+            raise SystemExit(0)
         return Parsed(self._built(given), rest, given)
+
+    def _recipe(self, given: Mapping[str, Given]) -> str:
+        """The values of all options that a recipe may set, as one."""
+        values = {
+            entry.name: given[entry.name].value if entry.name in given else entry.default
+            for entry in options_of(*self._kinds)
+            if entry.facts["recipe"] and (entry.name in given or not entry.is_required)
+        }
+        return recipe_text(values)
 
     def _built(self, given: Mapping[str, Given]) -> list[Any]:
         """An instance of each options class."""
@@ -249,7 +307,8 @@ def _typed(entry: Option, text: Any, argv: Sequence[str]) -> Given:
         return Given(entry.parsed(text), where, text)
     except ValidationError as error:
         details: Any = error.errors()[0]
-        raise UserError(Given(text, flag, str(details["input"])).problem(details)) from None
+        place = where or entry.name
+        raise UserError(Given(text, place, str(details["input"])).problem(details)) from None
 
 
 def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from nerbert import __version__
+from nerbert.commands.completion import CompletionOptions, script
 from nerbert.commands.options import Recipes, near, with_options
 from nerbert.commands.parser import Command, exit_code
 from nerbert.commands.process import check_system, is_first, typed_program
@@ -176,6 +177,11 @@ COMMANDS = {
         "finetune.use.app:serve",
         ("finetune.options:DemoOptions",),
     ),
+    "completion": Entry(
+        "print what makes a shell complete commands and flags",
+        "nerbert.commands.table:complete",
+        ("nerbert.commands.completion:CompletionOptions",),
+    ),
 }
 """Name of each sub-command -> its row."""
 
@@ -225,6 +231,12 @@ def function(name: str) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (call.__doc__ or "").replace("", inspect.getdoc(kinds[0]) or "", 1)
     return call
+
+
+def complete(options: CompletionOptions) -> str:
+    """Runs `nerbert completion`."""
+    commands = {name: entry.command() for name, entry in COMMANDS.items()}
+    return script(options.shell, commands, {n: entry.summary for n, entry in COMMANDS.items()})
 
 
 def _print(result: Any) -> None:
