@@ -27,6 +27,7 @@ class TrainOptions(DataOptions, Device):
     """Fine-tunes a tagger, and keeps it: an ordinary Hugging Face checkpoint with a model card.
 
         nerbert train --base-model ner-bert --data crossner/politics --output politics-tagger
+        nerbert train --base-model TAGGER --keep-old TAGGER --data new-types --output both
 
     Trains on the train split, keeps the weights with the best F1 on the dev split, and scores the
     test split. If it is stopped, run the same command again: it continues from its last checkpoint
@@ -42,6 +43,12 @@ class TrainOptions(DataOptions, Device):
         metavar="SET",
     )
     output: Text = option(help="folder of the tagger", metavar="DIR", recipe=False)
+    keep_old: Text | None = option(
+        None,
+        "tagger whose types the new one has, too: it labels them in the sentences of --data; best "
+        "also the --base-model",
+        metavar="TAGGER",
+    )
     seed: Seed = option(555, "seed of head, dropout and order")
     tensorboard: bool = option(False, "write TensorBoard's events to OUTPUT/events")
     push_to_hub: Text | None = option(

@@ -5,27 +5,29 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import EvalResult, HfApi, ModelCard, ModelCardData
+from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
 
-from finetune.data.registry import expand, known_set
+from finetune.data.registry import expand
 from finetune.data.sets import SPLITS, DataSets, are_several
-from finetune.experiments.runs import made_from
+from finetune.experiments.runs import made_from, model_fingerprint
 from finetune.options import TrainOptions
 from finetune.scoring import metrics
 from finetune.scoring.calibration import AS_THEY_ARE, Reliability
 from finetune.scoring.plots import reliability
 from finetune.settings import FitSettings
 from finetune.tagger.fitting import Work
+from finetune.tagger.old_types import OldTypes
 from finetune.tagger.tagger import Tagger
+from finetune.use.card import model_card
 from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
-from nerbert.reports import TRAINING, filled, versions
+from nerbert.reports import TRAINING, versions
 from nerbert.storage import files
 from nerbert.storage.folders import check_same, seal, sealed
 from nerbert.text.columns import Sentence
@@ -63,7 +65,11 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
         split: [row for name in names for row in sets.sentences(name, split, split == "train")]
         for split in SPLITS
     }
+    if options.keep_old == options.base_model:
+        settings = replace(settings, carry_head=True)
     record = {**made_from(options.base_model, sets, names), "settings": asdict(settings)}
+    if options.keep_old:
+        record["keep_old"] = model_fingerprint(options.keep_old)
     quiet_libraries()
     if options.push_to_hub:
         check_token(options.push_to_hub)
@@ -97,15 +103,21 @@ def _made(
     folder = os.path.join(output, _WORK)
     events = os.path.join(output, "events") if options.tensorboard else None
     work = Work(folder, [FitProgress()], events, options.device)
-    tagger = Tagger(options.base_model, settings).fit(rows["train"], rows["dev"], work=work)
+    old = None
+    if options.keep_old:
+        loaded = Tagger.load(options.keep_old, device=options.device)
+        old = OldTypes.of(loaded, [row for some in rows.values() for row in some])
+    train, dev = (old.added(rows[split]) if old else rows[split] for split in SPLITS[:2])
+    tagger = Tagger(options.base_model, settings).fit(train, dev, work=work)
     raw = tagger.judged(rows["test"])
-    if rows["dev"]:
-        tagger.calibrate(rows["dev"])
+    if dev:
+        tagger.calibrate(dev)
     tagger.save(output)
     results = {
         "sentences": {split: len(rows[split]) for split in SPLITS},
-        **{split: _scores(tagger, rows[split]) for split in SPLITS[1:] if rows[split]},
-        **_reliability(tagger, *raw, rows["test"], output),
+        **{split: _scores(tagger, rows[split], old) for split in SPLITS[1:] if rows[split]},
+        # The test split does not say which mentions of old types are right.
+        **({} if old else _reliability(tagger, *raw, rows["test"], output)),
         "steps": int(tagger.history[-1]["step"]),
         "versions": versions(*TRAINING, "numpy"),
     }
@@ -117,8 +129,10 @@ def _made(
     return results
 
 
-def _scores(tagger: Tagger, rows: Sequence[Sentence]) -> dict[str, Any]:
+def _scores(tagger: Tagger, rows: Sequence[Sentence], old: OldTypes | None) -> dict[str, Any]:
     gold, predicted = [row.tags for row in rows], tagger.tag([row.tokens for row in rows])
+    if old is not None:
+        predicted = old.scored(predicted)
     strict, per_type = metrics.seqeval_scores(gold, predicted)
     return {
         "strict": strict.to_json(),
@@ -216,83 +230,3 @@ def _asked(repository: str, work: Any) -> None:
         ) from None
     except _CLIENT_ERRORS as error:
         raise UserError(f"no hub ({error}); check HF_ENDPOINT", repository) from None
-
-
-_EXAMPLES = ["Dante Alighieri was born in Florence.", "Angela Merkel met Barack Obama in Berlin."]
-
-
-def model_card(options: TrainOptions, record: Mapping[str, Any], results: Mapping[str, Any]) -> str:
-    """Text of the card.
-
-    Args:
-        options: options of the training.
-        record: what the tagger is made from.
-        results: scores and counts.
-    """
-    name = Path(options.output).name
-    base = options.base_model
-    is_local = Path(base).exists()
-    data = ModelCardData(
-        library_name="transformers",
-        pipeline_tag="token-classification",
-        tags=["named-entity-recognition", "nerbert"],
-        base_model=None if is_local else base,
-        model_name=name,
-        widget=[{"text": text} for text in _EXAMPLES],
-        eval_results=_results(record, results),
-    )
-    body = filled(
-        "finetune",
-        "tagger_card.md",
-        name=name,
-        base_model=f"`{Path(base).name if is_local else base}`",
-        data="\n".join(_data_line(name) for name in record["data"]),
-        counts=", ".join(f"{n:,} {split}" for split, n in results["sentences"].items()),
-        steps=f"{results['steps']:,}",
-        settings="\n".join(f"| `{key}` | {value} |" for key, value in record["settings"].items()),
-        scores=_score_table(results),
-        versions=", ".join(f"{key} {value}" for key, value in results["versions"].items()),
-    )
-    return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n{body}"))
-
-
-def _results(record: Mapping[str, Any], results: Mapping[str, Any]) -> list[EvalResult] | None:
-    if "test" not in results:
-        return None
-    name = ", ".join(record["data"])
-    return [
-        EvalResult(
-            task_type="token-classification",
-            dataset_type=name,
-            dataset_name=name,
-            dataset_split="test",
-            metric_type=metric,
-            metric_value=round(results["test"]["strict"][metric], 4),
-        )
-        for metric in ("f1", "precision", "recall")
-    ]
-
-
-def _data_line(name: str) -> str:
-    known = known_set(name)
-    return f"- {name}" + (f" ({known.citation}; licence: {known.licence})" if known else "")
-
-
-def _score_table(results: Mapping[str, Any]) -> str:
-    """A table of the scores of each type, on the test split or else on the dev split."""
-    split = "test" if "test" in results else "dev"
-    if split not in results:
-        return "There were no sentences to score."
-    scores = results[split]
-    low, high = scores["interval_95"]
-    rows = [("all", scores["strict"]), *scores["per_type"].items()]
-    lines = [
-        f"{split} split, strict (seqeval, IOB2); 95 % interval of the F1 {low:.4f} to {high:.4f}:",
-        "",
-        "| type | F1 | precision | recall | mentions |",
-        "|---|---|---|---|---|",
-    ]
-    for name, row in rows:
-        cells = (*(f"{row[key]:.4f}" for key in ("f1", "precision", "recall")), f"{row['gold']:,}")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)

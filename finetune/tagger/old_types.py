@@ -1,0 +1,56 @@
+"""Keeps the types of an old tagger, which labels them where a set of new types does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from finetune.tagger.tagger import Tagger
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import spans_to_tags, tags_to_spans
+
+
+@dataclass(frozen=True)
+class OldTypes:
+    """The mentions of an old tagger in sentences that are labelled with new types.
+
+    A set says nothing about types that it does not have: a person in it is O. Trained so, a tagger
+    forgets persons. As in ExtendNER (Monaikul et al. 2021, AAAI) the old tagger says where they
+    are.
+
+    Attributes:
+        tagger: the old tagger.
+        new: types that the set has; what it says of them counts.
+    """
+
+    tagger: Tagger
+    new: frozenset[str]
+
+    @classmethod
+    def of(cls, tagger: Tagger, rows: Sequence[Sentence]) -> OldTypes:
+        """Takes a tagger, and all sentences of a set."""
+        return cls(
+            tagger, frozenset(name for row in rows for _, _, name in tags_to_spans(row.tags))
+        )
+
+    def added(self, rows: Sequence[Sentence]) -> list[Sentence]:
+        """The sentences with the old tagger's mentions that overlap none of the set.
+
+        Its types that the set has, too, are left out: there the set is right.
+        """
+        predicted = self.tagger.tag([row.tokens for row in rows])
+        return [self._joined(row, tags) for row, tags in zip(rows, predicted, strict=True)]
+
+    def _joined(self, row: Sentence, old_tags: Sequence[str]) -> Sentence:
+        spans = tags_to_spans(row.tags)
+        taken = {place for start, end, _ in spans for place in range(start, end)}
+        spans += [
+            (start, end, name)
+            for start, end, name in tags_to_spans(old_tags)
+            if name not in self.new and taken.isdisjoint(range(start, end))
+        ]
+        return Sentence(row.tokens, spans_to_tags(spans, len(row.tokens)))
+
+    def scored(self, tags: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Predicted tags without the types that the set says nothing about."""
+        return [[tag if tag[2:] in self.new else "O" for tag in row] for row in tags]

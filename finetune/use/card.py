@@ -1,0 +1,92 @@
+"""The model card of a tagger that `nerbert train` made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import EvalResult, ModelCard, ModelCardData
+
+from finetune.data.registry import known_set
+from finetune.options import TrainOptions
+from nerbert.reports import filled
+
+_EXAMPLES = ["Dante Alighieri was born in Florence.", "Angela Merkel met Barack Obama in Berlin."]
+
+
+def model_card(options: TrainOptions, record: Mapping[str, Any], results: Mapping[str, Any]) -> str:
+    """Text of the card.
+
+    Args:
+        options: options of the training.
+        record: what the tagger is made from.
+        results: scores and counts.
+    """
+    name = Path(options.output).name
+    base = options.base_model
+    is_local = Path(base).exists()
+    data = ModelCardData(
+        library_name="transformers",
+        pipeline_tag="token-classification",
+        tags=["named-entity-recognition", "nerbert"],
+        base_model=None if is_local else base,
+        model_name=name,
+        widget=[{"text": text} for text in _EXAMPLES],
+        eval_results=_results(record, results),
+    )
+    body = filled(
+        "finetune",
+        "tagger_card.md",
+        name=name,
+        base_model=f"`{Path(base).name if is_local else base}`",
+        data="\n".join(_data_line(name) for name in record["data"]),
+        counts=", ".join(f"{n:,} {split}" for split, n in results["sentences"].items()),
+        steps=f"{results['steps']:,}",
+        settings="\n".join(f"| `{key}` | {value} |" for key, value in record["settings"].items()),
+        scores=_score_table(results),
+        versions=", ".join(f"{key} {value}" for key, value in results["versions"].items()),
+    )
+    return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n{body}"))
+
+
+def _results(record: Mapping[str, Any], results: Mapping[str, Any]) -> list[EvalResult] | None:
+    if "test" not in results:
+        return None
+    name = ", ".join(record["data"])
+    return [
+        EvalResult(
+            task_type="token-classification",
+            dataset_type=name,
+            dataset_name=name,
+            dataset_split="test",
+            metric_type=metric,
+            metric_value=round(results["test"]["strict"][metric], 4),
+        )
+        for metric in ("f1", "precision", "recall")
+    ]
+
+
+def _data_line(name: str) -> str:
+    known = known_set(name)
+    return f"- {name}" + (f" ({known.citation}; licence: {known.licence})" if known else "")
+
+
+def _score_table(results: Mapping[str, Any]) -> str:
+    """A table of the scores of each type, on the test split or else on the dev split."""
+    split = "test" if "test" in results else "dev"
+    if split not in results:
+        return "There were no sentences to score."
+    scores = results[split]
+    low, high = scores["interval_95"]
+    rows = [("all", scores["strict"]), *scores["per_type"].items()]
+    lines = [
+        f"{split} split, strict (seqeval, IOB2); 95 % interval of the F1 {low:.4f} to {high:.4f}:",
+        "",
+        "| type | F1 | precision | recall | mentions |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in rows:
+        cells = (*(f"{row[key]:.4f}" for key in ("f1", "precision", "recall")), f"{row['gold']:,}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
