@@ -177,6 +177,11 @@ COMMANDS = {
         "finetune.use.app:serve",
         ("finetune.options:DemoOptions",),
     ),
+    "reproduce": Entry(
+        "run the experiments of a paper, and judge its claims",
+        "nerbert.reproduce.run:reproduce",
+        ("nerbert.reproduce.plan:ReproduceOptions",),
+    ),
     "completion": Entry(
         "print what makes a shell complete commands and flags",
         "nerbert.commands.table:complete",

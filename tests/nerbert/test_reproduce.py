@@ -1,0 +1,130 @@
+"""Plans of papers: their commands are valid; claims by brute force; a run, stopped and continued."""
+
+import json
+from itertools import product
+from typing import get_args
+
+import pytest
+
+from nerbert.commands.table import COMMANDS, main
+from nerbert.reproduce import run
+from nerbert.reproduce.claims import judged, rows_of
+from nerbert.reproduce.plan import Claim, Paper, Plan, ReproduceOptions, Scale
+from tests.helpers.toy import write_set
+
+ALL = list(product(get_args(Paper), get_args(Scale)))
+
+
+def options(paper, scale, **more):
+    return ReproduceOptions(paper=paper, scale=scale, output="my out", **more)
+
+
+@pytest.mark.parametrize(("paper", "scale"), ALL)
+def test_every_command_is_valid(paper, scale):
+    """Flags and values are known, inputs with spaces stay whole, and earlier outputs are used."""
+    pytest.importorskip("torch")
+    plan = Plan.of(options(paper, scale, dump=["a b.xml"], types=["t"], data_root="my sets"))
+    assert len({step.name for step in plan.steps}) == len(plan.steps)
+    written = set()
+    for step in plan.steps:
+        if step.why_not:
+            continue
+        name, *flags = step.command
+        parsed = COMMANDS[name].command().parse(flags)
+        assert not parsed.rest or name in ("corpus", "pretrain")
+        output = parsed.output
+        assert output.startswith("my out/")
+        for word in step.command:
+            if word.startswith("my out/") and not word.startswith(output):
+                assert any(word.startswith(one) for one in written), word
+        written.add(output)
+    names = {step.name for step in plan.steps}
+    assert {claim.step for claim in plan.claims} <= names
+    assert all({*step.after} <= names for step in plan.steps)
+
+
+def test_inputs_that_are_missing_are_said():
+    plan = Plan.of(options("nerbert", "small", dump=["d"]))
+    assert plan.steps[0].why_not == "needs --types"
+    only = Plan.of(options("nerbert", "debug", only=["full"]))
+    assert {s.name for s in only.steps if not s.why_not} == {"full"}
+    with pytest.raises(Exception, match="no such step; there are run, run-demo, full"):
+        Plan.of(options("nerbert", "debug", only=["fulll"]))
+
+
+def runs(folder, *facts):
+    """A report with runs; the score is the last fact, in per cent."""
+    folder.mkdir()
+    entries = [
+        {
+            "model": model,
+            "data": data,
+            "shots": shots,
+            "setting": "target",
+            "source": [],
+            "settings": {"seed": seed},
+            "strict": {"f1": f1 / 100},
+        }
+        for model, data, shots, seed, f1 in facts
+    ]
+    (folder / "report.json").write_text(json.dumps({"runs": entries}), encoding="utf-8")
+    return rows_of(folder)
+
+
+def test_claims_compare_equal_runs_only(tmp_path):
+    rows = runs(
+        tmp_path / "step",
+        ("a", "x", "all", 1, 50), ("b", "x", "all", 1, 48),
+        ("a", "x", "all", 2, 52), ("b", "x", "all", 2, 49),
+        ("a", "y", "all", 1, 90),  # the other side has not run
+        ("b", "z", "all", 1, 10),
+        ("a", "x", "10", 1, 40), ("b", "x", "10", 1, 30),
+        ("a", "x", "10", 2, 41), ("b", "x", "10", 2, 32),
+    )  # fmt: skip
+    better, than = {"model": "a"}, {"model": "b"}
+    found = judged(Claim("", "", better | {"shots": "all"}, than | {"shots": "all"}), rows)
+    assert (found.pairs, round(found.gain, 6), round(found.error, 6)) == (2, 2.5, 0.5)
+    assert found.says == "holds"
+    assert judged(Claim("", "", than, better), rows).says == "does not hold"
+    more = judged(Claim("", "", better, than, {"shots": "10"}, {"shots": "all"}), rows)
+    assert (more.pairs, round(more.gain, 6)) == (2, ((10 - 2) + (9 - 3)) / 2)
+    assert judged(Claim("", "", {"model": "c"}, than), rows).says == "not run"
+    close = runs(
+        tmp_path / "close",
+        ("a", "x", "all", 1, 50), ("b", "x", "all", 1, 48),
+        ("a", "x", "all", 2, 50), ("b", "x", "all", 2, 51),
+    )  # fmt: skip
+    assert judged(Claim("", "", better, than), close).says == "not clear"
+
+
+def test_a_run_goes_on_and_says_what_failed(tmp_path, monkeypatch, capsys):
+    """A failing step does not stop the others; the next run repeats only what is not done."""
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    flags = ["reproduce", "tner", "--scale", "debug", "--data-root", "sets", "--output", "out"]
+    assert main(flags) == 1
+    assert "out/report/index.html: matrix: " in capsys.readouterr().err
+    page = (tmp_path / "out" / "report" / "report.md").read_text()
+    assert "| A tagger is best in its own domain (Table 4) | not run |" in page
+    assert "(exit code 2, out/logs/matrix.log)" in page
+    (tmp_path / "sets" / "crossner").mkdir(parents=True)
+    for name in ("politics", "ai"):
+        folder = write_set(tmp_path / "sets" / "crossner" / name)
+        (folder / "valid.txt").rename(folder / "dev.txt")
+    done = []
+    monkeypatch.setattr(
+        run,
+        "_failure",
+        lambda step, log, old=run._failure: done.append(step.name) or old(step, log),
+    )
+    assert main(flags) == 0
+    assert done == ["matrix"]
+    out = capsys.readouterr().out
+    assert "| A tagger is best in its own domain (Table 4) | " in out
+    html = (tmp_path / "out" / "report" / "index.html").read_text()
+    assert "<table>" in html
+    for figure in (tmp_path / "out" / "matrix").glob("*.png"):
+        assert f'src="../matrix/{figure.name}"' in html
+    assert main(flags) == 0
+    assert done == ["matrix"]
