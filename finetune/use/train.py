@@ -38,6 +38,7 @@ RECORD, METRICS = "training.json", "metrics.json"
 """Files that say what a tagger is made from, and how well it does; the second is written last."""
 
 _WORK = ".training"
+_LOGGER = logging.getLogger("nerbert")
 Rows = dict[str, list[Sentence]]
 
 for _name in ("httpx", "httpx2"):
@@ -108,6 +109,14 @@ def _made(
         loaded = Tagger.load(options.keep_old, device=options.device)
         old = OldTypes.of(loaded, [row for some in rows.values() for row in some])
     train, dev = (old.added(rows[split]) if old else rows[split] for split in SPLITS[:2])
+    types = {tag[2:] for row in train for tag in row.tags if tag != "O"}
+    _LOGGER.info(
+        "%s train and %s dev sentences, %d types: %s",
+        f"{len(train):,}",
+        f"{len(dev):,}",
+        len(types),
+        ", ".join(sorted(types)),
+    )
     tagger = Tagger(options.base_model, settings).fit(train, dev, work=work)
     raw = tagger.judged(rows["test"])
     if dev:

@@ -138,8 +138,11 @@ class Throughput:
         }
 
 
+_BETWEEN_S = 30.0
+
+
 class FitProgress(TrainerCallback):
-    """A bar on a terminal or in a notebook, a log line for each evaluation otherwise."""
+    """A bar on a terminal or in a notebook; otherwise log lines, one in half a minute at most."""
 
     def __init__(self, name: str = "", lines: bool = True) -> None:
         """Describes the progress.
@@ -153,6 +156,7 @@ class FitProgress(TrainerCallback):
         self._shown = has_bars()
         self._bar: Any = None
         self._start, self._first = 0.0, 0
+        self._said, self._said_step = float("-inf"), -1
         self._loss = self._f1 = self._best = float("nan")
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -173,6 +177,8 @@ class FitProgress(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if self._bar is not None:
             self._bar.update()
+        elif state.global_step > self._first + 1:  # the first step is slower than the others
+            self._say(state)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         self._loss = (logs or {}).get("loss", self._loss)
@@ -182,24 +188,36 @@ class FitProgress(TrainerCallback):
     ) -> None:
         self._f1 = (metrics or {}).get("eval_f1", self._f1)
         self._best = max(self._f1, self._best) if self._best == self._best else self._f1
-        loss = f"loss {self._loss:.4f}, " if self._loss == self._loss else ""  # none is logged yet
-        scores = f"{loss}dev F1 {self._f1:.4f}, best {self._best:.4f}"
         if self._bar is not None:
-            self._bar.set_postfix_str(scores)
-        if self._bar is not None or not self._lines:
+            self._bar.set_postfix_str(self._scores())
+        self._say(state)
+
+    def _scores(self) -> str:
+        """What is known so far: the loss, dev F1, the best one."""
+        known = {"loss": self._loss, "dev F1": self._f1, "best": self._best}
+        return ", ".join(f"{n} {value:.4f}" for n, value in known.items() if value == value)
+
+    def _say(self, state: Any, least_s: float = _BETWEEN_S) -> None:
+        """Logs a line, unless there are bars, or the last one is not `least_s` ago."""
+        now = time.monotonic()
+        if self._bar is not None or not self._lines or now - self._said < least_s:
             return
+        if state.global_step == self._said_step:
+            return
+        self._said, self._said_step = now, state.global_step
         done = state.global_step - self._first
-        seconds = (time.monotonic() - self._start) / max(done, 1)
+        seconds = (now - self._start) / max(done, 1)
         left = seconds * (state.max_steps - state.global_step)
+        shown = f"{left / 60:.0f} min" if left > 120 else f"{left:.0f} s"
         _LOGGER.info(
-            "%sstep %s of at most %s: %s, at most %.0f s left",
+            "%sstep %s of at most %s: %s",
             self._before,
             f"{state.global_step:,}",
             f"{state.max_steps:,}",
-            scores,
-            left,
+            ", ".join(filter(None, [self._scores(), f"at most {shown} left"])),
         )
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if self._bar is not None:
             self._bar.close()
+        self._say(state, 0)

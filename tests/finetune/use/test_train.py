@@ -127,10 +127,11 @@ def test_card_and_events(trained):
 
 def test_progress_lines(trained):
     _, _, err = trained
+    assert "40 train and 12 dev sentences, 2 types: city, person" in err.splitlines()
     lines = [line for line in err.splitlines() if line.startswith("step ")]
-    assert len(lines) >= 3
-    assert "of at most 40: dev F1" in lines[0]  # no loss has been logged yet
+    assert lines[0].startswith("step 2 of at most 40: at most ")  # there is no score yet
     assert "of at most 40: loss" in lines[-1]
+    assert "dev F1" in lines[-1]
     assert all("s left" in line for line in lines)
 
 
