@@ -163,6 +163,8 @@ STYLE = (
     """
 body { font: 16px/1.7 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem;
   color: #1f2933; background: #fff; }
+@media (prefers-color-scheme: dark) { :root { color-scheme: dark; }
+  body { color: #e4e7eb; background: #1b232b; } }
 """
     + MARKS
 )

@@ -80,8 +80,8 @@ class Tagger:
 
     def __repr__(self) -> str:
         """Base and types, such as `Tagger('ner-bert', 9 types)`."""
-        types = len({tag[2:] for tag in self._tags if tag != "O"})
-        return f"Tagger({self.base!r}, {f'{types} types' if self._words else 'not trained'})"
+        known = f"{len(self.types)} types" if self._words else "not trained"
+        return f"Tagger({self.base!r}, {known})"
 
     def fit(
         self,
@@ -225,6 +225,11 @@ class Tagger:
     def tags(self) -> list[str]:
         """The tags that the tagger has, by label id."""
         return list(self._tags)
+
+    @property
+    def types(self) -> list[str]:
+        """The types that the tagger has, or looks for."""
+        return list(dict.fromkeys(tag[2:] for tag in self._tags if tag != "O"))
 
     def tag(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
         """Tags the words of each text.

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from threading import Lock
 from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from finetune.tagger.entities import STYLE, Entities, Entity, Palette, marked
 from finetune.tagger.tagger import Tagger
@@ -59,6 +60,10 @@ class Side:
     entities: Sequence[Entity]
     milliseconds: float
     marked: Markup
+
+    def to_json(self, text: str) -> dict[str, Any]:
+        """What it says, with its text."""
+        return {"model": self.model, "text": text, "entities": list(map(asdict, self.entities))}
 
 
 class Page:
@@ -136,6 +141,8 @@ class Page:
             error=error,
             text=text,
             sides=sides,
+            known={name: tagger.types for name, tagger in self._taggers.items()},
+            json=json.dumps([side.to_json(text) for side in sides], ensure_ascii=False),
         )
 
     def least(self, model: str) -> float:
@@ -210,6 +217,15 @@ class PredictRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     texts: list[str] = Field(description="texts of any length", min_length=1, max_length=1000)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _single(cls, given: Any) -> Any:
+        """Takes `text` for a list of one."""
+        if isinstance(given, dict) and "text" in given and "texts" not in given:
+            return {"texts": [given["text"]], **{k: v for k, v in given.items() if k != "text"}}
+        return given
+
     model: str | None = Field(None, description="name of the model; the first one if left out")
     threshold: float | None = Field(
         None, description="smallest score of an entity; that of the model if left out", ge=0, le=1

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from html import escape
+from html import escape, unescape
 from urllib.request import urlopen
 
 import numpy as np
@@ -35,6 +35,7 @@ class Upper:
 
     is_open = False
     min_score = 0.0
+    types = ("SHOUT&",)
 
     def predict(self, texts, split=True, types=()):
         if types and not self.is_open:
@@ -304,6 +305,26 @@ def test_api(client):
     assert answer.json()["texts"] == [{"entities": []}] * 2
 
 
+def test_a_single_text_and_the_json_of_the_page(client):
+    one = client.post("/api/predict", json={"text": "see NATO"}).json()
+    assert one["texts"] == client.post("/api/predict", json={"texts": ["see NATO"]}).json()["texts"]
+    assert client.post("/api/predict", json={"text": "x", "texts": ["y"]}).status_code == 422
+    assert client.post("/api/predict", json={"text": 1}).status_code == 422
+    page = client.post("/", data={"text": 'see NATO & "</pre>', "model": "one"}).text
+    (side,) = json.loads(unescape(page.split('<pre id="json" hidden>')[1].split("</pre>")[0]))
+    assert (side["model"], side["text"]) == ("one", 'see NATO & "</pre>')
+    assert [entity["text"] for entity in side["entities"]] == ["NATO"]
+    assert "1 type of one</summary>SHOUT&amp;<" in page
+
+
+DROP = """
+const dropped = new DataTransfer();
+dropped.items.add(new File(["from a file"], "a.txt", { type: "text/plain" }));
+text.dispatchEvent(new DragEvent("drop", { dataTransfer: dropped, cancelable: true }));
+undefined
+"""
+
+
 def test_the_slider_starts_where_the_model_says():
     from starlette.testclient import TestClient
 
@@ -402,9 +423,16 @@ def test_a_reader_with_a_keyboard(server, tmp_path):
             await tab("Input.dispatchKeyEvent", type="keyUp", key=" ", code="Space")
             assert await tab.js(BACKGROUND) == "rgba(0, 0, 0, 0)" != colored
             assert await tab.js("document.querySelector('tr.t0').offsetHeight") == 0
+            found = json.loads(await tab.js("shown()"))
+            assert [one["text"] for one in found[0]["entities"]] == ["Ada Byron", "Ulm"]
             await tab.js(
                 "threshold.value = 1; threshold.dispatchEvent(new Event('input')); undefined"
             )
+            assert json.loads(await tab.js("shown()"))[0]["entities"] == []
+            await tab.js("location.hash = new URLSearchParams({text: 'a & <b>\\nα'}); undefined")
+            await tab.until("text.value === 'a & <b>\\nα'")
+            await tab.js(DROP)
+            await tab.until("text.value === 'from a file'")
             assert await tab.js(SHOWN) == []
             assert await tab.js("document.getElementById('shown-threshold').value") == "1.00"
             await tab.js(
