@@ -262,6 +262,12 @@ class PredictOptions(Labelling):
         ge=0,
         le=1,
     )
+    link: Text | None = option(
+        None,
+        "output folder of nerbert corpus: each entity gets the page that this name leads to there, "
+        "and its Wikidata id (jsonl, csv, tsv)",
+        metavar="RUN",
+    )
     batch_size: int = option(1024, "texts that are tagged together", ge=1)
     split: bool = option(
         True, "part texts into sentences, and tag each one by itself, as in training"

@@ -9,16 +9,17 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from finetune.options import PredictOptions
-from finetune.tagger.entities import PAGE_END, Palette, Prediction, page_start, paragraph
+from finetune.tagger.entities import PAGE_END, Entity, Palette, Prediction, page_start, paragraph
+from finetune.use.linking import Link, Linker
 from nerbert.errors import UserError
 
 _LOGGER = logging.getLogger("nerbert")
@@ -35,7 +36,10 @@ def print_predictions(options: PredictOptions) -> None:
     """
     if options.output is not None and Path(options.output).exists():
         raise UserError("is there already; choose another name", options.output)
+    if options.link is not None and options.format not in ("auto", "jsonl", "csv", "tsv"):
+        raise UserError(f"--link: --format {options.format} has no place for it; give jsonl")
     texts = _texts(options)
+    linker = None if options.link is None else Linker.open(options.link)
     # These take a second or more to load; errors in the input are reported before.
     from finetune.tagger.tagger import Tagger
 
@@ -50,7 +54,7 @@ def print_predictions(options: PredictOptions) -> None:
         out: TextIO = sys.stdout
         if options.output is not None:
             out = stack.enter_context(open(options.output, "x", encoding="utf-8", newline="\n"))
-        write = _writer(options, out)
+        write = _writer(options, out, linker)
         if options.format == "html":
             print(page_start(f"Entities, {options.model}"), file=out)
         start, count = time.monotonic(), 0
@@ -94,26 +98,33 @@ def read_texts(path: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def _writer(options: PredictOptions, out: TextIO) -> Write:
+def _writer(options: PredictOptions, out: TextIO, linker: Linker | None) -> Write:
     """What writes a text; the header of a table is written at once."""
     kind = options.format
     if kind == "auto":
-        kind = "text" if out.isatty() else "jsonl"
+        kind = "text" if out.isatty() and linker is None else "jsonl"
     if kind in ("csv", "tsv"):
         cells = partial(_cells, "," if kind == "csv" else "\t")
-        print(cells([_COLUMNS]), end="", file=out)
-        return partial(_rows, cells)
-    simple: dict[str, Write] = {"jsonl": _jsonl, "conll": _conll}
+        columns = [field.name for field in (*fields(Entity), *(fields(Link) if linker else ()))]
+        print(cells([["id", *columns]]), end="", file=out)
+        return partial(_rows, cells, columns, linker)
+    simple: dict[str, Write] = {"jsonl": partial(_jsonl, linker), "conll": _conll}
     colored = out.isatty() and "NO_COLOR" not in os.environ
     return simple.get(kind) or partial(_text if kind == "text" else _html, Palette(), colored)
 
 
-def _jsonl(number: int, text: str, prediction: Prediction) -> Iterator[str]:
+def _facts(prediction: Prediction, linker: Linker | None) -> list[dict[str, Any]]:
+    """The entities of a text, with what they lead to."""
     rows = [{**asdict(entity), "score": round(entity.score, 4)} for entity in prediction.entities]
+    if linker is not None:
+        for row, link in zip(rows, linker.links([row["text"] for row in rows]), strict=True):
+            row |= asdict(link) if link else dict.fromkeys(field.name for field in fields(Link))
+    return rows
+
+
+def _jsonl(linker: Linker | None, number: int, text: str, prediction: Prediction) -> Iterator[str]:
+    rows = _facts(prediction, linker)
     yield json.dumps({"id": number, "text": text, "entities": rows}, ensure_ascii=False)
-
-
-_COLUMNS = ("id", "start", "end", "type", "score", "text")
 
 
 def _cells(separator: str, rows: Iterable[Iterable[object]]) -> str:
@@ -123,11 +134,15 @@ def _cells(separator: str, rows: Iterable[Iterable[object]]) -> str:
 
 
 def _rows(
-    cells: Callable[[Iterable[Iterable[object]]], str], number: int, _: str, prediction: Prediction
+    cells: Callable[[Iterable[Iterable[object]]], str],
+    columns: Sequence[str],
+    linker: Linker | None,
+    number: int,
+    _: str,
+    prediction: Prediction,
 ) -> Iterator[str]:
-    for one in prediction.entities:
-        row = (number, one.start, one.end, one.type, round(one.score, 4), one.text)
-        yield cells([row]).removesuffix("\n")
+    for row in _facts(prediction, linker):
+        yield cells([[number, *(row[name] for name in columns)]]).removesuffix("\n")
 
 
 _COLORS = range(41, 47)  # backgrounds of a terminal: red, green, yellow, blue, magenta, cyan

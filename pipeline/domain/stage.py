@@ -16,13 +16,13 @@ from nerbert.storage import files, parts
 from nerbert.storage.folders import Folder
 from nerbert.storage.parts import Report
 from nerbert.text.overlap import SentenceIndex
+from ontology.dictionary import Dictionary
 from pipeline.documents.rows import read_documents
 from pipeline.domain.category_graph import EDGES, WALKED, Graph, edges
 from pipeline.domain.plan import DomainPlan
 from pipeline.domain.report import DomainReport
 from pipeline.domain.sentences import COLUMNS, READ, DomainSelector
 from pipeline.entities.resolve import open_table
-from pipeline.examples.dictionary import Dictionary
 from pipeline.examples.propagation import Propagation
 from pipeline.execution.part_pass import Gather, PartPass, Stage
 from pipeline.language import CommonWords

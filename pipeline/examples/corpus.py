@@ -23,6 +23,7 @@ from nerbert.storage.parts import Report
 from nerbert.text.corpus import SPLITS
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
+from ontology.dictionary import Dictionary
 from ontology.entity_table import SOURCES
 from pipeline.documents.extract import words_path
 from pipeline.documents.rows import read_documents
@@ -39,7 +40,6 @@ from pipeline.examples.corpus_files import (
 from pipeline.examples.counts import BalanceReport, SelectionReport, Statistics
 from pipeline.examples.dictionary import (
     CountSurfaces,
-    Dictionary,
     MergeSurfaces,
     SurfacesReport,
     dictionary_path,

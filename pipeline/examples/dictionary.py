@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
+from ontology.dictionary import LEAST
 from ontology.entity_table import NO_CLASS, EntityTable
 from ontology.titles import Keys, title_keys
 from pipeline.documents.rows import read_documents
@@ -46,8 +47,6 @@ SHARE = 0.8
 FEWEST = 2
 """Links of a surface that is known on pages which link its page by another text: another case of a
 name, as "Угорщини" for "Угорщина"."""
-
-_LEAST = b"least"
 
 
 def counted(texts: Sequence[str], entities: Int32, targets: pa.StringArray) -> pa.Table:
@@ -109,40 +108,6 @@ def agreed(table: pa.Table, least: int, is_typed: npt.NDArray[np.bool_], titled:
     return pa.concat_tables(both).sort_by("key")
 
 
-class Dictionary:
-    """Surface -> entity and title."""
-
-    def __init__(self, table: pa.Table) -> None:
-        """Takes the agreed SURFACES, sorted by key; see `dictionary_writer` for their metadata."""
-        least = int((table.schema.metadata or {}).get(_LEAST, 0))
-        self._is_known = table.column("links").to_numpy() >= least
-        self._keys = table.column("key").to_numpy()
-        self._entities = table.column("entity").to_numpy()
-        self._targets = table.column("target")
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def lookup(self, texts: Sequence[str]) -> Iterator[tuple[int, int, str, bool]]:
-        """Finds texts: number of the text, entity index, title, whether it is known anywhere.
-
-        The entity is -1 for doubtful titles; see `agreed`.
-        """
-        keys = title_keys(pa.array(texts, pa.string()))
-        place = np.minimum(np.searchsorted(self._keys, keys), max(len(self) - 1, 0))
-        rows = np.flatnonzero(self._keys[place] == keys) if len(self) else np.zeros(0, np.int64)
-        for number in rows.tolist():
-            row = int(place[number])
-            known = bool(self._is_known[row])
-            yield number, int(self._entities[row]), self._targets[row].as_py(), known
-
-    @classmethod
-    def open(cls, path: str) -> Dictionary:
-        """Opens a dictionary; a local one is mapped into memory."""
-        with files.local_copies([path]) as (local,):
-            return cls(pa.ipc.open_file(pa.memory_map(local)).read_all())
-
-
 @contextmanager
 def dictionary_writer(path: str, least: int) -> Iterator[pa.ipc.RecordBatchFileWriter]:
     """Opens a dictionary for writing. It appears under `path` when the block ends.
@@ -151,7 +116,7 @@ def dictionary_writer(path: str, least: int) -> Iterator[pa.ipc.RecordBatchFileW
         path: path of the dictionary.
         least: links of a surface that is known on all pages.
     """
-    schema = SURFACES.with_metadata({_LEAST: str(least)})
+    schema = SURFACES.with_metadata({LEAST: str(least)})
     with files.atomic_write(path) as file, pa.ipc.new_file(file, schema) as writer:
         yield writer
 

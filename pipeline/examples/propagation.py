@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.contexts import Contexts, features_of
-from pipeline.examples.dictionary import Dictionary
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
 from pipeline.examples.name_search import Capitals, shares_word
 from pipeline.examples.unlinked import PageWords

@@ -5,9 +5,15 @@ import io
 import json
 import sys
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from finetune.use.linking import Link, Linker
 from finetune.use.predict import print_predictions
+from ontology.dictionary import Dictionary
+from ontology.entity_table import EntityTable
+from ontology.titles import title_keys
 from tests.helpers.runs import parsed, run
 
 TEXTS = "Ada Byron lived in Bern\n\n<Emmy> Noether & co lived in Ulm\n"
@@ -111,3 +117,44 @@ def test_no_text(saved, monkeypatch):
         monkeypatch.setattr("sys.stdin", io.StringIO(typed))
         code, _, err = run("--model", "tagger", cwd=saved, name="predict")
         assert (code, err) == (2, "no text: give texts, --input FILE, or a pipe\n")
+
+
+def test_pages_of_names(saved, demo):
+    """Names lead to pages of a run, by its links or titles; without page_props there is no id."""
+    text = "Ada Byron lived in Bern"
+    flags = ["--link", demo[0], "--", text]
+    (row,) = map(json.loads, predict(saved, *flags).splitlines())
+    (plain,) = map(json.loads, predict(saved, "--", text).splitlines())
+    pages = {e["text"]: (e.pop("page"), e.pop("wikidata")) for e in row["entities"]}
+    assert row == plain
+    assert pages == {"Ada Byron": (None, None), "Bern": ("Bern", None)}
+    table = predict(saved, "--format", "csv", *flags)
+    (_, bern) = csv.DictReader(io.StringIO(table))
+    assert (bern["text"], bern["page"], bern["wikidata"]) == ("Bern", "Bern", "")
+    for bad, told in (
+        (["--link", "nowhere"], "--link nowhere: give an output folder of nerbert corpus"),
+        (["--link", demo[0], "--format", "html"], "--link: --format html has no place for it"),
+    ):
+        code, _, err = run("--model", "tagger", *bad, "--", text, cwd=saved, name="predict")
+        assert code == 2
+        assert err.startswith(told)
+
+
+def test_doubtful_names_lead_nowhere():
+    table = EntityTable(
+        ["City"], ["Place"], [], *np.unique(title_keys(["Bern", "Ulm", "Rom"]), return_index=True),
+        np.zeros(3, np.int16), np.zeros(3, np.uint8), np.zeros(3, np.uint32),
+        np.array([70, 0, 220], np.uint32),
+    )  # fmt: skip
+    keys = title_keys(["Ulm", "capital of Italy"])
+    order = np.argsort(keys)
+    rows = {
+        "key": keys[order],
+        "entity": np.array([-1, 2], np.int32)[order],  # the links of Ulm lead elsewhere
+        "links": np.array([0, 9])[order],
+        "target": [["", "Rom"][place] for place in order],
+    }
+    linker = Linker(table, Dictionary(pa.table(rows)))
+    found = linker.links(["bern", "Ulm", "capital of Italy", "Nowhere", "Rom"])
+    assert found == [Link("Bern", "Q70"), None, Link("Rom", "Q220"), None, Link("Rom", "Q220")]
+    assert Linker(table, None).links(["Ulm"]) == [Link("Ulm", None)]

@@ -9,15 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from ontology.dictionary import Dictionary
 from ontology.titles import title_keys
-from pipeline.examples.dictionary import (
-    SURFACES,
-    Dictionary,
-    agreed,
-    counted,
-    dictionary_writer,
-    merged,
-)
+from pipeline.examples.dictionary import SURFACES, agreed, counted, dictionary_writer, merged
 
 
 def some_links(seed, count=3000):

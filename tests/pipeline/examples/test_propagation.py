@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
+from ontology.dictionary import Dictionary
 from ontology.titles import title_keys
 from ontology.voting.building import Facts, build
 from pipeline.documents.rows import empty_row, to_batch
-from pipeline.examples.dictionary import Dictionary, counted
+from pipeline.examples.dictionary import counted
 from pipeline.examples.mentions import SOURCES, Labelling, sentences_of
 from pipeline.examples.name_search import Capitals, shares_word
 from pipeline.examples.propagation import Propagation

@@ -1,0 +1,66 @@
+"""The page and the Wikidata item of a mention, by its name, from a run of `nerbert corpus`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nerbert.errors import UserError
+from ontology.dictionary import Dictionary
+from ontology.entity_table import EntityTable
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a name leads to.
+
+    Attributes:
+        page: title of the page.
+        wikidata: its item, such as "Q60"; None if the run had no --page-props.
+    """
+
+    page: str
+    wikidata: str | None
+
+
+class Linker:
+    """Knows the names of a run: those that its links use for one page, and titles of pages.
+
+    The words around a name are not looked at. A name whose links mostly lead to other pages than
+    the one of this title leads nowhere.
+    """
+
+    def __init__(self, entities: EntityTable, dictionary: Dictionary | None) -> None:
+        """Takes the entity table of a run, and its dictionary if it has one."""
+        self._entities, self._dictionary = entities, dictionary
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Linker:
+        """Opens the output folder of `nerbert corpus`.
+
+        Raises:
+            UserError: it is none, or its stage resolve is not done.
+        """
+        table, words = Path(folder, "entities"), Path(folder, "examples", "dictionary.arrow")
+        if not (table / "keys.npy").is_file():
+            raise UserError("give an output folder of nerbert corpus", os.fspath(folder))
+        known = Dictionary.open(str(words)) if words.is_file() else None
+        return cls(EntityTable.open(table), known)
+
+    def links(self, names: Sequence[str]) -> list[Link | None]:
+        """The page of each name; None if it is unknown or doubtful."""
+        titles = [name[:1].upper() + name[1:] for name in names]
+        found = self._entities.lookup(titles).copy()
+        if self._dictionary is not None and len(self._dictionary):
+            for number, entity, target, _ in self._dictionary.lookup(names):
+                found[number] = entity
+                titles[number] = target or titles[number]
+        items = self._entities.items_of(found.astype(np.int32))
+        return [
+            Link(title, item) if entity >= 0 else None
+            for title, item, entity in zip(titles, items, found.tolist(), strict=True)
+        ]
