@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,14 @@ from nerbert.storage import files, parts
 from nerbert.text.corpus import SPLITS, Corpus, load_corpus, report_of
 from nerbert.text.tags import TypedSpan, tags_to_spans
 from ontology.categories import ENTITY
+from pipeline.audit.judgements import (
+    QUESTIONS,
+    agreement,
+    conflicts,
+    read_judgements,
+    resolved,
+    table,
+)
 from pipeline.audit.settings import AuditSettings, Which
 
 _MARK = b'<meta name="generator" content="nerbert audit">'
@@ -32,29 +38,59 @@ def audit(settings: AuditSettings) -> str:
         UserError: the corpus or the judgements cannot be read, or no mention is of this kind.
     """
     corpus = load_corpus(settings.corpus)
-    if settings.judged is not None:
-        return table(read_judgements(settings.judged))
+    if settings.judged:
+        return _judged(settings, corpus)
     mentions = sample_mentions(corpus, settings.sample, settings.seed, settings.which)
     if not mentions:
         raise UserError(f"{corpus.folder}: it has no mention of the kind --which {settings.which}")
+    _write_page(settings, corpus, settings.which, [asdict(mention) for mention in mentions])
+    return (
+        f"{len(mentions)} mentions: open {settings.output} in a browser, judge them, download the "
+        f"judgements, and run nerbert audit {settings.corpus} --judged FILE"
+    )
+
+
+def _judged(settings: AuditSettings, corpus: Corpus) -> str:
+    """The rates of one judge; of two, their agreement; of three, with the third where they differ.
+
+    Raises:
+        UserError: a file holds no judgements, there are too many, or they have nothing in common.
+    """
+    judges = [read_judgements(path) for path in settings.judged]
+    if len(judges) == 1:
+        return table(judges[0])
+    if len(judges) > 3:
+        raise UserError("--judged: give the files of at most three judges")
+    first, second, *third = judges
+    if third:
+        return f"{agreement(first, second)}\n\n{table(resolved(first, second, third[0]))}"
+    open_ones = conflicts(first, second)
+    if not open_ones:
+        return f"{agreement(first, second)}\n\n{table(first)}"
+    _write_page(settings, corpus, "conflicts", open_ones)
+    return (
+        f"{agreement(first, second)}\n\n{len(open_ones)} mentions on which they differ: let a "
+        f"third one judge {settings.output}, and give that file as the third of --judged"
+    )
+
+
+def _write_page(
+    settings: AuditSettings, corpus: Corpus, which: str, mentions: Sequence[Mapping[str, Any]]
+) -> None:
     data = {
         "corpus": Path(settings.corpus).resolve().name,
         "fingerprint": corpus.fingerprint,
         "seed": settings.seed,
-        "which": settings.which,
+        "which": which,
         "language": report_of(corpus.folder).get("language", "en"),
         "questions": QUESTIONS,
-        "mentions": [asdict(mention) for mention in mentions],
+        "mentions": mentions,
     }
     # "</script>" in a text would end the script.
     script = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     page = filled("pipeline.audit", "page.html", title=escape(str(data["corpus"])), data=script)
     _check_ours(settings.output)
     files.write_bytes(settings.output, page.encode())
-    return (
-        f"{len(mentions)} mentions: open {settings.output} in a browser, judge them, download the "
-        f"judgements, and run nerbert audit {settings.corpus} --judged FILE"
-    )
 
 
 def _check_ours(path: str) -> None:
@@ -65,108 +101,6 @@ def _check_ours(path: str) -> None:
     """
     if files.exists(path) and _MARK not in files.read_bytes(path)[:1024]:
         raise UserError("exists, and nerbert audit did not write it; choose another --output", path)
-
-
-QUESTIONS = {
-    "page_class": "class right for the linked page",
-    "in_context": "class right in the sentence",
-    "boundary": "boundary right",
-    "is_name": "is a name",
-}
-"""Questions about a mention, each with the answer yes, no or none."""
-
-MISSED = "missed"
-"""Key of the number of names in the sentence that are not marked."""
-
-_MOST_CATEGORIES = 20
-
-Judgement = Mapping[str, Any]
-
-
-def read_judgements(path: str) -> list[Judgement]:
-    """Reads the judgements that the page of an audit made.
-
-    Raises:
-        UserError: the file cannot be read, or holds no judgements.
-    """
-    try:
-        rows = files.read_json(path)["mentions"]
-        for row in rows:
-            answers = [row.get(question) for question in QUESTIONS]
-            if not all(answer in (True, False, None) for answer in answers):
-                raise ValueError(f"an answer of {row['id']} is neither true, false nor null")
-            if missing := {"category", "source"} - row.keys():
-                raise ValueError(f"{row['id']} has no {min(missing)}")
-            if not isinstance(row.get(MISSED) or 0, int):
-                raise ValueError(f"the missed names of {row['id']} are no number")
-    except OSError as error:
-        raise UserError(f"{error.strerror}; check the path", path) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"no judgements ({type(error).__name__}: {error}); give the file that the page of "
-            "nerbert audit downloaded",
-            path,
-        ) from None
-    return list(rows)
-
-
-def wilson(right: int, judged: int, z: float = 1.96) -> tuple[float, float]:
-    """95 % interval of a rate; (0, 1) without judgements.
-
-    Source: Wilson 1927, Probable inference; it holds for small numbers and rates near 1.
-
-    >>> [round(bound, 3) for bound in wilson(95, 100)]
-    [0.888, 0.978]
-    """
-    if not judged:
-        return 0.0, 1.0
-    rate, square = right / judged, z * z / judged
-    middle = rate + square / 2
-    half = z * sqrt(rate * (1 - rate) / judged + square / (4 * judged))
-    return max(0.0, (middle - half) / (1 + square)), min(1.0, (middle + half) / (1 + square))
-
-
-def table(rows: Sequence[Judgement]) -> str:
-    """The rates of all judgements, by source and by category, as a Markdown table."""
-    heads = ["", "mentions", *QUESTIONS.values()]
-    lines = [heads, ["---"] * len(heads), _line("all", rows)]
-    for group in ("source", "category"):
-        counts = Counter(str(row[group]) for row in rows)
-        if len(counts) > 1:
-            ordered = sorted(counts, key=lambda name: (-counts[name], name))[:_MOST_CATEGORIES]
-            lines += [
-                _line(f"{group} {name}", [row for row in rows if str(row[group]) == name])
-                for name in ordered
-            ]
-    text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    judged = [row for row in rows if row.get(MISSED) is not None]
-    if not judged:
-        return text
-    return f"{text}\n\n{_marked(judged)}"
-
-
-def _line(name: str, rows: Sequence[Judgement]) -> list[str]:
-    answers = [[row.get(question) for row in rows] for question in QUESTIONS]
-    cells = [
-        _rate(judged.count(True), sum(answer is not None for answer in judged))
-        for judged in answers
-    ]
-    return [name, str(len(rows)), *cells]
-
-
-def _rate(right: int, judged: int) -> str:
-    if not judged:
-        return "-"
-    low, high = wilson(right, judged)
-    return f"{right} of {judged}, {right / judged:.1%} ({low:.0%} to {high:.0%})"
-
-
-def _marked(rows: Sequence[Judgement]) -> str:
-    """The share of the names of the judged sentences that are marked; each sentence counts once."""
-    sentences = {str(row["id"]): row for row in rows}
-    marked = sum(1 + len(row.get("others", ())) for row in sentences.values())
-    missed = sum(int(row[MISSED]) for row in sentences.values())
-    return f"marked names: {_rate(marked, marked + missed)}, in {len(sentences)} sentences"
 
 
 _COLUMNS = ("id", "tokens", "ner_tags", "targets", "token_starts", "title", "copy")

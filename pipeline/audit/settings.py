@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Seed, Text, option
+from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
 
 Which = Literal["typed", "entity", "all"]
 
@@ -17,10 +17,13 @@ class AuditSettings:
 
         nerbert audit demo-corpus --sample 150 --seed 1 --output audit.html
         nerbert audit demo-corpus --judged audit.json
+        nerbert audit demo-corpus --judged one.json other.json --output conflicts.html
+        nerbert audit demo-corpus --judged one.json other.json third.json
 
     The first command makes the page, one HTML file that works offline. Keys judge each mention, the
     browser keeps the judgements, and a button downloads them as JSON. The second command prints the
-    rates with 95 % intervals, by source and by category.
+    rates with 95 % intervals, by source and by category. Of two judges it prints the agreement, and
+    makes a page of the mentions on which they differ; a third one decides.
     """
 
     corpus: Text = option(
@@ -33,9 +36,9 @@ class AuditSettings:
     seed: Seed = option(0, "seed of the draw")
     which: Which = option("typed", "mentions with a category, those of ENTITY, or all of them")
     output: Text = option("audit.html", "the page to judge them on", metavar="FILE", recipe=False)
-    judged: Text | None = option(
-        None,
-        "judgements that were downloaded from such a page: print their rates, make no page",
+    judged: Texts = option(
+        (),
+        "judgements that were downloaded from such a page, of up to three judges: print rates",
         metavar="FILE",
         recipe=False,
     )

@@ -10,10 +10,11 @@ import pytest
 from nerbert.errors import UserError
 from nerbert.text.corpus import load_corpus
 from ontology.categories import ENTITY
-from pipeline.audit.run import QUESTIONS, read_judgements, sample_mentions, table, wilson
+from pipeline.audit.judgements import QUESTIONS, read_judgements, table, wilson
+from pipeline.audit.run import sample_mentions
 from tests.helpers.browser import dom, screenshot
 from tests.helpers.lazy import lazy
-from tests.helpers.runs import call
+from tests.helpers.runs import call, run
 
 stats = lazy("scipy.stats")
 
@@ -211,3 +212,52 @@ def test_judgements_that_are_nested_deeply(demo, tmp_path, capsys):
     path.write_text('{"mentions": ' + "[" * 100_000)
     assert call("audit", demo[0], "--judged", path) == 2
     assert "no judgements (ValueError: nested too deeply)" in capsys.readouterr().err
+
+
+def data_of(page):
+    text = page.read_text(encoding="utf-8")
+    return json.loads(re.search(r'id="data"[^>]*>(.*?)</script>', text, re.DOTALL)[1])
+
+
+def written(folder, name, rows):
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"mentions": rows}), encoding="utf-8")
+    return str(path)
+
+
+def test_two_judges_and_a_third(demo, tmp_path):
+    """Agreement and kappa as by hand; the third one sees, and decides, what they differ about."""
+    page = tmp_path / "audit.html"
+    call("audit", demo[0], "--sample", 40, "--output", page)
+    sample = data_of(page)["mentions"]
+    yes = dict.fromkeys(QUESTIONS, True)
+    first = [{**row, **yes, "page_class": n >= 10} for n, row in enumerate(sample)]
+    second = [{**row, **yes, "page_class": n >= 15} for n, row in enumerate(sample)]
+    second[39]["boundary"] = None
+    files = [written(tmp_path, "one", first), written(tmp_path, "two", second[::-1])]
+    conflicts = tmp_path / "conflicts.html"
+    code, out, err = run(
+        demo[0], "--judged", *files, "--output", conflicts, cwd=tmp_path, name="audit"
+    )
+    assert code == 0, err
+    # 35 of 40 agree; by chance 30/40 * 25/40 + 10/40 * 15/40.
+    kappa = (35 / 40 - (0.75 * 0.625 + 0.25 * 0.375)) / (1 - (0.75 * 0.625 + 0.25 * 0.375))
+    assert (
+        f"| class right for the linked page | 40 | 35 of 40, 87.5% (74% to 95%) | {kappa:.2f} |"
+        in out
+    )
+    assert "| boundary right | 39 | 39 of 39, 100.0% (91% to 100%) | - |" in out
+    assert "5 mentions on which they differ" in out
+    asked = data_of(conflicts)["mentions"]
+    assert [row["id"] for row in asked] == [row["id"] for row in sample[10:15]]
+    assert not any(question in row for row in asked for question in QUESTIONS)
+    third = [{**row, **yes, "page_class": n < 2} for n, row in enumerate(asked)]
+    files.append(written(tmp_path, "three", third))
+    _, out, _ = run(demo[0], "--judged", *files, cwd=tmp_path, name="audit")
+    assert "| all | 40 | 27 of 40" in out
+    code, _, err = run(demo[0], "--judged", *files, files[0], cwd=tmp_path, name="audit")
+    assert (code, err) == (2, "--judged: give the files of at most three judges\n")
+    files[1] = written(tmp_path, "other", [{**first[0], "id": "x"}])
+    code, _, err = run(demo[0], "--judged", *files[:2], cwd=tmp_path, name="audit")
+    assert code == 2
+    assert err == "--judged: the judges have no mention in common; give the same sample\n"

@@ -1,0 +1,186 @@
+"""Judgements of people about mentions: rates with intervals, agreement of two judges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from typing import Any
+
+from nerbert.errors import UserError
+from nerbert.storage import files
+
+QUESTIONS = {
+    "page_class": "class right for the linked page",
+    "in_context": "class right in the sentence",
+    "boundary": "boundary right",
+    "is_name": "is a name",
+}
+"""Questions about a mention, each with the answer yes, no or none."""
+
+MISSED = "missed"
+"""Key of the number of names in the sentence that are not marked."""
+
+_MOST_CATEGORIES = 20
+
+Judgement = Mapping[str, Any]
+
+
+def read_judgements(path: str) -> list[Judgement]:
+    """Reads the judgements that the page of an audit made.
+
+    Raises:
+        UserError: the file cannot be read, or holds no judgements.
+    """
+    try:
+        rows = files.read_json(path)["mentions"]
+        for row in rows:
+            answers = [row.get(question) for question in QUESTIONS]
+            if not all(answer in (True, False, None) for answer in answers):
+                raise ValueError(f"an answer of {row['id']} is neither true, false nor null")
+            if missing := {"category", "source"} - row.keys():
+                raise ValueError(f"{row['id']} has no {min(missing)}")
+            if not isinstance(row.get(MISSED) or 0, int):
+                raise ValueError(f"the missed names of {row['id']} are no number")
+    except OSError as error:
+        raise UserError(f"{error.strerror}; check the path", path) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"no judgements ({type(error).__name__}: {error}); give the file that the page of "
+            "nerbert audit downloaded",
+            path,
+        ) from None
+    return list(rows)
+
+
+def wilson(right: int, judged: int, z: float = 1.96) -> tuple[float, float]:
+    """95 % interval of a rate; (0, 1) without judgements.
+
+    Source: Wilson 1927, Probable inference; it holds for small numbers and rates near 1.
+
+    >>> [round(bound, 3) for bound in wilson(95, 100)]
+    [0.888, 0.978]
+    """
+    if not judged:
+        return 0.0, 1.0
+    rate, square = right / judged, z * z / judged
+    middle = rate + square / 2
+    half = z * sqrt(rate * (1 - rate) / judged + square / (4 * judged))
+    return max(0.0, (middle - half) / (1 + square)), min(1.0, (middle + half) / (1 + square))
+
+
+def table(rows: Sequence[Judgement]) -> str:
+    """The rates of all judgements, by source and by category, as a Markdown table."""
+    heads = ["", "mentions", *QUESTIONS.values()]
+    lines = [heads, ["---"] * len(heads), _line("all", rows)]
+    for group in ("source", "category"):
+        counts = Counter(str(row[group]) for row in rows)
+        if len(counts) > 1:
+            ordered = sorted(counts, key=lambda name: (-counts[name], name))[:_MOST_CATEGORIES]
+            lines += [
+                _line(f"{group} {name}", [row for row in rows if str(row[group]) == name])
+                for name in ordered
+            ]
+    text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    judged = [row for row in rows if row.get(MISSED) is not None]
+    if not judged:
+        return text
+    return f"{text}\n\n{_marked(judged)}"
+
+
+def _line(name: str, rows: Sequence[Judgement]) -> list[str]:
+    answers = [[row.get(question) for row in rows] for question in QUESTIONS]
+    cells = [
+        _rate(judged.count(True), sum(answer is not None for answer in judged))
+        for judged in answers
+    ]
+    return [name, str(len(rows)), *cells]
+
+
+def _rate(right: int, judged: int) -> str:
+    if not judged:
+        return "-"
+    low, high = wilson(right, judged)
+    return f"{right} of {judged}, {right / judged:.1%} ({low:.0%} to {high:.0%})"
+
+
+def _marked(rows: Sequence[Judgement]) -> str:
+    """The share of the names of the judged sentences that are marked; each sentence counts once."""
+    sentences = {str(row["id"]): row for row in rows}
+    marked = sum(1 + len(row.get("others", ())) for row in sentences.values())
+    missed = sum(int(row[MISSED]) for row in sentences.values())
+    return f"marked names: {_rate(marked, marked + missed)}, in {len(sentences)} sentences"
+
+
+def agreement(first: Sequence[Judgement], second: Sequence[Judgement]) -> str:
+    """How often two judges say the same, as a Markdown table, with Cohen's kappa (1960).
+
+    Raises:
+        UserError: they have judged no mention both.
+    """
+    lines = [["", "both judged", "agree", "kappa"], ["---"] * 4]
+    for question, shown in QUESTIONS.items():
+        pairs = [
+            (one[question], other[question])
+            for one, other in _pairs(first, second)
+            if one.get(question) is not None and other.get(question) is not None
+        ]
+        same = sum(one == other for one, other in pairs)
+        lines.append([shown, str(len(pairs)), _rate(same, len(pairs)), _kappa(pairs)])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _kappa(pairs: Sequence[tuple[bool, bool]]) -> str:
+    """Agreement beyond chance; "-" if chance alone agrees always."""
+    count = max(len(pairs), 1)
+    observed = sum(one == other for one, other in pairs) / count
+    yes = [sum(answers) / count for answers in zip(*pairs, strict=True)] or [1.0, 1.0]
+    chance = yes[0] * yes[1] + (1 - yes[0]) * (1 - yes[1])
+    return f"{(observed - chance) / (1 - chance):.2f}" if chance < 1 else "-"
+
+
+def _pairs(
+    first: Sequence[Judgement], second: Sequence[Judgement]
+) -> list[tuple[Judgement, Judgement]]:
+    others = {_key(row): row for row in second}
+    pairs = [(row, others[_key(row)]) for row in first if _key(row) in others]
+    if not pairs:
+        raise UserError("--judged: the judges have no mention in common; give the same sample")
+    return pairs
+
+
+def _key(row: Judgement) -> tuple[Any, Any]:
+    return row.get("id"), row.get("number")
+
+
+def conflicts(first: Sequence[Judgement], second: Sequence[Judgement]) -> list[dict[str, Any]]:
+    """The mentions about which two judges differ, without answers, for a third."""
+    asked = {*QUESTIONS, MISSED}
+    return [
+        {name: value for name, value in one.items() if name not in asked}
+        for one, other in _pairs(first, second)
+        if any(_differ(one, other, question) for question in QUESTIONS)
+    ]
+
+
+def _differ(one: Judgement, other: Judgement, question: str) -> bool:
+    answers = {one.get(question), other.get(question)} - {None}
+    return len(answers) > 1
+
+
+def resolved(
+    first: Sequence[Judgement], second: Sequence[Judgement], third: Sequence[Judgement]
+) -> list[Judgement]:
+    """The judgements of two, with those of a third where they differ."""
+    last = {_key(row): row for row in third}
+    return [
+        {
+            **one,
+            **{
+                question: last.get(_key(one), {}).get(question)
+                for question in QUESTIONS
+                if _differ(one, other, question)
+            },
+        }
+        for one, other in _pairs(first, second)
+    ]
