@@ -83,19 +83,27 @@ def write_presentation(plan: Plan, known: Statistics, balanced: BalanceReport) -
     write("categories.png", plots.categories(before, after))
     write("funnel.png", plots.funnel(report.funnel))
     types = plan.entities.state["made_from"]["types_files"]
-    write("README.md", dataset_card(report, labels, types).encode("utf-8"))
+    sizes = {
+        split: sum(files.listing(files.join(plan.corpus.path, split)).values())
+        for split, count in report.funnel.sentences.out.items()
+        if count
+    }
+    write("README.md", dataset_card(report, labels, types, sizes).encode("utf-8"))
 
 
 _PLAIN = re.compile(r"[A-Za-z][\w-]*")
 
 
-def dataset_card(report: CorpusReport, labels: LabelSet, types: Sequence[str]) -> str:
+def dataset_card(
+    report: CorpusReport, labels: LabelSet, types: Sequence[str], sizes: Mapping[str, int]
+) -> str:
     """Text of the card.
 
     Args:
         report: report of the corpus.
         labels: labels of the corpus.
         types: names of DBpedia's files of instance types; empty if none were used.
+        sizes: bytes of the Parquet files of each split with examples.
     """
     funnel, exponent = report.funnel, report.balance.exponent
     balanced, out = funnel.train_after_balancing, funnel.sentences.out
@@ -117,6 +125,11 @@ def dataset_card(report: CorpusReport, labels: LabelSet, types: Sequence[str]) -
         mentions_balanced=f"{balanced.mentions:,}",
         train=f"{out['train']:,}",
         mentions_train=f"{funnel.mentions.out['train']:,}",
+        tokens_balanced=f"{balanced.tokens:,}",
+        train_size=_size(sizes.get("train", 0)),
+        validation_size=_size(sizes.get("validation", 0)),
+        **{f"tokens_{name}": f"{n:,}" for name, n in funnel.tokens_before_balancing.items()},
+        n_categories=f"{len(labels.categories):,}",
         validation=f"{out['validation']:,}",
         mentions_validation=f"{funnel.mentions.out['validation']:,}",
         mode=report.balance.mode,
@@ -126,6 +139,11 @@ def dataset_card(report: CorpusReport, labels: LabelSet, types: Sequence[str]) -
         dropped=_lines(f"| {r} | {n:,} |" for r, n in funnel.sentences.dropped.items()),
         categories=_lines(_category_row(name, row) for name, row in table),
     )
+
+
+def _size(count: int) -> str:
+    """Bytes as text."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.2f} MB"
 
 
 def _damage(pages: Mapping[str, Any]) -> str:
