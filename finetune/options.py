@@ -58,6 +58,29 @@ class TrainOptions(DataOptions, Device):
 
 
 @dataclass(frozen=True, config=CHECKED)
+class PushOptions:
+    """Sends a corpus, or a checkpoint, to the Hugging Face hub, with its card.
+
+        nerbert push enwiki-corpus USER/wikipedia-ner
+        nerbert push ner-bert USER/ner-bert --private
+
+    If it is stopped, run it again: what is there is not sent again. It needs a token: hf auth
+    login, or HF_TOKEN. A corpus becomes a data set that datasets.load_dataset reads.
+    """
+
+    path: Text = option(
+        help="output of nerbert corpus, pretrain or train",
+        positional=True,
+        metavar="FOLDER",
+        recipe=False,
+    )
+    repository: Text = option(
+        help="repository on the hub", positional=True, metavar="USER/NAME", recipe=False
+    )
+    private: bool = option(False, "make a new repository private")
+
+
+@dataclass(frozen=True, config=CHECKED)
 class SearchOptions(DataOptions, Device):
     r"""Searches the settings of fine-tuning that give the best F1 on the dev split.
 

@@ -10,9 +10,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
-
 from finetune.data.registry import expand
 from finetune.data.sets import SPLITS, DataSets, are_several
 from finetune.experiments.runs import made_from, model_fingerprint
@@ -25,6 +22,7 @@ from finetune.tagger.fitting import Work
 from finetune.tagger.old_types import OldTypes
 from finetune.tagger.tagger import Tagger
 from finetune.use.card import model_card
+from finetune.use.sending import check_token, push
 from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
@@ -40,13 +38,6 @@ RECORD, METRICS = "training.json", "metrics.json"
 _WORK = ".training"
 _LOGGER = logging.getLogger("nerbert")
 Rows = dict[str, list[Sentence]]
-
-for _name in ("httpx", "httpx2"):
-    logging.getLogger(_name).setLevel(logging.WARNING)  # a line for each request
-
-_CLIENT_ERRORS: Any = HfHubHTTPError.__bases__
-"""What the HTTP client of the hub raises; versions of huggingface_hub have different clients."""
-_LEFT_OUT = [".training/*", ".lock", "events/*"]
 
 
 def train(options: TrainOptions, settings: FitSettings) -> str:
@@ -197,45 +188,3 @@ def _summary(options: TrainOptions, results: dict[str, Any]) -> str:
     if options.push_to_hub:
         lines.append(f"hub         {options.push_to_hub}")
     return "\n".join(lines)
-
-
-def check_token(repository: str) -> None:
-    """Checks, before a training of hours, that the hub knows us.
-
-    Raises:
-        UserError: there is no token, or the hub refuses it.
-    """
-    _asked(repository, lambda api: api.whoami())
-
-
-def push(folder: str, repository: str, private: bool) -> None:
-    """Creates a repository if there is none, and uploads a folder.
-
-    Raises:
-        UserError: the hub refuses it.
-    """
-
-    def send(api: HfApi) -> None:
-        api.create_repo(repository, private=private, exist_ok=True)
-        api.upload_folder(
-            repo_id=repository,
-            folder_path=folder,
-            ignore_patterns=_LEFT_OUT,
-            commit_message="Tagger by nerbert train",
-        )
-
-    _asked(repository, send)
-
-
-def _asked(repository: str, work: Any) -> None:
-    try:
-        work(HfApi())
-    except LocalTokenNotFoundError:
-        raise UserError("no token; run `hf auth login`, or set HF_TOKEN", repository) from None
-    except (HfHubHTTPError, HFValidationError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise UserError(
-            f"the hub refuses ({reason}); check the name, HF_TOKEN and HF_ENDPOINT", repository
-        ) from None
-    except _CLIENT_ERRORS as error:
-        raise UserError(f"no hub ({error}); check HF_ENDPOINT", repository) from None

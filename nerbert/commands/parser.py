@@ -76,7 +76,7 @@ class Parsed:
         for entry in self.given.values():
             values = entry.value if isinstance(entry.value, tuple) else (entry.value,)
             if error.about is not None and error.about in values:
-                return f"{entry.where} {error}"
+                return f"{entry.where} {error}".lstrip()  # a positional value has no flag
         return str(error)
 
 

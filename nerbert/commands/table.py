@@ -177,6 +177,11 @@ COMMANDS = {
         "finetune.use.app:serve",
         ("finetune.options:DemoOptions",),
     ),
+    "push": Entry(
+        "send a corpus or a checkpoint to the Hugging Face hub",
+        "finetune.use.sending:push_folder",
+        ("finetune.options:PushOptions",),
+    ),
     "reproduce": Entry(
         "run the experiments of a paper, and judge its claims",
         "nerbert.reproduce.run:reproduce",

@@ -14,6 +14,7 @@ class Hub:
     def __init__(self):
         self.token, self.repositories, self.files = "right", {}, {}
         self.url = ""
+        self.failures = 0  # commits that fail
 
 
 def _handler(hub):
@@ -70,6 +71,9 @@ def _handler(hub):
                 return self.answer(
                     200, {"objects": json.loads(body)["objects"], "transfer": "basic"}
                 )
+            if path.endswith("/commit/main") and hub.failures:
+                hub.failures -= 1
+                return self.answer(507, {"error": "Insufficient storage."})
             if path.endswith("/commit/main"):
                 for line in body.splitlines():
                     entry = json.loads(line)
