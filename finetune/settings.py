@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Recipes, Seed, Text, Texts, option
+from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
+from nerbert.commands.recipes import Recipes
 from nerbert.errors import UserError
 
 Regime = Literal["target", "source-target", "joint", "zero-shot"]

@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 from pydantic.dataclasses import dataclass
 
 from finetune.settings import ALL, NAME, RECIPES, SEEDS, SHOTS, WORDS, DataRoot, FitSettings
-from nerbert.commands.options import CHECKED, Given, Numbers, Recipes, Text, Texts, build, option
+from nerbert.commands.options import CHECKED, Given, Numbers, Text, Texts, build, option
+from nerbert.commands.recipes import Recipes
 from nerbert.text.tags import LEVELS, Level
 
 DAPT_RECIPES = Recipes("pretrain.mlm", flag="--dapt-recipe")

@@ -13,7 +13,7 @@ from finetune.experiments.trials import Space
 from finetune.scoring import plots
 from finetune.scoring.tables import cent, markdown
 from finetune.settings import FitSettings
-from nerbert.commands.options import recipe_text
+from nerbert.commands.recipes import recipe_text
 from nerbert.storage import files
 
 BEST = "best.toml"

@@ -13,16 +13,7 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from nerbert.commands.options import (
-    DETAILS,
-    Given,
-    Option,
-    Recipes,
-    build,
-    near,
-    options_of,
-    recipe_text,
-)
+from nerbert.commands.options import DETAILS, Given, Option, build, near, options_of
 from nerbert.commands.process import (
     begin_logging,
     check_system,
@@ -30,6 +21,7 @@ from nerbert.commands.process import (
     signals_as_ctrl_c,
     typed_program,
 )
+from nerbert.commands.recipes import Recipes, recipe_text
 from nerbert.errors import RunError, UserError, is_disk_full, missing_extra
 
 

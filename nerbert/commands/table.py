@@ -11,9 +11,10 @@ from typing import Any
 
 from nerbert import __version__
 from nerbert.commands.completion import CompletionOptions, script
-from nerbert.commands.options import Recipes, near, with_options
+from nerbert.commands.options import near, with_options
 from nerbert.commands.parser import Command, exit_code
 from nerbert.commands.process import check_system, is_first, typed_program
+from nerbert.commands.recipes import Recipes
 from nerbert.errors import UserError
 
 NO_RECIPES = Recipes()

@@ -7,7 +7,6 @@ from pydantic.dataclasses import dataclass
 from nerbert.commands.options import (
     CHECKED,
     Numbers,
-    Recipes,
     Text,
     Texts,
     build,
@@ -16,6 +15,7 @@ from nerbert.commands.options import (
     option,
     options_of,
 )
+from nerbert.commands.recipes import Recipes
 from nerbert.errors import UserError
 
 
