@@ -143,7 +143,7 @@ class Tagger:
             model, head, labels, settings, splits, optimizer, work or Work(), rows.kinds
         )
         self.history = list(trainer.state.log_history)
-        model.config.mention_scores = None  # those of the base are of other types
+        vars(model.config).pop("mention_scores", None)  # those of the base are of other types
         self._set(trainer.model, tokenizer)
         return self
 

@@ -59,6 +59,7 @@ def load_model(
     )
     if hasattr(model.config, "tag_head"):  # the base model's CRF or span heads are not loaded
         model.config.tag_head = "linear"
+    vars(model.config).pop("mention_scores", None)  # of the types of another head
     if max_subwords is not None:
         check_length(model, base_model, max_subwords)
     if head_init_map is not None:
