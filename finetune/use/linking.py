@@ -56,9 +56,10 @@ class Linker:
         titles = [name[:1].upper() + name[1:] for name in names]
         found = self._entities.lookup(titles).copy()
         if self._dictionary is not None and len(self._dictionary):
-            for number, entity, target, _ in self._dictionary.lookup(names):
-                found[number] = entity
-                titles[number] = target or titles[number]
+            for number, entity, target, is_known in self._dictionary.lookup(names):
+                if entity < 0 or is_known:  # others are names on some pages only
+                    found[number] = entity
+                    titles[number] = target or titles[number]
         items = self._entities.items_of(found.astype(np.int32))
         return [
             Link(title, item) if entity >= 0 else None

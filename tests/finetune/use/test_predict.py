@@ -11,7 +11,7 @@ import pytest
 
 from finetune.use.linking import Link, Linker
 from finetune.use.predict import print_predictions
-from ontology.dictionary import Dictionary
+from ontology.dictionary import LEAST, Dictionary
 from ontology.entity_table import EntityTable
 from ontology.titles import title_keys
 from tests.helpers.runs import parsed, run
@@ -158,3 +158,6 @@ def test_doubtful_names_lead_nowhere():
     found = linker.links(["bern", "Ulm", "capital of Italy", "Nowhere", "Rom"])
     assert found == [Link("Bern", "Q70"), None, Link("Rom", "Q220"), None, Link("Rom", "Q220")]
     assert Linker(table, None).links(["Ulm"]) == [Link("Ulm", None)]
+    # A name of too few links is one on some pages only.
+    rare = pa.table(rows).replace_schema_metadata({LEAST: b"10"})
+    assert Linker(table, Dictionary(rare)).links(["capital of Italy", "Ulm"]) == [None, None]
