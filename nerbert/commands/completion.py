@@ -15,9 +15,11 @@ from nerbert.commands.parser import Command
 class CompletionOptions:
     """Prints a script by which a shell completes commands, flags and files.
 
-    source <(nerbert completion bash)
-    nerbert completion zsh > ~/.zfunc/_nerbert
-    nerbert completion fish > ~/.config/fish/completions/nerbert.fish
+        source <(nerbert completion bash)
+        nerbert completion zsh > ~/.zfunc/_nerbert
+        nerbert completion fish > ~/.config/fish/completions/nerbert.fish
+
+    The last two need a new shell.
     """
 
     shell: Literal["bash", "zsh", "fish"] = option(

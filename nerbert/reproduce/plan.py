@@ -30,7 +30,7 @@ class ReproduceOptions:
     It runs the commands of nerbert one after the other. If it is stopped, run it again: it goes on
     where it was. A step that cannot run is said on the page, with the reason.
 
-    Scales: debug takes five minutes, small two hours on two cores, paper is what the paper ran.
+    Scales: debug takes minutes, small hours on two cores, paper is what the paper ran.
     """
 
     paper: Paper = option(
@@ -57,7 +57,7 @@ class Step:
     Attributes:
         name: name of the step; its output is the folder of this name.
         says: what it repeats, with the section, table or figure of the paper.
-        command: the words of the command, without `nerbert`; empty if it does not run.
+        command: the words of the command, without `nerbert`.
         hours: hours on one A100 at the scale of the paper, estimated.
         after: steps that must have run before.
         why_not: why it does not run; empty if it does.
@@ -65,10 +65,10 @@ class Step:
 
     name: str
     says: str
-    command: list[str] = field(default_factory=list)
-    hours: float = 0.0
-    after: tuple[str, ...] = ()
-    why_not: str = ""
+    command: list[str]
+    hours: float
+    after: tuple[str, ...]
+    why_not: str
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Plan:
         """Reads the shipped plan, and fills in the options.
 
         Raises:
-            UserError: --only names no step, or an input of a step that it names is missing.
+            UserError: --only names no step.
         """
         file = files("nerbert.reproduce") / "data" / f"{options.paper}.toml"
         table = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -143,22 +143,22 @@ class Plan:
 
 
 def _step(entry: Mapping[str, Any], options: ReproduceOptions, values: Mapping[str, str]) -> Step:
-    made = Step(
-        entry["name"],
-        entry["says"],
-        shlex.split(_filled(entry["command"], values)),
-        entry.get("hours", 0.0),
-        tuple(entry.get("after", ())),
-    )
     missing = [name for name in entry.get("needs", ()) if not getattr(options, name)]
     why = ""
-    if options.only and made.name not in options.only:
+    if options.only and entry["name"] not in options.only:
         why = "not asked for (--only)"
     elif options.scale not in entry.get("scales", ("debug", "small", "paper")):
         why = f"not at the scale {options.scale}"
     elif missing:
         why = f"needs --{missing[0].replace('_', '-')}"
-    return Step(made.name, made.says, made.command, made.hours, made.after, why)
+    return Step(
+        entry["name"],
+        entry["says"],
+        shlex.split(_filled(entry["command"], values)),
+        entry.get("hours", 0.0),
+        tuple(entry.get("after", ())),
+        why,
+    )
 
 
 _PLACE = re.compile(r"\{(\w+)\}")

@@ -75,19 +75,23 @@ def _outlook(plan: Plan) -> str:
 
 
 def _run(plan: Plan, output: Path) -> Iterator[Done]:
-    """Runs the steps; a finished one with the same command is not run again."""
+    """Runs the steps; a finished one with the same command is not run again.
+
+    After a step that ran now it is: its inputs may be others. Its command repeats what they change.
+    """
     record: dict[str, Any] = files.read_json_or_none(str(output / STEPS)) or {}
     without: set[str] = set()
+    renewed = False
     for number, step in enumerate(plan.steps, start=1):
         why = step.why_not
         earlier = record.get(step.name, {})
-        if earlier.get("command") == step.command:
+        if earlier.get("command") == step.command and not renewed:
             why = ""  # it has a result, whatever is asked for now
         elif not why and (lacking := without & {*step.after}):
             why = f"needs the step {min(lacking)}"
         elif not why:
             _LOGGER.info("step %d of %d, %s: %s", number, len(plan.steps), step.name, step.says)
-            start = time.monotonic()
+            start, renewed = time.monotonic(), True
             why = _failure(step, output / "logs" / f"{step.name}.log")
             if not why:
                 seconds = round(time.monotonic() - start, 1)
