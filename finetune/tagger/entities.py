@@ -143,13 +143,20 @@ def show(texts: Entities | Sentence | Iterable[Entities | Sentence]) -> Shown:
 def _in_characters(one: Entities | Sentence) -> tuple[str, list[Entity]]:
     """A text, and its entities by characters."""
     if isinstance(one, Sentence):
-        places = [(place, place + 1) for place in range(len(one.tokens))]
-        one = entities_of(places, one.tags, [1.0] * len(one.tags), one.tokens)
+        text, spans = joined(one.tokens)
+        return text, entities_of(spans, one.tags, [1.0] * len(spans), text)
     if isinstance(one.text, str):
         return one.text, one
-    starts = [0, *accumulate(len(token) + 1 for token in one.text)]
-    moved = [replace(e, start=starts[e.start], end=starts[e.end] - 1) for e in one]
-    return " ".join(one.text), moved
+    text, spans = joined(one.text)
+    return text, [replace(e, start=spans[e.start][0], end=spans[e.end - 1][1]) for e in one]
+
+
+def joined(tokens: Sequence[str]) -> tuple[str, list[Span]]:
+    """Tokens with single spaces between them, and the place of each."""
+    ends = accumulate(len(token) + 1 for token in tokens)
+    return " ".join(tokens), [
+        (end - len(token) - 1, end - 1) for token, end in zip(tokens, ends, strict=True)
+    ]
 
 
 MARKS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from finetune.tagger.entities import Entity, Prediction, entities_of
+from finetune.tagger.entities import Entity, Prediction, entities_of, joined
 from nerbert.text.columns import Sentence
 from nerbert.text.tokens import Span
 
@@ -32,11 +32,7 @@ class Labelled:
     @classmethod
     def of_sentence(cls, sentence: Sentence) -> Labelled:
         """A sentence of a set; single spaces join its tokens."""
-        words: list[Span] = []
-        for token in sentence.tokens:
-            start = words[-1][1] + 1 if words else 0
-            words.append((start, start + len(token)))
-        text = " ".join(sentence.tokens)
+        text, words = joined(sentence.tokens)
         entities = entities_of(words, sentence.tags, [1.0] * len(words), text)
         return cls(text, words, sentence.tags, entities, False, [False] * len(words))
 

@@ -21,6 +21,7 @@ from finetune.options import PredictOptions
 from finetune.tagger.entities import PAGE_END, Entity, Palette, Prediction, page_start, paragraph
 from finetune.use.linking import Link, Linker
 from nerbert.errors import UserError
+from nerbert.storage import files
 
 _LOGGER = logging.getLogger("nerbert")
 Write = Callable[[int, str, Prediction], Iterable[str]]
@@ -53,7 +54,10 @@ def print_predictions(options: PredictOptions) -> None:
     with ExitStack() as stack:
         out: TextIO = sys.stdout
         if options.output is not None:
-            out = stack.enter_context(open(options.output, "x", encoding="utf-8", newline="\n"))
+            # What is stopped leaves no half of a file.
+            file = stack.enter_context(files.atomic_write(options.output))
+            out = io.TextIOWrapper(file, "utf-8", newline="\n")
+            stack.callback(out.detach)
         write = _writer(options, out, linker)
         if options.format == "html":
             print(page_start(f"Entities, {options.model}"), file=out)
