@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from finetune.data.registry import NamedSet, known_set, registry
+from finetune.data.sets import DataSets
 from nerbert.commands.options import CHECKED, Text, Texts, option
 from nerbert.errors import UserError
 from nerbert.fetch.download import Downloader, report
@@ -23,7 +24,8 @@ class SetsOptions:
         NERBERT_DATA=ner-data nerbert evaluate --models bert-base-cased --data 'crossner/*' \
             --output report
 
-    Without names it lists the sets. Of sets that nobody may pass on it says where to ask for them.
+    Without names it lists the sets, and says which of them --output has. Of sets that nobody may
+    pass on it says where to ask for them.
     """
 
     data: Texts = option((), "names of sets", positional=True, metavar="SET", recipe=False)
@@ -40,7 +42,7 @@ class SetsOptions:
 def fetch(options: SetsOptions) -> str:
     """Downloads data sets, or lists them; returns text to print."""
     if not options.data:
-        return _table()
+        return _table(options.output)
     downloader = Downloader()
     wanted, asked = sets_files(options, downloader)
     for line in asked:
@@ -113,11 +115,17 @@ def remote_path(known: NamedSet, file: str) -> str:
     return pattern.format(part=part, split=split, name=path.name, stem=path.stem)
 
 
-def _table() -> str:
-    ask = source("sets")["ask"]
-    lines = [
-        f"{name:20} {known.licence}: {ask.get(name, known.source)}"
-        for name, known in sorted(registry().items())
-        if not known.like
-    ]
-    return "\n".join(lines)
+def _table(folder: str) -> str:
+    """The sets as columns; sentences are those of train, dev and test, if they were counted."""
+    ask, sets = source("sets")["ask"], DataSets(folder)
+    rows = [("set", "language", "types", "sentences", "have it", "terms: source")]
+    for name, known in sorted(registry().items()):
+        if known.like:
+            continue
+        counted = [known.counts[split][0] for split in known.files if split in known.counts]
+        sentences = f"{sum(counted):,}" if len(counted) == len(known.files) else "-"
+        have = "yes" if all(sets.exists(known, split) for split in known.files) else ""
+        terms = f"{known.licence}: {ask.get(name, known.source)}"
+        rows.append((name, known.language, str(known.labels), sentences, have, terms))
+    form = "{:20} {:8} {:>5} {:>9}  {:7}  {}"
+    return "\n".join(form.format(*row) for row in rows)

@@ -23,6 +23,8 @@ class NamedSet:
         citation: paper to cite.
         licence: terms of use.
         domain: subject of the texts.
+        labels: number of types; 0 if not known.
+        language: language of the texts, of Wikipedia's codes.
         counts: numbers of sentences, tokens and mentions of each split, if measured.
         sha256: SHA-256 of each split's decompressed file, if measured.
         also: other usual names of each split's file.
@@ -41,6 +43,8 @@ class NamedSet:
     citation: str
     licence: str
     domain: str
+    labels: int = 0
+    language: str = "en"
     counts: dict[str, list[int]] = field(default_factory=dict)
     sha256: dict[str, str] = field(default_factory=dict)
     also: dict[str, list[str]] = field(default_factory=dict)

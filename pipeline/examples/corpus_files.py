@@ -80,8 +80,10 @@ def write_presentation(plan: Plan, known: Statistics, balanced: BalanceReport) -
     rows = report.categories.table
     before: dict[str, Any] = {name: row.train for name, row in rows.items()}
     after: dict[str, Any] = {name: row.train_balanced for name, row in rows.items()}
-    write("categories.png", plots.categories(before, after))
-    write("funnel.png", plots.funnel(report.funnel))
+    more = len(report.dumps) - 1
+    title = f"{report.language}: {report.dumps[0]}" + (f" and {more:,} more" if more else "")
+    write("categories.png", plots.categories(before, after, title))
+    write("funnel.png", plots.funnel(report.funnel, title))
     types = plan.entities.state["made_from"]["types_files"]
     sizes = {
         split: sum(files.listing(files.join(plan.corpus.path, split)).values())

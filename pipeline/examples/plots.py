@@ -10,39 +10,47 @@ from nerbert.reports import png
 from pipeline.examples.report import Funnel
 
 _BEFORE, _AFTER, _MUTED = "#9aa5b1", "#d1495b", "#52606d"
+_END = 30  # categories at each end of a long list that are plotted
 
 
-def categories(before: Mapping[str, int], after: Mapping[str, int]) -> bytes:
+def categories(before: Mapping[str, int], after: Mapping[str, int], title: str) -> bytes:
     """Plots the train mentions of each category before and after balancing, on a log scale.
 
-    Source: Liu et al. 2021, figures 1 and 8.
+    Of many categories it shows the most and the least frequent ones. Source: Liu et al. 2021,
+    figures 1 and 8.
     """
     names = sorted(before, key=lambda name: (-before[name], name))
-    width = min(4 + 0.16 * len(names), 24)
-    figure = Figure(figsize=(width, 4.2), dpi=100)
-    axes = figure.add_axes((0.7 / width, 0.32, 1 - 0.8 / width, 0.66))
-    places = range(len(names))
-    axes.bar(places, [before[name] for name in names], color=_BEFORE, label="before balancing")
+    rows: list[str] = names
+    if len(names) > 2 * _END:
+        between = f"({len(names) - 2 * _END:,} between)"
+        rows = [*names[:_END], between, *names[-_END:]]
+    height = 1.3 + 0.18 * len(rows)
+    figure = Figure(figsize=(8, height), dpi=100, layout="constrained")
+    axes = figure.add_subplot()
+    places = range(len(rows))
+    axes.barh(
+        places, [before.get(name, 0) for name in rows], color=_BEFORE, label="before balancing"
+    )
     axes.plot(
+        [after.get(name, 0) or float("nan") for name in rows],
         places,
-        [after.get(name, 0) or float("nan") for name in names],
         "o",
         color=_AFTER,
         markersize=3.5,
         label="after balancing",
     )
     if any(before.values()):
-        axes.set_yscale("log")
-    shown = names if len(names) <= 60 else [name[:3] for name in names]
-    axes.set_xticks(list(places), shown, rotation=90, fontsize=6 if len(names) > 30 else 8)
-    axes.set_xlim(-0.8, max(len(names), 1) - 0.2)
-    axes.set_ylabel("mentions in train")
+        axes.set_xscale("log")
+    axes.set_yticks(list(places), rows, fontsize=8)
+    axes.set_ylim(max(len(rows), 1) - 0.3, -0.7)
+    axes.set_xlabel("mentions in train")
+    figure.suptitle(title, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="lower right")
     return png(figure)
 
 
-def funnel(numbers: Funnel) -> bytes:
+def funnel(numbers: Funnel, title: str) -> bytes:
     """Plots the numbers of sentences: in the documents, dropped by reason, and kept."""
     sentences = numbers.sentences
     rows = [("sentences in documents", sentences.in_, _BEFORE)]
@@ -59,4 +67,5 @@ def funnel(numbers: Funnel) -> bytes:
     axes.margins(x=0.12)
     axes.spines[["top", "right", "bottom"]].set_visible(False)
     axes.xaxis.set_visible(False)
+    figure.suptitle(title, fontsize=9)
     return png(figure)

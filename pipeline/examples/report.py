@@ -163,12 +163,24 @@ class CorpusReport:
             f"{100 * (self.coverage.typed_share or 0):.1f} % of the others with a class",
             f"sentences  {sentences.in_:>12,}",
             *(f"  dropped  {count:>12,} {reason}" for reason, count in sentences.dropped.items()),
+            *_hint(sentences),
             f"train      {sentences.out['train']:>12,} -> {train.examples:,} balanced "
             f"({self.balance.mode}, alpha {self.balance.alpha:g}, achieved exponent {reached})",
             f"validation {sentences.out['validation']:>12,}",
             f"categories {self.categories.kept:>12,} and {ENTITY}",
         ]
         return "\n".join(lines)
+
+
+def _hint(sentences: Flow) -> list[str]:
+    """What to do if most sentences link to no page with a category; nothing otherwise."""
+    share = sentences.dropped.get("no-category", 0) / max(sentences.in_, 1)
+    if share <= 1 / 2:
+        return []
+    return [
+        f"           {100 * share:.0f} % mention nothing with a category; more of them do with "
+        "more --types, --page-props, a lower --min-entities or --no-names-only"
+    ]
 
 
 def _duplicate_lines(pages: Mapping[str, Any]) -> list[str]:

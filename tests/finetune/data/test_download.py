@@ -64,6 +64,21 @@ def test_real_sets_into_the_layout_that_is_read(mirror, capsys, tmp_path, shared
             assert len(sets.sentences(name, split)) == sentences
 
 
+def test_the_list_says_what_there_is(capsys, tmp_path):
+    for path in known_set("wikigold").files.values():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        with lzma.open(tmp_path / f"{path}.xz", "wt") as file:
+            file.write("EU B-ORG\n")
+    assert main(["fetch", "sets", "--output", str(tmp_path)]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    by_name = {line.split()[0]: line for line in lines}
+    assert head.split()[:4] == ["set", "language", "types", "sentences"]
+    assert by_name["wikigold"].split()[1:5] == ["en", "4", "1,696", "yes"]
+    assert by_name["wikiann/ru"].split()[1:4] == ["ru", "3", "40,000"]
+    assert by_name["wnut17"].split()[1:4] == ["en", "6", "-"]
+    assert [name for name, line in by_name.items() if " yes " in line] == ["wikigold"]
+
+
 def test_changed_file(mirror, capsys, tmp_path):
     known = known_set("wikigold")
     mirror.files["/" + remote_path(known, known.files["test"])] = b"EU B-ORG\n"
@@ -97,7 +112,7 @@ def test_unknown_set_and_list(mirror, capsys, tmp_path):
     assert "conll1999: no such set; there are bc5cdr" in err
     code, out, _ = fetch(mirror, capsys, tmp_path)
     assert code == 0
-    assert len(out.splitlines()) == sum(not one.like for one in registry().values())
+    assert len(out.splitlines()) == 1 + sum(not one.like for one in registry().values())
 
 
 def test_archives_and_other_hosts(mirror, capsys, tmp_path, shared):

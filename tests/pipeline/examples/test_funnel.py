@@ -3,6 +3,7 @@ import pytest
 from nerbert.text.overlap import distinct_names
 from pipeline.examples.balance import exponent
 from pipeline.examples.plots import categories
+from pipeline.examples.report import Flow, _hint
 
 
 @pytest.mark.parametrize(
@@ -27,5 +28,14 @@ def test_exponent():
 
 def test_plot_is_the_same_png_every_time():
     counts = {f"category{i}": 1000 // (i + 1) for i in range(70)}
-    assert categories(counts, counts) == categories(counts, counts)
-    assert categories({}, {}).startswith(b"\x89PNG")
+    assert categories(counts, counts, "en") == categories(counts, counts, "en")
+    assert categories({}, {}, "en").startswith(b"\x89PNG")
+
+
+def test_hint_if_most_sentences_have_no_category():
+    def flow(dropped):
+        return Flow(100, {"no-category": dropped}, {"train": 100 - dropped})
+
+    (line,) = _hint(flow(73))
+    assert "73 % mention nothing with a category" in line
+    assert _hint(flow(50)) == _hint(Flow(0, {}, {})) == []
