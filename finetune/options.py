@@ -90,9 +90,9 @@ class SearchOptions(DataOptions, Device):
             --method tpe --trials 30 --space learning_rate=1e-5..1e-3 batch_size=8,16,32
 
     The method grid is that of T-NER: all settings are trained for a few epochs, the best of them to
-    the end, and the best one of these until its dev F1 drops. The best tagger is in OUTPUT/model,
-    its settings are in OUTPUT/best.toml, a recipe for nerbert train. If it is stopped, run it
-    again.
+    the end, and the best one of these until its dev F1 drops, unless --epochs says when to end. The
+    best tagger is in OUTPUT/model, its settings are in OUTPUT/best.toml, a recipe for nerbert
+    train. If it is stopped, run it again.
     """
 
     base_model: Text = option(
@@ -113,6 +113,9 @@ class SearchOptions(DataOptions, Device):
     trials: int = option(20, "number of trials of random and tpe", ge=1)
     partial_epochs: int = option(5, "epochs of the first stage of grid", ge=1)
     kept: int = option(5, "settings that the second stage of grid trains to the end", ge=1)
+    time_budget: float | None = option(
+        None, "minutes after which no trial begins; run it again to go on", gt=0, metavar="MINUTES"
+    )
     seed: Seed = option(555, "seed of head, dropout, order, and of the choices")
 
 

@@ -45,11 +45,11 @@ class FitSettings:
         None, "learning rate of the head (default: that of the encoder)", gt=0, group=_MORE
     )
     batch_size: int = option(16, "pieces per optimiser step", ge=1, group=_FIT)
-    epochs: int = option(100, "largest number of epochs", ge=1, group=_FIT)
+    epochs: int = option(100, "largest number of epochs", ge=1, group=_FIT, resets="least_steps")
     least_steps: int = option(
         0,
-        "lower bound of the largest number of steps, for small sets: it overrides --epochs "
-        "(default: 0)",
+        "lower bound of the largest number of steps, for small sets; that of a recipe does not "
+        "count beside --epochs (default: 0)",
         ge=0,
         group=_MORE,
     )

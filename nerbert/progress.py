@@ -24,6 +24,11 @@ def has_bars() -> bool:
     return "ipykernel" in sys.modules or sys.stderr.isatty()
 
 
+def duration(seconds: float) -> str:
+    """A time in whole seconds or minutes, such as "90 s" or "12 min"."""
+    return f"{seconds / 60:.0f} min" if seconds > 120 else f"{seconds:.0f} s"
+
+
 class _Bar:
     """A progress bar over parts."""
 
@@ -71,7 +76,7 @@ class _Lines:
         rate = f", {self._pages / max(elapsed_s, 1e-3):,.0f} pages/s" if self._pages else ""
         left = ""
         if 0 < self._done < self._parts:
-            left = f", {elapsed_s * (self._parts - self._done) / self._done:.0f} s left"
+            left = f", {duration(elapsed_s * (self._parts - self._done) / self._done)} left"
         _LOGGER.info(
             "%s: %d of %d parts in %.0f s%s%s",
             self._stage,

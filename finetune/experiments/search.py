@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from finetune.options import SearchOptions
 from finetune.settings import FitSettings
 from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
+from nerbert.progress import duration
 from nerbert.storage.folders import check_same
 
 RECORD = "search.json"
@@ -33,8 +35,15 @@ _LAST = 3
 """Stage of the grid in which the best setting goes on until its dev F1 drops."""
 
 
-def search(options: SearchOptions, settings: FitSettings) -> str:
+def search(
+    options: SearchOptions, settings: FitSettings, typed: Collection[str] = frozenset()
+) -> str:
     """Does the missing trials, and writes the report; returns its table.
+
+    Args:
+        options: options of the search.
+        settings: settings that are not searched.
+        typed: names of the options that the user gave. With `epochs`, no trial is longer.
 
     Raises:
         UserError: options contradict each other, data or model is missing, or the folder has
@@ -48,11 +57,12 @@ def search(options: SearchOptions, settings: FitSettings) -> str:
     quiet_libraries()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     settings = replace(settings, seed=options.seed)
+    goes_on = "epochs" not in typed
     record = {
         **made_from(options.base_model, sets, names),
         "method": options.method,
         "space": sorted(options.space),
-        "stages": [options.partial_epochs, options.kept] if grid else [],
+        "stages": [options.partial_epochs, options.kept, goes_on] if grid else [],
         "settings": asdict(settings),
     }
     output = Path(options.output)
@@ -61,11 +71,15 @@ def search(options: SearchOptions, settings: FitSettings) -> str:
         fits = Fits(
             options.base_model, settings, rows["train"], rows["dev"], output, options.device
         )
-        study = Study(output / _STUDY, space, options.seed, fits)
-        if grid:
-            _grid(study, fits, grid, options)
-        else:
-            _draws(study, options)
+        minutes = options.time_budget
+        study = Study(output / _STUDY, space, options.seed, fits, minutes)
+        try:
+            if grid:
+                _grid(study, fits, grid, options, goes_on)
+            else:
+                _draws(study, options)
+        except _SpentError:
+            _LOGGER.info("--time-budget %g is spent; run it again to go on", minutes)
         best = study.best()
         if not fits.has(best.params):
             fits.fit(best.params)
@@ -76,16 +90,31 @@ def search(options: SearchOptions, settings: FitSettings) -> str:
         return write_report(output, study.done(), space, best, fits.settings_of(best.params))
 
 
+class _SpentError(Exception):
+    """The time budget of a search is spent."""
+
+
 class Study:
     """The trials of a search, in a file of SQLite."""
 
-    def __init__(self, path: Path, space: Space, seed: int, fits: Fits) -> None:
+    def __init__(
+        self, path: Path, space: Space, seed: int, fits: Fits, minutes: float | None = None
+    ) -> None:
         """Opens or makes the file.
+
+        Args:
+            path: path of the file.
+            space: the settings to try.
+            seed: seed of the choices.
+            fits: fine-tunes.
+            minutes: after them no trial begins, but the first one always does; None for no limit.
 
         Raises:
             UserError: it is no study.
         """
         self._space, self._seed, self._fits = space, seed, fits
+        self._start, self._minutes = time.monotonic(), minutes
+        self._new = self._left = 0
         try:
             self._study = optuna.create_study(
                 storage=f"sqlite:///{path.resolve()}",
@@ -118,7 +147,13 @@ class Study:
             method: "grid", "random" or "tpe".
             stage: stage of the grid; 1 for other methods.
             how: further arguments of `Fits.fit`.
+
+        Raises:
+            _SpentError: the time budget is spent.
         """
+        gone = time.monotonic() - self._start
+        if self._minutes is not None and self.done() and gone > 60 * self._minutes:
+            raise _SpentError
         values = self._drawn(method) if values is None else values
         scores = self._fits.fit(values, **how)
         best = max(scores)
@@ -127,7 +162,19 @@ class Study:
             self._fits.keep(values, best)
         shown = ", ".join(f"{name} {value}" for name, value in values.items())
         number = len(self.done())
-        _LOGGER.info("trial %d, stage %d: %s: dev F1 %.4f", number, stage, shown, best)
+        self._new, self._left = self._new + 1, max(self._left - 1, 0)
+        rate = (time.monotonic() - self._start) / self._new
+        _LOGGER.info(
+            "trial %d, stage %d: %s: dev F1 %.4f; best %.4f; %s",
+            number,
+            stage,
+            shown,
+            best,
+            max([best, *ahead]),
+            f"{self._left} more in about {duration(rate * self._left)}"
+            if self._left
+            else "the last",
+        )
         # Written only now: a run that is stopped in a trial leaves no trace of it.
         facts = {
             "stage": stage,
@@ -141,6 +188,10 @@ class Study:
         )
         return self.done()[-1]
 
+    def expect(self, trials: int) -> None:
+        """Says how many more trials there are at least, for the time left."""
+        self._left = trials
+
     def _drawn(self, method: str) -> Values:
         """The settings that a method tries next. They depend on the finished trials only."""
         done = self.done()
@@ -153,15 +204,28 @@ class Study:
 
 
 def _draws(study: Study, options: SearchOptions) -> None:
+    study.expect(options.trials - len(study.done()))
     while len(study.done()) < options.trials:
         study.add(None, options.method, 1)
 
 
-def _grid(study: Study, fits: Fits, grid: Sequence[Values], options: SearchOptions) -> None:
-    """Two stages: all points for a few epochs, the best of them to the end, or until they drop.
+def _grid(
+    study: Study, fits: Fits, grid: Sequence[Values], options: SearchOptions, goes_on: bool
+) -> None:
+    """All points for a few epochs, the best of them to the end, the best one until it drops.
 
     Source: T-NER 0.1 and later, GridSearcher.
+
+    Args:
+        study: the trials.
+        fits: fine-tunes.
+        grid: the points.
+        options: options of the search.
+        goes_on: whether there is the last stage.
     """
+    kept = min(options.kept, len(grid))
+    done = len(study.of_stage(1)) + len(study.of_stage(2))
+    study.expect(len(grid) + kept - done)
 
     def missing(wanted: Sequence[Values], stage: int) -> list[Values]:
         there = [trial.params for trial in study.of_stage(stage)]
@@ -178,5 +242,6 @@ def _grid(study: Study, fits: Fits, grid: Sequence[Values], options: SearchOptio
     best = study.of_stage(2)[0]
     # With a learning rate of zero, more epochs change nothing.
     constant = fits.settings_of(best.params).schedule.startswith("constant")
-    if best.user_attrs["rising"] and constant and not study.of_stage(_LAST):
+    rises = goes_on and constant and best.user_attrs["rising"]
+    if rises and not study.of_stage(_LAST):
         study.add(best.params, "grid", _LAST, until_drop=True)

@@ -63,6 +63,7 @@ def option(
     positional: bool = False,
     decides: str = "",
     path: str = "",
+    resets: str = "",
     **bounds: float,
 ) -> Any:
     """Defines a field of an options class.
@@ -81,6 +82,7 @@ def option(
         decides: name of the output that the option decides.
         path: "workers" for a path that worker processes read or write, on any machine; "here" for
             one that only the command itself reads.
+        resets: name of an option whose value in a recipe does not count if a user gives this one.
         bounds: `ge`, `gt`, `le`, `lt`, as in pydantic.
     """
     facts: dict[str, Any] = {
@@ -92,6 +94,7 @@ def option(
         "positional": positional,
         "decides": decides,
         "path": path,
+        "resets": resets,
     }
     extra: dict[str, Any] = {"description": help, "json_schema_extra": facts, **bounds}
     if isinstance(default, dict):

@@ -177,8 +177,8 @@ class Command:
         name = texts.pop("recipe", self._recipes.default)
         given = self._recipes.read(name, self._kinds) if name else {}
         by_name = {entry.name: entry for entry in self.options}
-        for key, text in texts.items():
-            given[key] = _typed(by_name[key], text, argv)
+        typed = {key: _typed(by_name[key], text, argv) for key, text in texts.items()}
+        given = _over(given, typed, self.options)
         if prints:
             print(self._recipe(given), end="")
             raise SystemExit(0)
@@ -218,11 +218,12 @@ class Command:
                 raise UserError(f"unknown option {name!r}{near(name, known)}")
         recipe = recipe or self._recipes.default
         given = self._recipes.read(recipe, self._kinds) if recipe else {}
+        own = {}
         for name, value in values.items():
             if isinstance(value, Mapping) and name in given:
                 value = {**given[name].value, **value}
-            given[name] = Given(value, f"{name} =")
-        return work(*self._built(given))
+            own[name] = Given(value, f"{name} =")
+        return work(*self._built(_over(given, own, self.options)))
 
     def main(
         self, work: Callable[..., None], argv: Sequence[str] | None = None, prog: str | None = None
@@ -249,6 +250,14 @@ class Command:
 
         with signals_as_ctrl_c():
             return exit_code(whole, parsed)
+
+
+def _over(
+    recipe: Mapping[str, Given], own: Mapping[str, Given], options: Sequence[Option]
+) -> dict[str, Given]:
+    """The values of a recipe, and above them those that the user gave."""
+    reset = {entry.facts["resets"] for entry in options if entry.name in own}
+    return {**{name: value for name, value in recipe.items() if name not in reset}, **own}
 
 
 def _add(group: Any, entry: Option) -> None:

@@ -127,6 +127,7 @@ COMMANDS = {
         "finetune.experiments.search:search",
         ("finetune.options:SearchOptions", _FIT),
         recipes=_FIT_RECIPES,
+        passes_flags=True,
     ),
     "evaluate": Entry(
         "fine-tune taggers and score them",

@@ -12,7 +12,7 @@ from torch import nn
 from tqdm.auto import tqdm
 from transformers import TrainerCallback
 
-from nerbert.progress import has_bars
+from nerbert.progress import duration, has_bars
 
 _LOGGER = logging.getLogger("nerbert")
 
@@ -208,13 +208,12 @@ class FitProgress(TrainerCallback):
         done = state.global_step - self._first
         seconds = (now - self._start) / max(done, 1)
         left = seconds * (state.max_steps - state.global_step)
-        shown = f"{left / 60:.0f} min" if left > 120 else f"{left:.0f} s"
         _LOGGER.info(
             "%sstep %s of at most %s: %s",
             self._before,
             f"{state.global_step:,}",
             f"{state.max_steps:,}",
-            ", ".join(filter(None, [self._scores(), f"at most {shown} left"])),
+            ", ".join(filter(None, [self._scores(), f"at most {duration(left)} left"])),
         )
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -22,6 +22,7 @@ from tests.helpers.toy import rows, write_set
 
 optuna = lazy("optuna")
 fits = lazy("finetune.experiments.trials")
+search = lazy("finetune.experiments.search")
 space = lazy("finetune.experiments.trials")
 tagger = lazy("finetune.tagger.tagger")
 
@@ -90,6 +91,72 @@ def test_the_best_goes_on_until_it_drops(base, tmp_path):
     rising = third[len(second) - 1 :]
     assert all(late > early for early, late in pairwise(rising[:-1]))
     assert rising[-1] <= rising[-2]
+
+
+def test_a_time_budget_is_kept_and_the_search_goes_on(grid, base, toy_set, tmp_path, capsys):
+    output = tmp_path / "grid"
+    assert main(command(base, toy_set, output, *GRID, "--time-budget", "0.0001")) == 0
+    assert len(trials(output)) == 1
+    told = capsys.readouterr().err
+    assert "5 more in about" in told
+    assert "--time-budget 0.0001 is spent; run it again to go on" in told
+    assert (output / "model" / "trial.json").is_file()
+    assert main(command(base, toy_set, output, *GRID)) == 0
+    assert trials(output) == trials(grid)
+
+
+def test_no_trial_is_longer_than_the_epochs_that_are_typed(base, toy_set, tmp_path, monkeypatch):
+    """The recipe's least number of steps and the last stage do not count then."""
+    asked = []
+
+    class Watched(fits.Fits):
+        def fit(self, values, **how):
+            asked.append((self.settings_of(values), how))
+            return [0.1, 0.2]
+
+        def keep(self, values, f1):
+            """Nothing was trained."""
+
+        def has(self, values):
+            return True
+
+    monkeypatch.setattr(search, "Fits", Watched)
+    flags = ("--space", "learning_rate=1e-3,2e-3", "--epochs", "3")
+    assert (
+        main(
+            [
+                "search",
+                "--base-model",
+                base,
+                "--data",
+                toy_set,
+                "--output",
+                str(tmp_path / "s"),
+                *flags,
+            ]
+        )
+        == 0
+    )
+    assert {(settings.epochs, settings.least_steps) for settings, _ in asked} == {(3, 0)}
+    assert not any("until_drop" in how for _, how in asked)
+    asked.clear()
+    assert (
+        main(
+            [
+                "search",
+                "--base-model",
+                base,
+                "--data",
+                toy_set,
+                "--output",
+                str(tmp_path / "t"),
+                *flags[:2],
+            ]
+        )
+        == 0
+    )
+    assert [how.get("until_drop", False) for _, how in asked] == [False] * 4 + [True]
+    assert {settings.least_steps for settings, _ in asked} == {1000}
 
 
 def test_again_does_nothing_and_other_settings_are_refused(grid, base, toy_set, capsys):
