@@ -50,7 +50,12 @@ class TrainOptions(DataOptions, Device):
         metavar="TAGGER",
     )
     seed: Seed = option(555, "seed of head, dropout and order")
-    tensorboard: bool = option(False, "write TensorBoard's events to OUTPUT/events")
+    report_to: Texts = option(
+        (),
+        "tools that get loss and dev F1 while it trains: tensorboard (files in OUTPUT/events), "
+        "wandb, mlflow, or what else transformers knows",
+        metavar="TOOL",
+    )
     push_to_hub: Text | None = option(
         None, "repository on the hub, such as USER/NAME, to send the tagger to", metavar="REPO"
     )

@@ -17,6 +17,10 @@ from datasets import Dataset
 from peft import LoraConfig, LoraModel
 from torch import nn
 from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
+from transformers.integrations.integration_utils import (
+    INTEGRATION_TO_CALLBACK,
+    get_available_reporting_integrations,
+)
 
 from finetune.heads.sequence import MODULE, StateHead
 from finetune.settings import FitSettings
@@ -50,12 +54,14 @@ class Work:
         callbacks: callbacks of the Trainer.
         events: folder for TensorBoard's events; None for none.
         device: where it computes: "auto" for a GPU if there is one, or "cpu".
+        report_to: tools that get its logs, of `check_reports`.
     """
 
     folder: str | None = None
     callbacks: Sequence[TrainerCallback] = ()
     events: str | None = None
     device: str = "auto"
+    report_to: Sequence[str] = ()
 
 
 HEADS = ("classifier", "crf", MODULE)
@@ -238,15 +244,30 @@ def _arguments(
         batch_eval_metrics=True,
         save_only_model=not continues,
         restore_callback_states_from_checkpoint=continues,  # of early stopping
-        **{**COMMON_ARGUMENTS, **_events(work)},
+        **{**COMMON_ARGUMENTS, **_reports(work)},
     )
 
 
-def _events(work: Work) -> dict[str, Any]:
-    if work.events is None:
+def _reports(work: Work) -> dict[str, Any]:
+    if not work.report_to:
         return {}
-    os.environ["TENSORBOARD_LOGGING_DIR"] = work.events  # transformers 5 has no argument for it
-    return {"report_to": "tensorboard"}
+    if work.events is not None:  # transformers 5 has no argument for it
+        os.environ["TENSORBOARD_LOGGING_DIR"] = work.events
+    return {"report_to": list(work.report_to)}
+
+
+def check_reports(names: Sequence[str]) -> None:
+    """Checks that tools that get logs are known and installed.
+
+    Raises:
+        UserError: one is not.
+    """
+    there = get_available_reporting_integrations()  # type: ignore[no-untyped-call]
+    for name in names:
+        if name not in INTEGRATION_TO_CALLBACK:
+            raise UserError(f"transformers knows {', '.join(INTEGRATION_TO_CALLBACK)}", name)
+        if name not in there:
+            raise UserError("it is not installed here; install it with pip", name)
 
 
 _NAME = "default"

@@ -18,7 +18,7 @@ from finetune.scoring import metrics
 from finetune.scoring.calibration import AS_THEY_ARE, Reliability
 from finetune.scoring.plots import reliability
 from finetune.settings import FitSettings
-from finetune.tagger.fitting import Work
+from finetune.tagger.fitting import Work, check_reports
 from finetune.tagger.old_types import OldTypes
 from finetune.tagger.tagger import Tagger
 from finetune.use.card import model_card
@@ -63,6 +63,7 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
     if options.keep_old:
         record["keep_old"] = model_fingerprint(options.keep_old)
     quiet_libraries()
+    check_reports(options.report_to)
     if options.push_to_hub:
         check_token(options.push_to_hub)
     with only_run(options.output):
@@ -93,8 +94,8 @@ def _made(
     """Trains and scores a tagger, and writes its folder; returns the content of `metrics.json`."""
     output = options.output
     folder = os.path.join(output, _WORK)
-    events = os.path.join(output, "events") if options.tensorboard else None
-    work = Work(folder, [FitProgress()], events, options.device)
+    events = os.path.join(output, "events")
+    work = Work(folder, [FitProgress()], events, options.device, options.report_to)
     old = None
     if options.keep_old:
         loaded = Tagger.load(options.keep_old, device=options.device)

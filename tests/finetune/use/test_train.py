@@ -59,7 +59,7 @@ def train(base, data, output, *flags, **environment):
 @pytest.fixture(scope="module")
 def trained(base, toy_set, tmp_path_factory):
     output = tmp_path_factory.mktemp("trained") / "tagger"
-    code, out, err = train(base, toy_set, output, "--tensorboard")
+    code, out, err = train(base, toy_set, output, "--report-to", "tensorboard")
     assert code == 0, err
     return output, out, err
 
@@ -125,6 +125,17 @@ def test_card_and_events(trained):
     assert not (output / ".training").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("tensorbord", "transformers knows azure_ml, "), ("neptune", "it is not installed here")],
+)
+def test_reports_go_to_tools_that_are_there(base, toy_set, tmp_path, capsys, name, reason):
+    output = tmp_path / "tagger"
+    assert main(command(base, toy_set, output, "--report-to", name)[3:]) == 2
+    assert f"--report-to {name}: {reason}" in capsys.readouterr().err
+    assert not output.exists()
+
+
 def test_progress_lines(trained):
     _, _, err = trained
     assert "40 train and 12 dev sentences, 2 types: city, person" in err.splitlines()
@@ -138,7 +149,7 @@ def test_progress_lines(trained):
 def test_again_and_with_other_settings(trained, base, toy_set, capsys):
     output, out, _ = trained
     before = (output / "model.safetensors").stat().st_mtime_ns
-    assert main(command(base, toy_set, output, "--tensorboard")[3:]) == 0
+    assert main(command(base, toy_set, output, "--report-to", "tensorboard")[3:]) == 0
     assert capsys.readouterr().out == out
     assert (output / "model.safetensors").stat().st_mtime_ns == before
     assert main(command(base, toy_set, output, "--seed", 7)[3:]) == 2
@@ -181,7 +192,7 @@ def test_a_torn_folder_is_not_finished(trained, base, toy_set, tmp_path, capsys,
     output = tmp_path / "tagger"
     shutil.copytree(trained[0], output)
     (output / name).unlink() if content is None else (output / name).write_bytes(content)
-    assert main(command(base, toy_set, output, "--tensorboard")[3:]) == 0
+    assert main(command(base, toy_set, output, "--report-to", "tensorboard")[3:]) == 0
     found = capsys.readouterr()
     assert "the result is made again" in found.err
     assert found.out == trained[1].replace(str(trained[0]), str(output))
@@ -197,7 +208,7 @@ def digest(output):
 def test_killed_and_continued_to_the_same_weights(base, toy_set, tmp_path, trained):
     output = tmp_path / "tagger"
     process = subprocess.Popen(
-        command(base, toy_set, output, "--tensorboard"),
+        command(base, toy_set, output, "--report-to", "tensorboard"),
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -210,7 +221,7 @@ def test_killed_and_continued_to_the_same_weights(base, toy_set, tmp_path, train
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert not (output / "metrics.json").exists()
-    code, _, err = train(base, toy_set, output, "--tensorboard")
+    code, _, err = train(base, toy_set, output, "--report-to", "tensorboard")
     assert code == 0, err
     assert "continues after step" in err
     assert digest(output) == digest(trained[0])
@@ -225,7 +236,7 @@ def test_push_to_the_hub(base, toy_set, trained, tmp_path):
     output, _, _ = trained
     with served_hub() as hub:
         environment = {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
-        flags = ("--tensorboard", "--push-to-hub", "me/tagger", "--private")
+        flags = ("--report-to", "tensorboard", "--push-to-hub", "me/tagger", "--private")
         code, out, err = train(base, toy_set, output, *flags, HF_TOKEN="right", **environment)
         assert code == 0, err
         assert "hub         me/tagger" in out
