@@ -26,7 +26,7 @@ from pretrain.mlm.model import FiniteLoss, Masker, MlmTrainer, load_masked_lm
 from pretrain.settings import TINY, DaptSettings
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.logs import LogLines
-from pretrain.training.session import TrainingRun, processes
+from pretrain.training.session import TrainingRun, processes, space_scores
 from pretrain.training.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")
@@ -132,6 +132,7 @@ def _trainer(
     share = -(-settings.batch_size // args.world_size)
     args.per_device_train_batch_size = min(args.per_device_train_batch_size, share)
     args.gradient_accumulation_steps = -(-share // args.per_device_train_batch_size)
+    space_scores(args, len(train), len(held))
     trainer = MlmTrainer(
         model=model,
         args=args,

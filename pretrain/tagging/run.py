@@ -29,7 +29,7 @@ from pretrain.training.logs import LogLines
 from pretrain.training.models import load_model
 from pretrain.training.pieces import PieceCounts, count_subwords
 from pretrain.training.scores import EntityScores, best_label
-from pretrain.training.session import TAGGING, TrainingRun, processes, spread
+from pretrain.training.session import TAGGING, TrainingRun, processes, space_scores, spread
 from pretrain.training.subwords import token_loss
 from pretrain.training.tokenizer import load_tokenizer
 from pretrain.training.trainer import TaggingTrainer
@@ -146,6 +146,8 @@ def _trainer(
 ) -> TaggingTrainer:
     """The Trainer over both splits."""
     spread(args, settings.batch_size, len(inputs.train))
+    scored = _sample(inputs.validation, settings.validation_examples)
+    space_scores(args, len(inputs.train), len(scored))
     is_open = settings.head == "open"
     model = load_model(inputs.base, LABELS if is_open else labels, settings.max_subwords)
     check_vocabulary(model, inputs.tokenizer, inputs.base)
@@ -163,7 +165,7 @@ def _trainer(
         batch_size=settings.batch_size,
         data_collator=Collator(int(inputs.tokenizer.pad_token_id or 0)),
         train_dataset=inputs.train,
-        eval_dataset=_sample(inputs.validation, settings.validation_examples),
+        eval_dataset=scored,
         processing_class=inputs.tokenizer,
         callbacks=[LogLines()],
         loss=loss,

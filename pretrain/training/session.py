@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
+from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -25,6 +27,7 @@ from pretrain.training.checkpoints import damage, last_whole, resume
 from pretrain.training.features import UNLINKED
 
 S = TypeVar("S", bound=Settings)
+_LOGGER = logging.getLogger("nerbert")
 
 _NAMES = {entry.name for entry in fields(TrainingArguments)}
 _OURS = {"output_dir": "--output", "run_name": None}
@@ -93,6 +96,8 @@ def training_arguments(
     }
     if given & set(_OURS):
         raise UserError("--output_dir: give --output instead")
+    if "eval_steps" in given and "save_steps" not in given:
+        rest = [*rest, "--save_steps", _value(rest, "--eval_steps")]
     parser = _Parser(TrainingArguments, allow_abbrev=False)  # type: ignore[arg-type]
     on_gpu = torch.cuda.is_available() and "use_cpu" not in given
     parser.set_defaults(**{**_defaults(settings.output, on_gpu), **kind, **settings.training})
@@ -112,6 +117,47 @@ def training_arguments(
         size = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
         settings = replace(settings, batch_size=size)
     return args, settings
+
+
+def _value(rest: Sequence[str], flag: str) -> str:
+    """The last value of a flag that was typed."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(flag, flag.replace("_", "-"), dest="value", default="")
+    value: str = parser.parse_known_args(list(rest))[0].value
+    return value
+
+
+_SCORING = 1 / 3
+"""Time of scoring a piece, forwards only, in times that of training on one."""
+_MOST_SCORING = 0.1
+"""Largest share of a run's time that scoring may take, if its places are a share of the steps."""
+_ONCE = 0.999  # share of the steps: at the end. The Trainer takes 1 as a number of steps.
+
+
+def space_scores(args: TrainingArguments, trained: int, scored: int) -> None:
+    """Scores, and writes checkpoints, less often if scoring took more than a tenth of the run.
+
+    That holds where the arguments say the share of the steps between two scores, not a number.
+
+    Args:
+        args: arguments of the Trainer.
+        trained: pieces of an epoch.
+        scored: validation pieces.
+    """
+    if not 0 < args.eval_steps < 1 or not 0 < args.save_steps < 1:
+        return
+    size = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
+    whole = args.max_steps * size if args.max_steps > 0 else args.num_train_epochs * trained
+    least = min(_SCORING * scored / (_MOST_SCORING * max(whole, 1)), _ONCE)
+    if least > args.eval_steps:
+        _LOGGER.info(
+            "scores on %s pieces after each %.0f %% of the steps, not %.0f %%: they may take a "
+            "tenth of the time",
+            f"{scored:,}",
+            100 * least,
+            100 * args.eval_steps,
+        )
+        args.eval_steps = args.save_steps = least
 
 
 def spread(args: TrainingArguments, batch_size: int, pieces: int) -> None:

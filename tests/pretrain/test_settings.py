@@ -6,7 +6,10 @@ from nerbert.commands.table import COMMANDS
 from nerbert.errors import UserError
 from ontology.categories import SHIPPED
 from pretrain.settings import AS_IN_CORPUS, DaptSettings, PretrainSettings
+from tests.helpers.lazy import lazy
 from tests.helpers.runs import parsed
+
+session = lazy("pretrain.training.session")
 
 REQUIRED = ("--corpus", "c", "--output", "o")
 
@@ -91,3 +94,38 @@ def test_one_share_is_one_run_and_several_have_folders():
         (0.25, "o/fraction-0.25"),
         (1.0, "o/fraction-1"),
     ]
+
+
+@pytest.mark.parametrize("flag", [("--eval-steps", "7"), ("--eval_steps=7",)])
+def test_the_place_of_the_scores_is_that_of_the_checkpoints(flag):
+    args, _ = session.training_arguments(settings("--recipe", "open"), [*flag, "--use_cpu"])
+    assert (args.eval_steps, args.save_steps) == (7, 7)
+    typed = [*flag, "--save-steps", "14", "--use_cpu"]
+    args, _ = session.training_arguments(settings("--recipe", "open"), typed)
+    assert (args.eval_steps, args.save_steps) == (7, 14)
+
+
+@pytest.mark.parametrize(
+    ("scored", "share"),
+    [
+        (500, 0.1),  # ten scores are 1,667 times forwards and backwards, of 30,000
+        (1800, 0.2),
+        (20_000, 0.999),
+    ],
+)
+def test_scores_take_a_tenth_of_the_time(scored, share):
+    flags = ["--num_train_epochs", "3", "--use_cpu"]
+    args, _ = session.training_arguments(settings("--recipe", "open"), flags)
+    session.space_scores(args, 10_000, scored)
+    assert args.eval_steps == args.save_steps == pytest.approx(share)
+    if share < 0.5:
+        scores = round(1 / share)
+        assert scores * scored / 3 <= 0.1 * 30_000 + 1e-6
+
+
+def test_a_number_of_steps_between_scores_is_kept():
+    args, _ = session.training_arguments(
+        settings("--recipe", "open"), ["--eval-steps", "5", "--use_cpu"]
+    )
+    session.space_scores(args, 10, 10_000)
+    assert (args.eval_steps, args.save_steps) == (5, 5)
