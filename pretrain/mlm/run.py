@@ -25,7 +25,7 @@ from pretrain.mlm import blocks
 from pretrain.mlm.model import FiniteLoss, Masker, MlmTrainer, load_masked_lm
 from pretrain.settings import TINY, DaptSettings
 from pretrain.training.checkpoints import check_vocabulary
-from pretrain.training.logs import LogLines
+from pretrain.training.logs import progress
 from pretrain.training.session import TrainingRun, processes, space_scores
 from pretrain.training.tokenizer import load_tokenizer
 
@@ -140,7 +140,7 @@ def _trainer(
         eval_dataset=held,
         data_collator=Masker(tokenizer, settings.masking, settings.rate, args.seed),
         processing_class=tokenizer,
-        callbacks=[LogLines(), FiniteLoss()],
+        callbacks=[progress(), FiniteLoss()],
     )
     return trainer
 

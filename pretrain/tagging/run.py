@@ -25,7 +25,7 @@ from pretrain.tagging.open_head import LABELS, add_open_head
 from pretrain.tagging.open_loss import ChainLoss
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures
-from pretrain.training.logs import LogLines
+from pretrain.training.logs import progress
 from pretrain.training.models import load_model
 from pretrain.training.pieces import PieceCounts, count_subwords
 from pretrain.training.scores import EntityScores, best_label
@@ -167,7 +167,7 @@ def _trainer(
         train_dataset=inputs.train,
         eval_dataset=scored,
         processing_class=inputs.tokenizer,
-        callbacks=[LogLines()],
+        callbacks=[progress()],
         loss=loss,
         compute_metrics=EntityScores(labels.tags),
         preprocess_logits_for_metrics=best,

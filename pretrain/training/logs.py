@@ -18,11 +18,20 @@ _LOGGER = logging.getLogger("nerbert")
 
 
 class LogLines(TrainerCallback):
-    """Writes one line of JSON for each log of the Trainer."""
+    """Writes one line of JSON for each log of the Trainer, with the seconds that are left."""
+
+    def __init__(self) -> None:
+        self._start, self._first = 0.0, 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._start, self._first = time.monotonic(), state.global_step
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         if state.is_world_process_zero and logs:
             line = {"step": state.global_step, "of": state.max_steps}
+            if (done := state.global_step - self._first) and "loss" in logs:
+                rate = (time.monotonic() - self._start) / done
+                line["left_s"] = round(rate * (state.max_steps - state.global_step))
             values = {k: float(f"{v:.7g}") if isinstance(v, float) else v for k, v in logs.items()}
             _LOGGER.info(json.dumps({**line, **values}))
 
@@ -166,7 +175,7 @@ class FitProgress(TrainerCallback):
             _LOGGER.info(
                 "%scontinues after step %d of %d", self._before, state.global_step, state.max_steps
             )
-        if self._shown:
+        if self._shown and state.is_world_process_zero:
             self._bar = tqdm(
                 total=state.max_steps,
                 initial=state.global_step,
@@ -220,3 +229,8 @@ class FitProgress(TrainerCallback):
         if self._bar is not None:
             self._bar.close()
         self._say(state, 0)
+
+
+def progress() -> TrainerCallback:
+    """Shows a pre-training: a bar on a terminal or in a notebook, else lines of JSON."""
+    return FitProgress("pretrain") if has_bars() else LogLines()
