@@ -29,6 +29,26 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds > 120 else f"{seconds:.0f} s"
 
 
+class Countdown:
+    """Says after each of some long runs how many there are still, and about how long they take."""
+
+    def __init__(self, runs: int) -> None:
+        """Starts the clock.
+
+        Args:
+            runs: number of runs.
+        """
+        self._left, self._done, self._start = runs, 0, time.monotonic()
+
+    def __call__(self) -> str:
+        """Counts a run; returns text such as "5 more in about 12 min", "" after the last."""
+        self._done, self._left = self._done + 1, self._left - 1
+        if self._left < 1:
+            return ""
+        rate = (time.monotonic() - self._start) / self._done
+        return f"{self._left} more in about {duration(rate * self._left)}"
+
+
 class _Bar:
     """A progress bar over parts."""
 

@@ -29,6 +29,7 @@ from finetune.tagger.models import load_with_head
 from nerbert.commands.process import quiet_libraries
 from nerbert.digests import short_key
 from nerbert.errors import UserError
+from nerbert.progress import Countdown
 from nerbert.reports import TRAINING, versions
 from nerbert.storage import files
 from nerbert.storage.folders import seal, sealed
@@ -61,6 +62,7 @@ class Experiment:
         quiet_libraries()
         self._output, self._settings, self._sets = output, settings, sets
         self._names = names
+        self.left = Countdown(0)
         self._read: dict[tuple[float, int], DualData] = {}
         self._data(1.0, 0)
 
@@ -121,7 +123,8 @@ class Experiment:
             _LOGGER.info(
                 "%s",
                 f"{method}, {share:.0%} of the labels, seed {seed}: mean F1 "
-                f"{scores['mean_f1']:.4f} in {seconds:.0f} s",
+                f"{scores['mean_f1']:.4f} in {seconds:.0f} s"
+                + (f"; {more}" if (more := self.left()) else ""),
             )
         return result
 
@@ -183,12 +186,15 @@ def run_all(options: DualOptions, settings: DualSettings) -> str:
     sets = DataSets.chosen(options, several=True)
     names = Names(options.source, _targets(options), options.target_text)
     experiment = Experiment(Path(options.output), names, settings, sets)
-    results = [
-        experiment.result(method, share, seed)
+    plan = [
+        (method, share, seed)
         for share in options.source_share
         for seed in seeds(options.seeds)
         for method in options.methods
     ]
+    missing = [one for one in plan if sealed(str(experiment.folder(*one) / RESULT), False) is None]
+    experiment.left = Countdown(len(missing))
+    results = [experiment.result(*one) for one in plan]
     return write_report(results, Path(options.output), sets.identity)
 
 

@@ -14,6 +14,7 @@ from finetune.experiments.runs import Make, Predictions, ResultStore, Run
 from finetune.options import Device, EvaluateOptions
 from finetune.settings import ALL, FitSettings, seeds, shots_of
 from nerbert.errors import UserError
+from nerbert.progress import Countdown
 
 
 def evaluate(options: EvaluateOptions, settings: FitSettings) -> str:
@@ -101,8 +102,9 @@ def results_of(
         from finetune.experiments.execution import check_models  # loads torch
 
         check_models(run.model for run in missing)
+    left = Countdown(len(missing))
     return [
-        store.result(run, make, f"{number} of {len(plan)}: {where(run)}")
+        store.result(run, make, f"{number} of {len(plan)}: {where(run)}", left)
         for number, run in enumerate(plan, start=1)
     ]
 

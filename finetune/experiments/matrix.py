@@ -18,7 +18,7 @@ from finetune.experiments.report import file_name
 from finetune.experiments.runs import Predictions, ResultStore, Run
 from finetune.options import MatrixOptions
 from finetune.scoring import plots
-from finetune.scoring.tables import markdown, spread, tner_models, tner_row
+from finetune.scoring.tables import markdown, shown_names, spread, tner_models, tner_row
 from finetune.settings import FitSettings, seeds
 from nerbert.digests import short_key
 from nerbert.errors import UserError
@@ -145,7 +145,9 @@ def written(
             cells_of_score = [
                 [_values(results, value, model, source, data) for data in test] for source in train
             ]
-            texts.append(_table(f"{model}: {what}", train, test, cells_of_score))
+            texts.append(
+                _table(f"{shown_names([model])[model]}: {what}", train, test, cells_of_score)
+            )
             means = [[100 * mean(cell) for cell in cells] for cells in cells_of_score]
             matrices.setdefault(model, {})[name] = means
             picture = plots.heat_map(np.array(means), train, test, f"{plots.short(model)}: {what}")

@@ -12,7 +12,7 @@ from finetune.data.registry import known_set
 from finetune.data.views import NONE
 from finetune.experiments.runs import SCORING, ResultStore, main_f1
 from finetune.scoring import metrics, plots
-from finetune.scoring.tables import cent, markdown, published_rows, spread
+from finetune.scoring.tables import cent, markdown, published_rows, shown_names, spread
 from finetune.settings import ALL
 from nerbert.storage import files
 from nerbert.text import overlap
@@ -47,6 +47,7 @@ class Report:
         self._store, self._missing = store, dict(missing or {})
         self._sets = _values(results, "data")
         self._models = _values(results, "model")
+        self._named = shown_names(self._models)
         self._shots = _values(results, "shots")
         self._hits: dict[str, dict[int, str]] | None = None
         if corpus is not None:
@@ -79,7 +80,7 @@ class Report:
         if len(self._shots) == 1:
             average = ["average"] if len(self._sets) > 1 else []
             rows = [
-                [model, *(_f1(self._of(model=model, data=name)) for name in self._sets)]
+                [self._named[model], *(_f1(self._of(model=model, data=one)) for one in self._sets)]
                 + [cent(self._average(model)) for _ in average]
                 for model in self._models
             ]
@@ -89,7 +90,7 @@ class Report:
             for name in self._sets:
                 rows = [
                     [
-                        model,
+                        self._named[model],
                         *(
                             _f1(self._of(model=model, data=name, shots=shots))
                             for shots in self._shots
@@ -154,7 +155,7 @@ class Report:
             for model in self._models:
                 results = self._of(model=model, data=name)
                 clean = [row["without_contaminated"]["f1"] for row in results]
-                rows.append([*facts, model, _f1(results), spread(clean)])
+                rows.append([*facts, self._named[model], _f1(results), spread(clean)])
         return markdown(rows)
 
     def details(self) -> str:
@@ -193,7 +194,7 @@ class Report:
             )
             rows.append(
                 [
-                    row["model"],
+                    self._named[row["model"]],
                     row["data"],
                     str(row["train_sentences"]),
                     str(row["settings"]["seed"]),
@@ -212,7 +213,7 @@ class Report:
         gold = Counter[str]()
         for row in results:
             gold |= Counter({kind: int(s["gold"]) for kind, s in row["per_type"].items()})
-        rows = [["type", "mentions", *self._models]]
+        rows = [["type", "mentions", *self._named.values()]]
         for kind in sorted({kind for row in results for kind in row["per_type"]}):
             cells = [
                 spread(
@@ -233,7 +234,7 @@ class Report:
         for model in self._models:
             results = self._of(model=model, data=name, shots=self._shots[-1])
             means = (mean(row["errors"][kind] for row in results) for kind in kinds)
-            rows.append([model, *(f"{value:.0f}" for value in means)])
+            rows.append([self._named[model], *(f"{value:.0f}" for value in means)])
         return rows
 
     def write(self, output: Path) -> None:

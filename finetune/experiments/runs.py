@@ -111,13 +111,16 @@ class ResultStore:
                 content[flag] = [self._file_fingerprint(path, flag) for path in paths]
         return short_key(json.dumps(content, sort_keys=True))
 
-    def result(self, run: Run, make: Make, where: str = "") -> dict[str, Any]:
+    def result(
+        self, run: Run, make: Make, where: str = "", left: Callable[[], str] = str
+    ) -> dict[str, Any]:
         """The result of a run; the run is done if there is no result yet.
 
         Args:
             run: the run.
             make: does the run.
             where: start of the log line.
+            left: counts the run, and returns what the log line says of those that are left.
         """
         key = self.key(run)
         path = self._folder / f"{key}.json"
@@ -129,7 +132,7 @@ class ResultStore:
             result = {"key": key, **run.to_json(), **scores}
             seal(str(path), result, [f"{key}.conll"])
             _LOGGER.info(
-                "%s%s on %s, %s sentences, seed %d: F1 %.4f in %.0f s",
+                "%s%s on %s, %s sentences, seed %d: F1 %.4f in %.0f s%s",
                 where,
                 run.model,
                 run.data,
@@ -137,6 +140,7 @@ class ResultStore:
                 run.settings.seed,
                 main_f1({**run.to_json(), **scores}),
                 scores["seconds"],
+                f"; {more}" if (more := left()) else "",
             )
             done = self._kept(path)
             assert done is not None

@@ -23,7 +23,7 @@ from finetune.options import SearchOptions
 from finetune.settings import FitSettings
 from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
-from nerbert.progress import duration
+from nerbert.progress import Countdown
 from nerbert.storage.folders import check_same
 
 RECORD = "search.json"
@@ -114,7 +114,7 @@ class Study:
         """
         self._space, self._seed, self._fits = space, seed, fits
         self._start, self._minutes = time.monotonic(), minutes
-        self._new = self._left = 0
+        self._left = Countdown(0)
         try:
             self._study = optuna.create_study(
                 storage=f"sqlite:///{path.resolve()}",
@@ -162,8 +162,6 @@ class Study:
             self._fits.keep(values, best)
         shown = ", ".join(f"{name} {value}" for name, value in values.items())
         number = len(self.done())
-        self._new, self._left = self._new + 1, max(self._left - 1, 0)
-        rate = (time.monotonic() - self._start) / self._new
         _LOGGER.info(
             "trial %d, stage %d: %s: dev F1 %.4f; best %.4f; %s",
             number,
@@ -171,9 +169,7 @@ class Study:
             shown,
             best,
             max([best, *ahead]),
-            f"{self._left} more in about {duration(rate * self._left)}"
-            if self._left
-            else "the last",
+            self._left() or "the last",
         )
         # Written only now: a run that is stopped in a trial leaves no trace of it.
         facts = {
@@ -190,7 +186,7 @@ class Study:
 
     def expect(self, trials: int) -> None:
         """Says how many more trials there are at least, for the time left."""
-        self._left = trials
+        self._left = Countdown(trials)
 
     def _drawn(self, method: str) -> Values:
         """The settings that a method tries next. They depend on the finished trials only."""

@@ -17,6 +17,7 @@ from finetune.scoring import plots
 from finetune.tagger.models import word_tagger
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
+from nerbert.progress import Countdown
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from pretrain.training.checkpoints import check_vocabulary
@@ -36,7 +37,11 @@ def draw_entities(options: TsneOptions) -> Path:
     names = expand(options.data)
     sets = DataSets.chosen(options, len(names) > 1)
     rows = {name: sets.sentences(name, "test") for name in names}
-    panels = {model: _panel(model, rows, options) for model in options.models}
+    left = Countdown(len(options.models))
+    panels = {}
+    for model in options.models:
+        panels[model] = _panel(model, rows, options)
+        _LOGGER.info("%s: %d entities; %s", model, len(panels[model][1]), left() or "the last")
     path = Path(options.output)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(plots.scatter(panels))
@@ -61,7 +66,6 @@ def _panel(
     places = TSNE(perplexity=perplexity, init="pca", random_state=options.seed).fit_transform(
         np.array(vectors)[picks]
     )
-    _LOGGER.info("%s: %d entities", model, len(picks))
     return places, [names[pick] for pick in picks]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from nerbert.reports import png
 
 _MOST_TYPES, _OTHERS = 40, "(other types)"
 _MOST_TICKS = 6
+_MARKS = "osD^v<>PX*"  # so that colours are not all that tells lines or types apart
 _LONGEST = 30  # largest number of characters of a name on a plot
 
 Point = tuple[float, float, float]
@@ -38,9 +40,9 @@ def curves(
     """
     figure = Figure(figsize=(6, 4), dpi=110, layout="constrained")
     axes = figure.add_subplot()
-    for name, points in lines.items():
+    for (name, points), mark in zip(lines.items(), cycle(_MARKS), strict=False):
         x, y, spread = np.array(points).T
-        (line,) = axes.plot(x, y, "o-", label=short(name), markersize=4)
+        (line,) = axes.plot(x, y, f"{mark}-", label=short(name), markersize=4)
         axes.fill_between(
             x, y - spread, y + spread, color=line.get_color(), alpha=0.15, linewidth=0
         )
@@ -199,9 +201,9 @@ def scatter(panels: Mapping[str, tuple[npt.NDArray[np.float64], Sequence[str]]])
     for axes, (title, (places, names)) in zip(
         figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
     ):
-        for name, color in zip(types, colors, strict=False):
+        for name, color, mark in zip(types, colors, cycle(_MARKS), strict=False):
             picked = places[[other == name for other in names]]
-            axes.plot(*picked.T, "o", color=color, markersize=3, label=name, alpha=0.7)
+            axes.plot(*picked.T, mark, color=color, markersize=3, label=name, alpha=0.7)
         axes.set(title=short(title), xticks=[], yticks=[])
     figure.legend(
         *axes.get_legend_handles_labels(), loc="outside right upper", fontsize=7, frameon=False

@@ -9,6 +9,8 @@ from importlib.resources import files
 from statistics import mean, stdev
 from typing import Any
 
+from nerbert.text.overlap import distinct_names
+
 
 @cache
 def published() -> dict[str, Any]:
@@ -98,6 +100,17 @@ def published_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | N
         average = mean(scores) if set(sets) == set(table["sets"]) else None
         rows[f"{model}, published"] = [*(known.get(name) for name in sets), average]
     return rows
+
+
+def shown_names(models: Sequence[str]) -> dict[str, str]:
+    """Name of each model in a table: of folders the end of the path that tells them apart.
+
+    >>> shown_names(["/home/me/ner-bert", "bert-base-cased", "org/bert"])
+    {'/home/me/ner-bert': 'ner-bert', 'bert-base-cased': 'bert-base-cased', 'org/bert': 'org/bert'}
+    """
+    folders = [name for name in models if name.startswith((".", "/", "~")) or name.count("/") > 1]
+    short = dict(zip(folders, distinct_names(folders), strict=True))
+    return {name: short.get(name, name) for name in models}
 
 
 def cent(value: float) -> str:

@@ -144,18 +144,19 @@ def space_scores(args: TrainingArguments, trained: int, scored: int) -> None:
         trained: pieces of an epoch.
         scored: validation pieces.
     """
-    if not 0 < args.eval_steps < 1 or not 0 < args.save_steps < 1:
+    between = args.eval_steps
+    if between is None or not 0 < between < 1 or not 0 < args.save_steps < 1:
         return
     size = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
     whole = args.max_steps * size if args.max_steps > 0 else args.num_train_epochs * trained
     least = min(_SCORING * scored / (_MOST_SCORING * max(whole, 1)), _ONCE)
-    if least > args.eval_steps:
+    if least > between:
         _LOGGER.info(
             "scores on %s pieces after each %.0f %% of the steps, not %.0f %%: they may take a "
             "tenth of the time",
             f"{scored:,}",
             100 * least,
-            100 * args.eval_steps,
+            100 * between,
         )
         args.eval_steps = args.save_steps = least
 
