@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from finetune.settings import ALL, SEEDS, SHOTS, DataOptions, DataRoot, Regime
+from finetune.settings import ALL, CONTEXT, SEEDS, SHOTS, DataOptions, DataRoot, Regime
 from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
 
 
@@ -300,6 +300,7 @@ class PredictOptions(Labelling):
         metavar="RUN",
     )
     batch_size: int = option(1024, "texts that are tagged together", ge=1)
+    context: int = option(0, CONTEXT, ge=0)
     split: bool = option(
         True, "part texts into sentences, and tag each one by itself, as in training"
     )

@@ -25,6 +25,9 @@ _READING = "reading data sets, details"
 _WORDS = "models without pre-training (bilstm, words), details"
 
 
+CONTEXT = "sentences before, and after, that the tagger sees beside the one it tags (default: 0)"
+
+
 @dataclass(frozen=True, config=CHECKED)
 class FitSettings:
     """How a tagger is fine-tuned.
@@ -122,6 +125,7 @@ class FitSettings:
     attend_padding: bool = option(
         False, "let words attend to padding, as the released code of CrossNER", group=_MORE
     )
+    context: int = option(0, CONTEXT, ge=0, group=_MORE)
     scoring: Literal["strict", "crossner"] = option(
         "strict",
         "what chooses the weights, and is reported first: seqeval's strict F1; or conlleval's over "

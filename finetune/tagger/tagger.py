@@ -20,7 +20,7 @@ from finetune.settings import NAMES, FitSettings
 from finetune.tagger.entities import Entities, Prediction, Text, entities_of
 from finetune.tagger.onnx import LINEAR, exported
 from finetune.tagger.onnx import NAMES as BACKENDS
-from finetune.tagger.texts import TextSplitter, checked_texts
+from finetune.tagger.texts import TextSplitter, beside, checked_texts
 from nerbert.commands.options import build_from_python
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
@@ -232,20 +232,23 @@ class Tagger:
         return list(dict.fromkeys(tag[2:] for tag in self._tags if tag != "O"))
 
     def tag(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
-        """Tags the words of each text.
+        """Tags the words of each text; with `context` in the settings, texts are neighbours.
 
         Raises:
             RuntimeError: the tagger is neither fitted nor loaded.
         """
         return [
             [self._tags[index] for index in self._head.decode(logits)[0]]
-            for logits in self._logits(texts)
+            for logits in self._logits([texts])
         ]
 
-    def _logits(self, texts: Sequence[Sequence[str]]) -> list[Floats]:
+    def _logits(self, groups: Iterable[Sequence[Sequence[str]]]) -> list[Floats]:
+        """Scores of the words of sentences, which are given in groups of neighbours."""
         if self._words is None:
             raise RuntimeError("the tagger is not trained: call fit, or Tagger.load")
-        return self._words.logits(texts)
+        rows = [row for group in groups for row in beside(group, self.settings.context)]
+        logits = self._words.logits([words for words, _ in rows])
+        return [scores[own] for scores, (_, own) in zip(logits, rows, strict=True)]
 
     @overload
     def predict(  # type: ignore[overload-overlap]  # a string is a list of strings, too
@@ -300,12 +303,17 @@ class Tagger:
             else [[(place, place + 1) for place in range(len(text))]]
             for text in texts
         ]
-        words = [
-            [text[start:end] if isinstance(text, str) else text[start] for start, end in sentence]
+        groups = [
+            [
+                [text[first:end] if isinstance(text, str) else text[first] for first, end in words]
+                for words in sentences
+            ]
             for text, sentences in zip(texts, spans, strict=True)
-            for sentence in sentences
         ]
-        tagged = zip(words, self._logits(words), strict=True)
+        words = [sentence for group in groups for sentence in group]
+        # Lists of tokens are neighbours, as the sentences of a text are.
+        alone = all(isinstance(text, str) for text in texts)
+        tagged = zip(words, self._logits(groups if alone else [words]), strict=True)
         return [
             self._prediction(text, sentences, [next(tagged) for _ in sentences], probabilities)
             for text, sentences in zip(texts, spans, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +109,23 @@ def _checked_text(number: int, text: Any) -> Text:
     except UnicodeEncodeError as error:
         raise UserError(f"text {number}: {error.reason}; give Unicode text, as UTF-8") from error
     return tokens if is_list else text
+
+
+def beside(sentences: Sequence[Sequence[str]], context: int) -> list[tuple[Sequence[str], slice]]:
+    """Each sentence with its neighbours, and which of these words are its own.
+
+    Source: Schweter and Akbik 2020 (FLERT), arXiv:2011.06993; here only in prediction.
+
+    Args:
+        sentences: words of sentences that follow each other.
+        context: number of sentences before, and of those after; 0 for each by itself.
+    """
+    if not context:
+        return [(words, slice(None)) for words in sentences]
+    rows: list[tuple[Sequence[str], slice]] = []
+    for place, own in enumerate(sentences):
+        first = max(place - context, 0)
+        before = sum(map(len, sentences[first:place]))
+        whole = [word for words in sentences[first : place + context + 1] for word in words]
+        rows.append((whole, slice(before, before + len(own))))
+    return rows

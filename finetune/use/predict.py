@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from finetune.options import PredictOptions
+from finetune.settings import FitSettings
 from finetune.tagger.entities import PAGE_END, Entity, Palette, Prediction, page_start, paragraph
 from finetune.use.linking import Link, Linker
 from nerbert.errors import UserError
@@ -45,7 +46,11 @@ def print_predictions(options: PredictOptions) -> None:
     from finetune.tagger.tagger import Tagger
 
     tagger = Tagger.load(
-        options.model, device=options.device, half=options.half, backend=options.backend
+        options.model,
+        FitSettings(context=options.context),
+        options.device,
+        options.half,
+        options.backend,
     )
     if options.types:
         tagger.use_types(options.types)

@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
 
 from finetune.data.registry import expand
@@ -12,6 +14,7 @@ from finetune.data.sets import DataSets, draw
 from finetune.data.views import same_name
 from finetune.settings import RECIPES, FitSettings, Regime
 from finetune.tagger.entities import Entity
+from nerbert.commands.table import main
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from tests.helpers.lazy import lazy
@@ -185,7 +188,7 @@ def test_evaluate_and_predict_as_commands(base, tmp_path):
     )
     code, out, err = run(*command, cwd=ROOT, name="evaluate")
     assert code == 0, err
-    assert f"| {base} | " in out
+    assert f"| {Path(base).name} | " in out
     assert "F1 (seqeval strict, IOB2)" in out
     report = json.loads((tmp_path / "report" / "report.json").read_text())
     assert [row["settings"]["seed"] for row in report["runs"]] == [555, 666]
@@ -247,3 +250,32 @@ def test_device_and_half_precision(saved):
     assert [[(e.start, e.end, e.type) for e in found] for found in half.predict(texts)] == spans
     with pytest.raises(UserError, match=r"nowhere: .*give cpu, cuda or auto"):
         tagger_module.Tagger.load(saved, device="nowhere")
+
+
+def test_context_is_seen_and_only_the_own_words_are_tagged(saved):
+    """By hand: the sentences joined by blanks are tagged whole, and the words in between taken."""
+    sentences = [row.tokens for row in rows(5, 40)]
+    alone = tagger_module.Tagger.load(saved)
+    near = tagger_module.Tagger.load(saved, FitSettings(context=1))
+    found = near.predictions(sentences, probabilities=True)
+    assert [list(one.tags) for one in found] == near.tag(sentences)
+    differs = False
+    for place, one in enumerate(found):
+        parts = sentences[max(place - 1, 0) : place + 2]
+        (whole,) = alone.predictions([[w for part in parts for w in part]], probabilities=True)
+        first = len(parts[0]) if place else 0
+        own = whole.probabilities[first : first + len(sentences[place])]
+        np.testing.assert_allclose(one.probabilities, own, atol=1e-5)
+        (single,) = alone.predictions([sentences[place]], probabilities=True)
+        differs |= not np.allclose(one.probabilities, single.probabilities, atol=1e-4)
+    assert differs
+    # Texts are no neighbours of each other; the sentences of one are.
+    text = " ".join(sentences[0]).rstrip(" .") + ". Then came rain."
+    both, by_itself = near.predictions([text, text]), near.predictions([text])
+    assert both[0] == both[1] == by_itself[0]
+    assert near.predictions([[], ["Ulm"], []])[1].words == ["Ulm"]
+
+
+def test_predict_with_context(saved, capsys):
+    assert main(["predict", "--model", str(saved), "--context", "2", "Ana came. Bob left."]) == 0
+    assert capsys.readouterr().out.startswith('{"id": 1, "text": "Ana came. Bob left."')
