@@ -138,19 +138,20 @@ def written(
     """
     train = list(dict.fromkeys(row["source"][0] for row in results))
     test = list(dict.fromkeys(row["data"] for row in results))
+    models = list(dict.fromkeys(row["model"] for row in results))
+    named = {**shown_names(models), **shown_names([*train, *test])}
+    lines, columns = ([named[name] for name in side] for side in (train, test))
     texts = []
     matrices: dict[str, dict[str, Any]] = {}
-    for number, model in enumerate(dict.fromkeys(row["model"] for row in results), start=1):
+    for number, model in enumerate(models, start=1):
         for name, (what, value) in SCORES.items():
             cells_of_score = [
                 [_values(results, value, model, source, data) for data in test] for source in train
             ]
-            texts.append(
-                _table(f"{shown_names([model])[model]}: {what}", train, test, cells_of_score)
-            )
+            texts.append(_table(f"{named[model]}: {what}", lines, columns, cells_of_score))
             means = [[100 * mean(cell) for cell in cells] for cells in cells_of_score]
             matrices.setdefault(model, {})[name] = means
-            picture = plots.heat_map(np.array(means), train, test, f"{plots.short(model)}: {what}")
+            picture = plots.heat_map(np.array(means), lines, columns, f"{named[model]}: {what}")
             (output / f"matrix-{file_name(name)}-{number}.png").write_bytes(picture)
     files.write_json(
         str(output / "matrix.json"),
@@ -158,8 +159,8 @@ def written(
     )
     lowercase = bool(results[0]["view"]["lowercase"])
     rows = ["+".join(map(identity, name.split("+"))) for name in train]
-    columns = [identity(name) for name in test]
-    stated = [_published(name, rows, columns, lowercase) for name in SCORES]
+    known = [identity(name) for name in test]
+    stated = [_published(name, rows, known, lowercase) for name in SCORES]
     whole = [*texts, *filter(None, stated)]
     (output / "matrix.md").write_text("\n\n".join(whole) + "\n", encoding="utf-8")
     return "\n\n".join([*texts[:: len(SCORES)], *stated[:1]]).rstrip() + "\n"

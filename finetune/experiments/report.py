@@ -47,7 +47,7 @@ class Report:
         self._store, self._missing = store, dict(missing or {})
         self._sets = _values(results, "data")
         self._models = _values(results, "model")
-        self._named = shown_names(self._models)
+        self._named = {**shown_names(self._models), **shown_names(self._sets)}
         self._shots = _values(results, "shots")
         self._hits: dict[str, dict[int, str]] | None = None
         if corpus is not None:
@@ -85,7 +85,10 @@ class Report:
                 for model in self._models
             ]
             rows += self._published(average)
-            lines += [*markdown([["model", *self._sets, *average], *rows]), ""]
+            lines += [
+                *markdown([["model", *(self._named[one] for one in self._sets), *average], *rows]),
+                "",
+            ]
         else:
             for name in self._sets:
                 rows = [
@@ -98,7 +101,10 @@ class Report:
                     ]
                     for model in self._models
                 ]
-                lines += [*markdown([[f"{name}, train sentences", *self._shots], *rows]), ""]
+                lines += [
+                    *markdown([[f"{self._named[name]}, train sentences", *self._shots], *rows]),
+                    "",
+                ]
         lines += [f"{name}: not run: {reason}" for name, reason in self._missing.items()]
         lines += [f"{name}: {note}" for name in self._sets if (note := self._note(name))]
         if self._hits is not None:
@@ -151,7 +157,10 @@ class Report:
         rows = [["set", "test sentences", "equal", "13-gram", "model", "F1", "F1 without them"]]
         for name in self._sets:
             kinds = Counter(self._hits[name].values())
-            facts = [name, *map(str, (len(self._test(name)), kinds["equal"], kinds["13-gram"]))]
+            facts = [
+                self._named[name],
+                *map(str, (len(self._test(name)), kinds["equal"], kinds["13-gram"])),
+            ]
             for model in self._models:
                 results = self._of(model=model, data=name)
                 clean = [row["without_contaminated"]["f1"] for row in results]
@@ -195,7 +204,7 @@ class Report:
             rows.append(
                 [
                     self._named[row["model"]],
-                    row["data"],
+                    self._named[row["data"]],
                     str(row["train_sentences"]),
                     str(row["settings"]["seed"]),
                     cent(strict["precision"]),
@@ -213,7 +222,7 @@ class Report:
         gold = Counter[str]()
         for row in results:
             gold |= Counter({kind: int(s["gold"]) for kind, s in row["per_type"].items()})
-        rows = [["type", "mentions", *self._named.values()]]
+        rows = [["type", "mentions", *(self._named[model] for model in self._models)]]
         for kind in sorted({kind for row in results for kind in row["per_type"]}):
             cells = [
                 spread(

@@ -102,15 +102,16 @@ def published_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | N
     return rows
 
 
-def shown_names(models: Sequence[str]) -> dict[str, str]:
-    """Name of each model in a table: of folders the end of the path that tells them apart.
+def shown_names(names: Sequence[str]) -> dict[str, str]:
+    """Name of each model or set in a table: of folders the end of the path that tells them apart.
 
     >>> shown_names(["/home/me/ner-bert", "bert-base-cased", "org/bert"])
     {'/home/me/ner-bert': 'ner-bert', 'bert-base-cased': 'bert-base-cased', 'org/bert': 'org/bert'}
     """
-    folders = [name for name in models if name.startswith((".", "/", "~")) or name.count("/") > 1]
+    parts = list(dict.fromkeys(part for name in names for part in name.split("+")))
+    folders = [part for part in parts if part.startswith((".", "/", "~")) or part.count("/") > 1]
     short = dict(zip(folders, distinct_names(folders), strict=True))
-    return {name: short.get(name, name) for name in models}
+    return {name: "+".join(short.get(part, part) for part in name.split("+")) for name in names}
 
 
 def cent(value: float) -> str:

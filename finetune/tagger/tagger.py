@@ -40,6 +40,10 @@ if TYPE_CHECKING:  # these load torch, which a tagger by ONNX Runtime does not n
     from pretrain.training.models import HeadInitMap
 
 
+OPEN_MIN_SCORE = 0.4
+"""Smallest score of a mention that an open head finds; see docs/pretraining.md."""
+
+
 class Tagger:
     """An encoder with a tagging head: `fit`, `predict`, `score`, `save`, `load`."""
 
@@ -177,7 +181,9 @@ class Tagger:
         return is_open(self._model)
 
     def use_types(self, types: Sequence[str] | Mapping[str, str]) -> None:
-        """Finds mentions of these types from now on, whatever their score; for open heads.
+        """Finds mentions of these types from now on; for open heads.
+
+        `min_score` becomes `OPEN_MIN_SCORE`; set it to 0 for all that is found.
 
         Args:
             types: names in words, such as "political party"; or name of each type -> in words.
@@ -198,7 +204,7 @@ class Tagger:
         words = list(types.values() if isinstance(types, Mapping) else map(spaced, types))
         self._head = Types.of(self.model, self.tokenizer, words, known=self._names)
         self._tags = LabelSet(tuple(types)).tags
-        self._use(AS_THEY_ARE)
+        self._use(Calibration(min_score=OPEN_MIN_SCORE))
 
     def _find_splitter(self) -> None:
         if self.base not in NAMES:
@@ -234,9 +240,13 @@ class Tagger:
     def tag(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
         """Tags the words of each text; with `context` in the settings, texts are neighbours.
 
+        These are the best tags; those of an open head are of mentions of at least `min_score`.
+
         Raises:
             RuntimeError: the tagger is neither fitted nor loaded.
         """
+        if self.is_open:
+            return [list(one.tags) for one in self.predictions(texts)]
         return [
             [self._tags[index] for index in self._head.decode(logits)[0]]
             for logits in self._logits([texts])
@@ -265,7 +275,8 @@ class Tagger:
     ) -> Entities | list[Entities]:
         """Finds the mentions in each text, in order; of a single text, its mentions.
 
-        Mentions with a score below `min_score` are left out. It is 0, or what `calibrate` found.
+        Mentions with a score below `min_score` are left out. It is 0, or what `calibrate` found; of
+        open heads `OPEN_MIN_SCORE`.
 
         Args:
             texts: texts of any length, whose mentions have offsets in characters; or lists of

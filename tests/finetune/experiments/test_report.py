@@ -56,14 +56,14 @@ def test_shots_and_contamination(evaluate, base, tmp_path):
         tmp_path / "report",
     )
     assert code == 0, err
-    assert f"| {folder}, train sentences | 4 | 50% | all |" in out
+    assert f"| {folder.name}, train sentences | 4 | 50% | all |" in out
     report = json.loads((tmp_path / "report" / "report.json").read_text())
     assert [row["train_sentences"] for row in report["runs"]] == [4, 4, 20, 20, 40, 40]
     same = [n for n, row in enumerate(rows(12, 52)) if " ".join(row.tokens) == planted]
     assert report["contaminated"][str(folder)] == {str(n): "equal" for n in same}
     left = report["runs"][-1]["without_contaminated"]["gold"]
     assert left == report["runs"][-1]["strict"]["gold"] - 2 * len(same)
-    assert f"| {folder} | 12 | {len(same)} | 0 |" in out
+    assert f"| {folder.name} | 12 | {len(same)} | 0 |" in out
     assert list(report["sets"][str(folder)]["sha256_of_sentences"]) == ["train", "dev", "test"]
     text = (tmp_path / "report" / "report.md").read_text()
     assert text.startswith(out.rstrip("\n"))

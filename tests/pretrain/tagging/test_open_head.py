@@ -1,12 +1,14 @@
 """The open head against loops, in training and in use."""
 
 import json
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+from nerbert.commands.table import main
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet, spans_to_tags
@@ -252,3 +254,51 @@ def test_bad_types_are_one_line(model, trained):
         model.use_types(["city", "city"])
     with pytest.raises(UserError, match="has its own types"):
         tagging.Tagger("x").use_types(["city"])
+
+
+def test_tags_are_of_mentions_from_the_smallest_score_on(model):
+    tokens = "Albert Einstein , Mr. Max Planck and Rome of Zürich studied Physics .".split()
+    names = ["scientist", "city", "philosophy", "band"]
+    model.use_types(names)
+    assert model.min_score == tagging.OPEN_MIN_SCORE
+    kept = model.tag([tokens])[0]
+    model.min_score = 0.0
+    (whole,) = model.predictions([tokens])
+    spans = [
+        (one.start, one.end, one.type)
+        for one in whole.entities
+        if one.score >= tagging.OPEN_MIN_SCORE
+    ]
+    assert kept == spans_to_tags(spans, len(tokens))
+    model.min_score = 2.0
+    assert model.tag([tokens]) == [["O"] * len(tokens)]
+
+
+def test_onnx_says_what_torch_says(trained, tmp_path):
+    pytest.importorskip("onnxscript")
+    folder = tmp_path / "open"
+    shutil.copytree(trained[0] / "straight", folder)
+    assert main(["export", "--format", "onnx", "--model", str(folder)]) == 0
+    text = "Albert Einstein studied in Zürich."
+    by = {}
+    for backend in ("torch", "onnx"):
+        loaded = tagging.Tagger.load(folder, backend=backend, device="cpu")
+        loaded.use_types(["scientist", "city"])
+        (by[backend],) = loaded.predictions([text], probabilities=True)
+    assert by["torch"].tags == by["onnx"].tags
+    np.testing.assert_allclose(by["torch"].probabilities, by["onnx"].probabilities, atol=1e-4)
+
+
+def test_a_matrix_of_open_heads_looks_for_the_types_of_each_set(trained, tmp_path):
+    """A head that saw only one set knows the types of the other by their names."""
+    first = write_set(tmp_path / "a", person="Scientist", city="City")
+    other = write_set(tmp_path / "b", person="Writer", city="Town")
+    flags = ("--model", trained[0] / "straight", "--head", "open", "--data", first, other)
+    flags += ("--seeds", 1, "--epochs", 1, "--output", tmp_path / "matrix")
+    assert main(["matrix", *map(str, flags)]) == 0
+    cells = json.loads((tmp_path / "matrix" / "matrix.json").read_text())["cells"]
+    assert [sorted(cell["per_type"]) for cell in cells] == [
+        ["city", "scientist"],
+        ["town", "writer"],
+    ] * 2
+    assert all(cell["strict"]["f1"] > 0 for cell in cells)
