@@ -217,11 +217,11 @@ class TsneOptions(DataOptions, Device):
 
         nerbert tsne --models bert-base-cased ner-bert --data crossner/ai --output ai.png
 
-        nerbert tsne --models dual/seed-555/multitask dual/seed-555/dual --words first-last \
+        nerbert tsne --models dual/seed-555/multitask dual/seed-555/dual --words predicted \
             --data wikiann/en wikiann/ru --types LOC --output languages.png
 
     A point is an entity of the test split: the last hidden state of its first sub-word. Several
-    sets have their own colours.
+    sets have their own colours. DualNER's figure 2 has --words predicted.
     """
 
     models: Texts = option(help=MODELS, metavar="MODEL", also="--model")
@@ -230,8 +230,10 @@ class TsneOptions(DataOptions, Device):
         metavar="SET",
     )
     types: Texts = option((), "types whose entities are plotted (default: all)", metavar="TYPE")
-    words: Literal["first", "first-last"] = option(
-        "first", "states of an entity: of its first word, or of its first and last word, joined"
+    words: Literal["first", "first-last", "predicted"] = option(
+        "first",
+        "states of an entity: of its first word; of its first and last word, joined; or likewise "
+        "of the entities that the model, a tagger, predicts",
     )
     points: int = option(2000, "number of entities, drawn at random", ge=1)
     seed: Seed = option(0, "seed of every random choice (default: 0)")

@@ -6,7 +6,6 @@ Source: Zeng et al. 2022 (DualNER), equations 1 to 10.
 from __future__ import annotations
 
 from collections.abc import Collection
-from itertools import combinations
 
 import torch
 from torch import Tensor
@@ -98,23 +97,39 @@ def entities(
     return vectors, starts[rows, first], languages[rows]
 
 
-def regularisation(vectors: Tensor, types: Tensor, languages: Tensor) -> Tensor:
-    """Mean squared distance between the mean representations of a type in two languages.
-
-    The mean is over all types and all pairs of languages in a batch; 0 if no type is in two
-    languages. Our copy of the paper lacks equation 9; this follows its description in the text.
+def sums(
+    vectors: Tensor, types: Tensor, languages: Tensor, shape: tuple[int, int]
+) -> tuple[Tensor, Tensor]:
+    """Sum and number of the representations of each type in each language.
 
     Args:
         vectors: representations of mentions (mentions, size).
         types: types of the mentions (mentions,).
         languages: numbers of the languages of the mentions (mentions,).
+        shape: largest number of a type, and of a language, plus one.
+
+    Returns:
+        Sums (types, languages, size), numbers (types, languages).
+    """
+    cells, count = types * shape[1] + languages, shape[0] * shape[1]
+    total = vectors.new_zeros(count, vectors.shape[-1]).index_add(0, cells, vectors)
+    return total.view(*shape, -1), torch.bincount(cells, minlength=count).view(shape)
+
+
+def regularisation(total: Tensor, counts: Tensor) -> Tensor:
+    """Mean squared distance between the mean representations of a type in two languages.
+
+    The mean is over all types and all pairs of languages; 0 if no type is in two languages. Our
+    copy of the paper lacks equation 9; this follows its description in the text.
+
+    Args:
+        total: sums of representations (types, languages, size).
+        counts: their numbers (types, languages).
     """
     distances = []
-    for kind in sorted(set(types.tolist())):
-        of_kind = types == kind
-        means = [
-            vectors[of_kind & (languages == language)].mean(0)
-            for language in sorted(set(languages[of_kind].tolist()))
-        ]
-        distances += [functional.mse_loss(one, other) for one, other in combinations(means, 2)]
-    return torch.stack(distances).mean() if distances else vectors.new_zeros(())
+    for sum_of_kind, count in zip(total, counts, strict=True):
+        means = sum_of_kind[count > 0] / count[count > 0].unsqueeze(1)
+        one, other = torch.triu_indices(len(means), len(means), 1, device=means.device)
+        distances.append((means[one] - means[other]).square().mean(-1))
+    pairs = torch.cat(distances)
+    return pairs.mean() if len(pairs) else total.sum() * 0.0

@@ -151,7 +151,7 @@ class Experiment:
         return {
             "languages": list(data.languages),
             "labelled": len(data.labelled),
-            "unlabelled": len(data.unlabelled) if method.pseudo else 0,
+            "unlabelled": len(data.unlabelled) if method.pseudo in ("dual", "self") else 0,
             "mean_f1": sum(f1) / len(f1),
             "test": {language: score.to_json() for language, score in scores.items()},
             "dev": {"mean_f1": best.f1, "best_after": best.steps, "history": history},

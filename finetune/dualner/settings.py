@@ -14,7 +14,14 @@ from nerbert.commands.options import CHECKED, Numbers, Text, Texts, option
 ALL = "all"
 
 MethodName = Literal[
-    "sequence", "span", "multitask", "dual", "no-regularisation", "self-teaching", "no-target"
+    "sequence",
+    "span",
+    "multitask",
+    "multitask-long",
+    "dual",
+    "no-regularisation",
+    "self-teaching",
+    "no-target",
 ]
 
 _TRAINING = "training"
@@ -134,7 +141,8 @@ class Method:
     Attributes:
         gold: heads that are trained on the labels of the source: "sequence", "span".
         pseudo: pseudo-labels of a second stage: "dual", the predictions of the other head; "self",
-            the head's own scores; empty without a second stage.
+            the head's own scores; "none", so the second stage goes on with the labels of the
+            source alone; empty without a second stage.
         regularised: whether the distance between languages is part of the loss.
         target: whether the second stage uses text of the target languages.
         published: name in the paper's tables.
@@ -147,13 +155,20 @@ class Method:
     published: str = ""
 
 
+NO_TEACHER = "none"
+"""Value of `pseudo` of a second stage without pseudo-labels."""
+
 METHODS = {
     "sequence": Method(("sequence",), published="CLA"),
     "span": Method(("span",), published="SPAN"),
     "multitask": Method(published="MLT"),
+    "multitask-long": Method(pseudo=NO_TEACHER),
     "dual": Method(pseudo="dual", regularised=True, published="DualNER"),
     "no-regularisation": Method(pseudo="dual", published="w/o MSE"),
     "self-teaching": Method(pseudo="self", regularised=True, published="w/ selfKL"),
     "no-target": Method(pseudo="dual", regularised=True, target=False, published="w/o TRG"),
 }
-"""The model, its baselines, and its ablations. Source: Zeng et al. 2022, sections 3.2 and 3.3."""
+"""The model, its baselines, and its ablations. Source: Zeng et al. 2022, sections 3.2 and 3.3.
+
+`multitask-long` is ours: the control of what the second stage gains by its steps alone.
+"""

@@ -10,7 +10,7 @@ import torch
 from transformers import PreTrainedModel, TrainingArguments, set_seed
 
 from finetune.dualner.data import DualData
-from finetune.dualner.settings import DualSettings, Method
+from finetune.dualner.settings import NO_TEACHER, DualSettings, Method
 from finetune.dualner.training import Best, DualTrainer
 from finetune.tagger.fitting import COMMON_ARGUMENTS, features
 from nerbert.text.columns import Sentence
@@ -60,8 +60,13 @@ def run_stage(
         The best weights, and the Trainer's log.
     """
     second = best is not None
-    pieces = pieces_of(data, tokenizer, settings, second)
-    args = _arguments(folder, settings, pieces, seed, second)
+    whole = pieces_of(data, tokenizer, settings, second)
+    # Without a teacher the second stage has as many steps, of labelled sentences.
+    is_alone = second and method.pseudo == NO_TEACHER
+    pieces = pieces_of(data, tokenizer, settings, False) if is_alone else whole
+    size = settings.second_batch_size if second else settings.batch_size
+    steps = -(-len(whole) // size) * settings.epochs
+    args = _arguments(folder, settings, min(size, len(pieces)), steps, seed)
     last = last_whole(folder)
     set_seed(seed)
     trainer = DualTrainer(
@@ -74,7 +79,8 @@ def run_stage(
         args=args,
         train_dataset=pieces,
         eval_dataset=pieces,  # required by the Trainer; `evaluate` uses the dev sets instead
-        batch_size=settings.second_batch_size if second else settings.batch_size,
+        batch_size=size,
+        window=1,  # sorting over several steps would put sentences of one length into a step
         processing_class=tokenizer,
         data_collator=Collator(int(tokenizer.pad_token_id or 0)),
         callbacks=[FitProgress(name)],
@@ -108,10 +114,9 @@ def _evaluations(trainer: DualTrainer) -> list[dict[str, Any]]:
 
 
 def _arguments(
-    folder: Path, settings: DualSettings, pieces: PieceFeatures, seed: int, second: bool
+    folder: Path, settings: DualSettings, size: int, steps: int, seed: int
 ) -> TrainingArguments:
-    size = settings.second_batch_size if second else settings.batch_size
-    steps = -(-len(pieces) // size) * settings.epochs
+    """Arguments of the Trainer for some steps of `size` pieces."""
     between = min(settings.eval_steps, steps)
     device = min(settings.device_batch_size, size)
     args = TrainingArguments(
@@ -132,6 +137,6 @@ def _arguments(
         use_cpu=settings.bf16 and not torch.cuda.is_available(),
         **COMMON_ARGUMENTS,
     )
-    share = -(-min(size, len(pieces)) // args.world_size)
+    share = -(-size // args.world_size)
     args.gradient_accumulation_steps = -(-share // device)
     return args

@@ -18,8 +18,8 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from finetune.dualner.data import DualData
-from finetune.dualner.loss import entities, gold_loss, pseudo_loss, regularisation, self_loss
-from finetune.dualner.settings import DualSettings, Method
+from finetune.dualner.loss import entities, gold_loss, pseudo_loss, regularisation, self_loss, sums
+from finetune.dualner.settings import NO_TEACHER, DualSettings, Method
 from finetune.heads.sequence import has_words, packed
 from finetune.heads.spans import labels_of, scores_of, with_hidden
 from finetune.scoring import metrics
@@ -111,9 +111,12 @@ class DualTrainer(TaggingTrainer):
         numbers = [0] * len(data.labelled) + [number for number, _ in data.unlabelled]
         self._languages = torch.tensor(numbers)[rows]
         self._labelled = rows < len(data.labelled)
-        self._teacher = copy.deepcopy(model) if second else None
+        teaches = second and method.pseudo != NO_TEACHER
+        self._teacher = copy.deepcopy(model) if teaches else None
         self._weight = settings.regularisation if second and method.regularised else 0.0
-        if second:
+        self._shape = len(tag_names(model)) // 2 + 1, int(self._languages.max()) + 1
+        self._step: tuple[Tensor, Tensor, int] | None = None
+        if teaches:
             self._renew()
 
     def _renew(self) -> None:
@@ -170,12 +173,57 @@ class DualTrainer(TaggingTrainer):
         items = mask.sum() if num_items_in_batch is None else num_items_in_batch
         loss = total / torch.as_tensor(items, device=total.device).clamp(min=1)
         if self._weight:
-            languages = self._languages[numbers].to(mask.device)
-            # The Trainer adds up the batches of a step, and this term is a mean.
-            loss = loss + self._weight * regularisation(
-                *entities(scores, hidden, mask, languages)
-            ) / (self.args.gradient_accumulation_steps)
+            own = self._sums(scores, hidden, mask, numbers)
+            loss = loss + self._weight * self._distance(*own)
+        # The words and the sums are those of all processes, whose gradients are averaged.
+        loss = loss * self.accelerator.num_processes
         return (loss, outputs) if return_outputs else loss
+
+    def _sums(
+        self, scores: Tensor, hidden: Tensor, mask: Tensor, numbers: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Sums of representations of the mentions in some pieces; see `loss.sums`."""
+        languages = self._languages[numbers].to(mask.device)
+        return sums(*entities(scores, hidden, mask, languages), self._shape)
+
+    def _distance(self, total: Tensor, counts: Tensor) -> Tensor:
+        """The regularisation over the whole step, by the sums of one of its batches.
+
+        Its gradient is that of this batch's sums, so the batches add up to that of the step. The
+        value is this batch's share, so that the log has the value of the step.
+        """
+        if self._step is None:
+            return regularisation(total, counts)
+        whole, whole_counts, batches = self._step
+        distance = regularisation(total + (whole - total).detach(), whole_counts)
+        return distance - distance.detach() * (1 - 1 / batches)
+
+    def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
+        """The batches of a step. If there are several, their mentions are summed before training.
+
+        So the regularisation is over the step, with the memory of one batch. It costs a second
+        pass forwards, with the same dropout as the first.
+        """
+        samples, items = super().get_batch_samples(*args, **kwargs)
+        self._step = None
+        if self._weight and len(samples) * self.args.world_size > 1:
+            with torch.random.fork_rng(), torch.no_grad(), self.compute_loss_context_manager():
+                self.model_wrapped.train()
+                found = [self._sums_of(self._prepare_inputs(batch)) for batch in samples]
+            whole, counts = (torch.stack(part).sum(0) for part in zip(*found, strict=True))
+            whole, counts = (self.accelerator.reduce(part) for part in (whole, counts))
+            self._step = whole, counts, len(samples) * self.args.world_size
+        return samples, items
+
+    def _sums_of(self, inputs: Any) -> tuple[Tensor, Tensor]:
+        """The sums of a batch; see `_sums`."""
+        with with_hidden(self.model_wrapped):
+            outputs = self.model_wrapped(
+                input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"]
+            )
+        logits, _, mask = packed(outputs.logits.float(), inputs["labels"])
+        numbers = inputs[PIECES].cpu()[has_words(inputs["labels"]).cpu()]
+        return self._sums(logits[..., : self._width], logits[..., self._width :], mask, numbers)
 
     def _pseudo_label_loss(self, scores: Tensor, mask: Tensor, numbers: Tensor) -> Tensor:
         """Loss of the teacher's pseudo-labels of some pieces."""

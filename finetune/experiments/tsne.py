@@ -15,6 +15,7 @@ from finetune.data.sets import DataSets
 from finetune.options import Device, TsneOptions
 from finetune.scoring import plots
 from finetune.tagger.models import word_tagger
+from finetune.tagger.tagger import Tagger
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
 from nerbert.progress import Countdown
@@ -55,7 +56,9 @@ def _panel(
     quiet_libraries()
     vectors, names = [], []
     for name, sentences in rows.items():
-        states, types = representations(model, sentences, options, options.words == "first-last")
+        if options.words == "predicted":
+            sentences = _predicted(model, sentences, options)
+        states, types = representations(model, sentences, options, options.words != "first")
         kept = [place for place, kind in enumerate(types) if kind in (options.types or types)]
         vectors += [states[place] for place in kept]
         names += [_colour(name, types[place], len(rows), options.types) for place in kept]
@@ -69,6 +72,17 @@ def _panel(
     return places, [names[pick] for pick in picks]
 
 
+def _predicted(model: str, rows: Sequence[Sentence], placing: Device) -> list[Sentence]:
+    """The sentences with the tags that a tagger predicts; those of span heads are its spans.
+
+    Raises:
+        UserError: the model is no tagger.
+    """
+    tagger = Tagger.load(model, device=placing.device, half=placing.half)
+    tags = tagger.tag([row.tokens for row in rows])
+    return [Sentence(row.tokens, own) for row, own in zip(rows, tags, strict=True)]
+
+
 def _colour(name: str, kind: str, sets: int, types: Sequence[str]) -> str:
     """What a point is told apart by: its type, its set if it is the only type, or both."""
     if sets == 1:
@@ -79,7 +93,7 @@ def _colour(name: str, kind: str, sets: int, types: Sequence[str]) -> str:
 def representations(
     model: str, rows: Sequence[Sentence], placing: Device, joined: bool = False
 ) -> tuple[Any, list[str]]:
-    """Last hidden states of each gold entity (entities, size), and types.
+    """Last hidden states of each entity that is tagged (entities, size), and types.
 
     Source: Liu et al. 2021 (NER-BERT), figures 3 to 7: the first sub-word; Zeng et al. 2022
     (DualNER), equation 9: the first and the last word, joined.

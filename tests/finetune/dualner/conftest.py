@@ -10,7 +10,7 @@ RECIPE = """epochs = {epochs}
 batch_size = 16
 second_batch_size = 32
 device_batch_size = 32
-learning_rate = 2e-3
+learning_rate = 1e-3
 warmup_steps = 10
 eval_steps = {steps}
 regularisation = 0.5

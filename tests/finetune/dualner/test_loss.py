@@ -1,5 +1,6 @@
 """The terms of the objective, by hand."""
 
+import itertools
 import math
 
 import pytest
@@ -110,5 +111,28 @@ def test_regularisation_by_hand():
     vectors = torch.tensor([[0.0, 0.0], [2.0, 0.0], [1.0, 2.0], [5.0, 5.0]])
     types, languages = torch.tensor([1, 1, 1, 2]), torch.tensor([0, 0, 1, 1])
     # Type 1: the first language's mean is (1, 0), the second's (1, 2); type 2 is in one alone.
-    assert loss_module.regularisation(vectors, types, languages).item() == pytest.approx(2.0)
-    assert loss_module.regularisation(vectors, types, languages * 0).item() == 0
+    assert distance(vectors, types, languages) == pytest.approx(2.0)
+    assert distance(vectors, types, languages * 0) == 0
+
+
+def distance(vectors, types, languages):
+    shape = (int(types.max()) + 1, int(languages.max()) + 1)
+    return loss_module.regularisation(*loss_module.sums(vectors, types, languages, shape)).item()
+
+
+def test_regularisation_by_loops():
+    draw = torch.Generator().manual_seed(0)
+    for _ in range(20):
+        vectors = torch.randn(30, 5, generator=draw)
+        types = torch.randint(1, 4, (30,), generator=draw)
+        languages = torch.randint(0, 6, (30,), generator=draw)
+        wanted = []
+        for kind in range(1, 4):
+            means = []
+            for language in range(6):
+                rows = [n for n in range(30) if types[n] == kind and languages[n] == language]
+                if rows:
+                    means.append(vectors[rows].mean(0))
+            for one, other in itertools.combinations(means, 2):
+                wanted.append(float(((one - other) ** 2).mean()))
+        assert distance(vectors, types, languages) == pytest.approx(sum(wanted) / len(wanted))

@@ -1,6 +1,8 @@
 import copy
 from types import SimpleNamespace
 
+import pytest
+
 from finetune.data.sets import DataSets
 from finetune.dualner.data import Names, read
 from finetune.dualner.settings import METHODS, DualSettings
@@ -51,7 +53,7 @@ def trainer_of(world, folder):
         dual_training.Best.of(model, 0.5),
         settings,
         True,
-        args=stages._arguments(folder / "x", settings, pieces, 0, second=True),
+        args=stages._arguments(folder / "x", settings, 32, 8, 0),
         train_dataset=pieces,
         eval_dataset=pieces,
         batch_size=32,
@@ -82,6 +84,64 @@ def test_replicas_give_their_hidden_states_back(world, tmp_path):
     assert trainer._weight == 0.5
     assert torch.allclose(trainer.compute_loss(Replicas(trainer.model), batch), alone, atol=1e-5)
     assert not trainer.model.classifier.hidden_too
+
+
+def test_a_step_of_several_batches_is_one_of_all_their_pieces(world, tmp_path):
+    """Loss and gradient of the step, with its mentions of all batches in the regularisation."""
+    trainer = trainer_of(world, tmp_path)
+    for module in trainer.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    with torch.no_grad():  # random heads, so that there are mentions
+        trainer.model.classifier.start.weight.normal_(std=2.0)
+        trainer.model.classifier.end.weight.normal_(std=2.0)
+    numbers = list(range(0, len(trainer.train_dataset), len(trainer.train_dataset) // 31))[:32]
+
+    def step(size):
+        parts = [numbers[first : first + size] for first in range(0, len(numbers), size)]
+        collated = [trainer.data_collator([trainer.train_dataset[n] for n in p]) for p in parts]
+        batches, items = trainer.get_batch_samples(iter(collated), len(collated), "cpu")
+        trainer.model.zero_grad()
+        total = 0.0
+        for batch in batches:
+            loss = trainer.compute_loss(trainer.model, batch, num_items_in_batch=items)
+            loss.backward()
+            total += loss.item()
+        gradients = [
+            w.grad.flatten().clone() for w in trainer.model.parameters() if w.grad is not None
+        ]
+        return total, torch.cat(gradients)
+
+    whole, parts = step(32), step(8)
+    trainer._weight = 0.0
+    without = step(32)
+    assert whole[0] > without[0] + 1e-3
+    assert parts[0] == pytest.approx(whole[0], rel=1e-4)
+    assert torch.allclose(parts[1], whole[1], atol=1e-4)
+    assert not torch.allclose(without[1], whole[1], atol=1e-3)
+
+
+def test_both_passes_of_a_step_have_the_same_dropout(world, tmp_path):
+    trainer = trainer_of(world, tmp_path)
+    collated = [
+        trainer.data_collator([trainer.train_dataset[n] for n in range(first, first + 8)])
+        for first in (0, len(trainer.train_dataset) - 8)
+    ]
+    seen, sums = [], trainer._sums
+
+    def watched(*given):
+        seen.append(sums(*given))
+        return seen[-1]
+
+    trainer._sums = watched
+    batches, items = trainer.get_batch_samples(iter(collated), 2, "cpu")
+    for batch in batches:
+        trainer.model.train()
+        trainer.compute_loss(trainer.model, batch, num_items_in_batch=items)
+    (first, second), (again, later) = seen[:2], seen[2:]
+    for one, other in ((first, again), (second, later)):
+        assert torch.equal(one[1], other[1])
+        assert torch.allclose(one[0], other[0])
 
 
 def test_the_warm_up_is_the_papers_unless_the_training_is_short(caplog):

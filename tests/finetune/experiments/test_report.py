@@ -5,6 +5,7 @@ import json
 import pytest
 
 from finetune.data import conll
+from finetune.data.sets import DataSets
 from finetune.experiments.runs import Predictions
 from finetune.scoring import metrics, plots
 from finetune.scoring.tables import markdown, spread
@@ -221,6 +222,24 @@ def test_tsne_of_a_type_in_two_sets(evaluate, base, tmp_path, monkeypatch):
     ((places, names),) = found.values()
     assert places.shape == (24, 2)
     assert names == [str(folder) for folder in folders for _ in range(12)]
+
+
+def test_tsne_of_predicted_entities(evaluate, fitted, tmp_path, monkeypatch):
+    found = {}
+    scatter = plots.scatter
+    monkeypatch.setattr(plots, "scatter", lambda panels: found.update(panels) or scatter(panels))
+    fitted.save(tmp_path / "tagger")
+    folder = write_set(tmp_path / "one", person="human", city="town")
+    flags = ("--words", "predicted", "--output", tmp_path / "x.png")
+    code, _, err = evaluate(
+        "--model", tmp_path / "tagger", "--data", folder, *flags, program="tsne"
+    )
+    assert code == 0, err
+    ((_, names),) = found.values()
+    rows_here = [row.tokens for row in DataSets().sentences(str(folder), "test")]
+    tags = [tag for row in fitted.tag(rows_here) for tag in row]
+    assert names == [tag[2:] for tag in tags if tag.startswith("B-")]
+    assert set(names) == {"person", "city"}  # the tagger's types, not those of the set
 
 
 def test_few_sentences_are_trained_for_a_while(evaluate, base, tmp_path):
