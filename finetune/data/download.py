@@ -100,6 +100,8 @@ def _named(names: Sequence[str]) -> list[NamedSet]:
             known = known_set(one)
             if known is None:
                 raise UserError(f"no such set; there are {', '.join(sorted(registry()))}", one)
+            if known.elsewhere:
+                raise UserError(f"it is not downloaded; {known.elsewhere}", one)
             sets[one] = known
     return list(sets.values())
 

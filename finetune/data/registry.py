@@ -30,6 +30,8 @@ class NamedSet:
         also: other usual names of each split's file.
         beside: other files that the set needs.
         parts: what may stand for the star of a pattern; empty if anything may.
+        fetched: what may stand for the star in sets that can be downloaded; empty if all can.
+        elsewhere: where to get the set if not by download, and what it is called below the root.
         like: name of the set whose files it has; empty if it has its own.
         carved: number of dev sentences that are drawn from the train split; 0 for none.
         types: new name of a type -> its names in the files; other mentions are dropped. Empty if
@@ -50,6 +52,8 @@ class NamedSet:
     also: dict[str, list[str]] = field(default_factory=dict)
     beside: list[str] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
+    elsewhere: str = ""
     like: str = ""
     carved: int = 0
     types: dict[str, list[str]] = field(default_factory=dict)
@@ -123,7 +127,15 @@ def known_set(name: str) -> NamedSet | None:
                     name,
                 )
             paths = {split: path.replace("*", part) for split, path in entry.files.items()}
-            return replace(entry, name=name, files=paths)
+            also = {
+                split: [path.replace("*", part) for path in other]
+                for split, other in entry.also.items()
+            }
+            language = part if len(part) in (2, 3) else entry.language
+            where = "" if part in entry.fetched else entry.elsewhere
+            return replace(
+                entry, name=name, files=paths, also=also, elsewhere=where, language=language
+            )
     return None
 
 

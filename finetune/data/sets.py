@@ -172,7 +172,11 @@ class DataSets:
             return file
         path = self.root / known.files[split]
         ask = source("sets")["ask"].get(known.owner)
-        remedy = ask or f"get it with: nerbert fetch sets {known.owner} --output {self.root}"
+        remedy = (
+            ask
+            or known.elsewhere
+            or f"get it with: nerbert fetch sets {known.owner} --output {self.root}"
+        )
         raise UserError(
             f"{path} is missing; {remedy}, or name another folder with --data-root or NERBERT_DATA",
             known.name,

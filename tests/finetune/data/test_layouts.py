@@ -5,6 +5,8 @@ import json
 import pytest
 
 from finetune.data import conll
+from finetune.data.download import SetsOptions, sets_files
+from finetune.data.registry import known_set
 from finetune.data.sets import DataSets
 from finetune.data.views import View
 from finetune.experiments.runs import ResultStore, Run
@@ -179,9 +181,25 @@ def test_scripts_on_the_hub(monkeypatch, tmp_path):
         sets.sentences("hf:tner/conll2003", "train")
 
 
-def test_languages_that_a_source_has():
-    with pytest.raises(UserError, match=r"wikiann/ja: .* has de, en, es, nl, pl, ru; for others"):
-        DataSets().sentences("wikiann/ja", "train")
+def test_languages_that_a_source_has(tmp_path):
+    with pytest.raises(UserError, match=r"wikineural/ja: .* has de, en, es, fr, .*; for others"):
+        DataSets().sentences("wikineural/ja", "train")
+
+
+def test_wikiann_in_all_languages_of_pan_x(tmp_path):
+    """In the folders of XTREME, also where a folder of languages or of splits is the outer one."""
+    sets = DataSets(str(tmp_path))
+    with pytest.raises(UserError, match=r"wikiann/ko: .* is missing; unpack panx_dataset.zip of X"):
+        sets.sentences("wikiann/ko", "train")
+    with pytest.raises(UserError, match="it is not downloaded; unpack panx_dataset"):
+        sets_files(SetsOptions(data=("wikiann/ko",)), None)
+    text = PAN_X.replace("en:", "ko:")
+    write(tmp_path, {"panx/ko/train": text, "panx/test-ko.tsv": text})
+    for split in ("train", "test"):
+        rows = sets.sentences("wikiann/ko", split)
+        assert [row.tokens for row in rows] == [["R.H.", "Saunders", "12:30"], [";"]]
+    known = known_set("wikiann/ko")
+    assert (known.language, sets.exists(known, "dev")) == ("ko", False)
 
 
 def test_types_of_several_sets_have_one_name(tmp_path):
