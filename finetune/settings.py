@@ -223,9 +223,14 @@ ALL = "all"
 """Value of --shots for the whole train split."""
 
 
-def seeds(count: int) -> tuple[int, ...]:
-    """The first of `SEEDS`."""
-    return SEEDS[:count]
+def seeds(count: int, first: int = SEEDS[0]) -> tuple[int, ...]:
+    """The first of `SEEDS`; before them the one of a recipe, if it is another.
+
+    Args:
+        count: number of seeds.
+        first: seed of the settings.
+    """
+    return tuple(dict.fromkeys((first, *SEEDS)))[:count]
 
 
 def shots_of(text: str, sentences: int) -> int:

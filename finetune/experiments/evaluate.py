@@ -58,7 +58,7 @@ def planned(
         raise UserError(f"--regime {options.regime}: name the --source")
     if options.regime == "target":
         source = ()
-    drawn: Sequence[int] = seeds(options.seeds)
+    drawn: Sequence[int] = seeds(options.seeds, settings.seed)
     if options.regime == "zero-shot":
         if options.shots != (ALL,):
             raise UserError("--shots: zero-shot uses no target sentences for training")

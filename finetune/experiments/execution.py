@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from finetune.data.sets import DataSets, draw
+from finetune.data.sets import SPLITS, DataSets, draw
 from finetune.data.views import LabelMap, in_words, map_to_target_types, renamed, same_name
 from finetune.experiments.runs import Predictions, Run
 from finetune.heads.sequence import SOURCE, TARGET
@@ -162,7 +162,9 @@ def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any],
     """Scores and predictions of a tagger on the test split of a run's set."""
     start = time.monotonic()
     predictions, raw, known = predict_run(tagger, run, sets)
-    scores = all_scores(predictions.gold, predictions.predicted, raw, known)
+    splits = [sets.sentences(run.data, split, needed=False) for split in SPLITS]
+    every = {tag for rows in splits for row in rows for tag in row.tags}
+    scores = all_scores(predictions.gold, predictions.predicted, raw, known, every)
     if run.regime == "zero-shot" and tagger.is_open:
         trained = tagger.model.config.open_types.values()
         words = in_words(_types(predictions.gold), all_else=False)
@@ -205,6 +207,7 @@ def all_scores(
     predicted: metrics.TagLists,
     raw: metrics.TagLists,
     known: Collection[str],
+    every: Collection[str] = (),
 ) -> dict[str, Any]:
     """All scores of a test set; the setting `scoring` names the main one.
 
@@ -213,17 +216,18 @@ def all_scores(
         predicted: predicted tags, with types of the set.
         raw: predicted tags with the tagger's own types, for scores that ignore types.
         known: all tags that the tagger has, with these types.
+        every: tags of all splits of the set.
     """
     strict, per_type = metrics.seqeval_scores(gold, predicted)
     return {
         "strict": strict.to_json(),
-        "interval_95": metrics.bootstrap_interval(gold, predicted),
+        "intervals": metrics.bootstrap_intervals(gold, predicted),
         "crossner": metrics.crossner_scores(gold, predicted).to_json(),
         "conlleval": metrics.conlleval_scores(gold, predicted).to_json(),
         "macro_f1": metrics.macro_f1(gold, predicted),
         "span_f1": metrics.span_f1(gold, raw),
         "shared_label_span_f1": metrics.shared_label_span_f1(gold, raw),
-        "tner_span_f1": metrics.tner_span_f1(gold, raw, known),
+        "tner_span_f1": metrics.tner_span_f1(gold, raw, known, every),
         "per_type": {name: scores.to_json() for name, scores in per_type.items()},
         "errors": asdict(metrics.error_split(gold, predicted)),
         "confusion": metrics.type_confusion(gold, predicted),

@@ -121,7 +121,7 @@ def planned(options: MatrixOptions, settings: FitSettings, store: ResultStore) -
         Run(model, name, replace(settings, seed=seed), "zero-shot", (source,), view=sets.view)
         for model in options.models
         for source in train
-        for seed in seeds(options.seeds)
+        for seed in seeds(options.seeds, settings.seed)
         for name in test
     ]
 

@@ -210,7 +210,7 @@ class Report:
                     cent(strict["precision"]),
                     cent(strict["recall"]),
                     cent(strict["f1"]),
-                    " - ".join(map(cent, row["interval_95"])),
+                    " - ".join(map(cent, row["intervals"]["micro_95"])),
                     *map(cent, others),
                     f"{row['seconds']:.0f}",
                 ]

@@ -156,7 +156,8 @@ class Study:
             raise _SpentError
         values = self._drawn(method) if values is None else values
         scores = self._fits.fit(values, **how)
-        best = max(scores)
+        # As in T-NER, a training that pauses counts by what it has then.
+        best = scores[-1] if how.get("pause") else max(scores)
         ahead = [trial.value or 0.0 for trial in self.of_stage(stage)]
         if not ahead or best > max(ahead):
             self._fits.keep(values, best)

@@ -116,22 +116,27 @@ def span_f1(gold: TagLists, predicted: TagLists) -> float:
     return _count(_untyped(_spans(gold)), _untyped(_spans(predicted))).f1
 
 
-def tner_span_f1(gold: TagLists, predicted: TagLists, known: Collection[str]) -> float:
+def tner_span_f1(
+    gold: TagLists, predicted: TagLists, known: Collection[str], others: Collection[str] = ()
+) -> float:
     """F1 of spans as T-NER computes it if types are ignored.
 
     Gold tags that the tagger does not have become O. So do predicted tags that then are nowhere in
-    the gold tags. The types of the others are collapsed, and mentions are decoded leniently, as by
-    seqeval's default: a stray I- begins a mention. Source: T-NER 0.0.3, get_dataset_ner (labels
-    that the model lacks, `unseen_entity_set`) and the evaluation with `entity_span_prediction`.
+    the gold tags, of this split and of the other ones. The types of the others are collapsed, and
+    mentions are decoded leniently, as by seqeval's default: a stray I- begins a mention.
+
+    Source: T-NER 0.0.3, get_dataset_ner (labels that the model lacks, `unseen_entity_set`) and the
+    evaluation with `entity_span_prediction`.
 
     Args:
         gold: gold tags.
         predicted: predicted tags.
         known: the tags that the tagger has, with the names of types of both.
+        others: gold tags of the other splits of the set.
     """
     _checked(gold, predicted)
     known_tags = [[tag if tag in known else "O" for tag in tags] for tags in gold]
-    seen = {tag for tags in known_tags for tag in tags}
+    seen = {tag for tags in known_tags for tag in tags} | {*others} & {*known}
     seen_tags = [[tag if tag in seen else "O" for tag in tags] for tags in predicted]
     return conlleval_scores(_collapsed(known_tags), _collapsed(seen_tags)).f1
 
@@ -212,16 +217,16 @@ def type_confusion(gold: TagLists, predicted: TagLists) -> dict[str, dict[str, i
     return {name: dict(sorted(row.items())) for name, row in sorted(table.items())}
 
 
-def bootstrap_interval(
+def bootstrap_intervals(
     gold: TagLists,
     predicted: TagLists,
     draws: int = 1000,
     seed: int = 0,
     spans_of: Callable[[Sequence[str]], list[TypedSpan]] = tags_to_spans,
-) -> tuple[float, float]:
-    """95 % interval of the strict F1, by percentiles of sets of sentences drawn with replacement.
+) -> dict[str, list[float]]:
+    """Intervals of the strict F1, by percentiles of sets of sentences drawn with replacement.
 
-    Source: Efron and Tibshirani 1993, chapter 13.
+    Source: Efron and Tibshirani 1993, chapter 13; the kinds are those of T-NER (2021).
 
     Args:
         gold: gold tags.
@@ -229,18 +234,30 @@ def bootstrap_interval(
         draws: number of sets.
         seed: seed of the draws.
         spans_of: decodes the tags of a sentence.
+
+    Returns:
+        "micro_90", "micro_95", "macro_90", "macro_95" -> lower and upper end. The macro F1 of a set
+        is the mean over the types that it has.
     """
     _checked(gold, predicted)
-    if not len(gold):
-        return 0.0, 0.0
-    pairs = [
-        (set(spans_of(one)), set(spans_of(other)))
-        for one, other in zip(gold, predicted, strict=True)
-    ]
-    counts = np.array([(len(a & b), len(a) + len(b)) for a, b in pairs], float)
+    sides = [[spans_of(tags) for tags in side] for side in (gold, predicted)]
+    names = sorted({name for side in sides for spans in side for _, _, name in spans})
+    number = {name: place for place, name in enumerate(names)}
+    # Right mentions, and gold and predicted ones together, of each sentence and type.
+    counts = np.zeros((2, len(gold), max(len(names), 1)))
+    for row, (ones, others) in enumerate(zip(*map(list, sides), strict=True)):
+        for _, _, name in {*ones} & {*others}:
+            counts[0, row, number[name]] += 1
+        for _, _, name in [*set(ones), *set(others)]:
+            counts[1, row, number[name]] += 1
     draw = np.random.default_rng(seed)
-    picks = draw.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=draws)
-    right, total = (picks @ counts).T
-    scores = 2 * right / np.maximum(total, 1)
-    low, high = np.quantile(scores, (0.025, 0.975))
-    return float(low), float(high)
+    size = max(len(gold), 1)
+    picks = draw.multinomial(len(gold), np.full(size, 1 / size), size=draws)[:, : len(gold)]
+    right, total = picks @ counts
+    micro = 2 * right.sum(-1) / np.maximum(total.sum(-1), 1)
+    macro = (2 * right / np.maximum(total, 1)).sum(-1) / np.maximum((total > 0).sum(-1), 1)
+    return {
+        f"{name}_{share}": np.quantile(scores, (0.5 - share / 200, 0.5 + share / 200)).tolist()
+        for name, scores in (("micro", micro), ("macro", macro))
+        for share in (90, 95)
+    }

@@ -36,7 +36,7 @@ def tner_row(
     """A row of T-NER's matrices: a score for each test set, and its average; None without one.
 
     Args:
-        score: "strict" (tables 4, 5), or "tner-span" (tables 3, 7, 8, 9).
+        score: "strict" (tables 4, 5 and 6), or "tner-span" (tables 3, 7, 8, 9).
         model: name of the model.
         train: name of the train set, or `A+B+...` for several together.
         test: names of the test sets.
@@ -45,11 +45,11 @@ def tner_row(
     tables = published()["tner"]
     case = "lowercase" if lowercase else "cased"
     kind, columns = {
-        "strict": ("strict", tables["languages"]),
+        "strict": (f"strict-{case}", tables[case]),
         "tner-span": (f"span-{case}", tables[case]),
     }.get(score, ("", []))
-    if lowercase and kind == "strict":
-        kind = ""
+    if score == "strict" and not lowercase and train in tables["languages"]:
+        kind, columns = "strict", tables["languages"]
     row = "all" if set(train.split("+")) == set(columns) else train
     values = tables.get(kind, {}).get(model, {}).get(row, [])
     known = dict(zip(columns, values, strict=False))

@@ -78,7 +78,7 @@ def _score_table(results: Mapping[str, Any]) -> str:
     if split not in results:
         return "There were no sentences to score."
     scores = results[split]
-    low, high = scores["interval_95"]
+    low, high = scores["intervals"]["micro_95"]
     rows = [("all", scores["strict"]), *scores["per_type"].items()]
     lines = [
         f"{split} split, strict (seqeval, IOB2); 95 % interval of the F1 {low:.4f} to {high:.4f}:",

@@ -137,7 +137,7 @@ def _scores(tagger: Tagger, rows: Sequence[Sentence], old: OldTypes | None) -> d
     strict, per_type = metrics.seqeval_scores(gold, predicted)
     return {
         "strict": strict.to_json(),
-        "interval_95": metrics.bootstrap_interval(gold, predicted),
+        "intervals": metrics.bootstrap_intervals(gold, predicted),
         "macro_f1": metrics.macro_f1(gold, predicted),
         "per_type": {name: scores.to_json() for name, scores in per_type.items()},
     }

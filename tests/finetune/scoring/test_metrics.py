@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from seqeval.scheme import IOB2
 
@@ -115,12 +116,17 @@ def test_shared_labels_only():
     assert metrics.span_f1(GOLD, predicted) == 1
 
 
-def tner_by_its_steps(gold, predicted, known):
-    """T-NER's rule, tag by tag: labels that the model lacks, then the unseen ones, then spans."""
+def tner_by_its_steps(gold, predicted, known, others=()):
+    """T-NER's rule, tag by tag: labels that the model lacks, then the unseen ones, then spans.
+
+    `unseen_entity_set` is of the labels that no split has: get_dataset.py makes it in the loop
+    over the splits.
+    """
     labels = {tag: number for number, tag in enumerate(sorted(known | {"O"}))}
     true = [[labels.get(tag, labels["O"]) for tag in tags] for tags in gold]
     names = {number: tag for tag, number in labels.items()}
-    unseen = set(labels) - {names[number] for tags in true for number in tags}
+    seen = [names[number] for tags in true for number in tags]
+    unseen = set(labels) - {*seen, *(tag for tag in others if tag in labels)}
     pairs = []
     for ones, others in zip(true, predicted, strict=True):
         one, other = [], []
@@ -139,8 +145,11 @@ def test_tner_rule_on_random_sets():
         own = {tag for tags in predicted for tag in tags}
         every = sorted({tag for tags in gold for tag in tags} | own)
         known = own | set(draw.sample(every, draw.randrange(len(every) + 1)))
-        expected = tner_by_its_steps(gold, predicted, known)
-        assert metrics.tner_span_f1(gold, predicted, known) == pytest.approx(expected)
+        others = draw.sample(every, draw.randrange(len(every) + 1))
+        for more in ((), others):
+            expected = tner_by_its_steps(gold, predicted, known, more)
+            found = metrics.tner_span_f1(gold, predicted, known, more)
+            assert found == pytest.approx(expected)
 
 
 def test_tner_rule_by_hand():
@@ -188,13 +197,16 @@ def test_bootstrap_interval_covers_and_repeats():
     gold, predicted = zip(*(pair for pair in random_pairs(150, seed=3)), strict=True)
     gold = [tags for found in gold for tags in found]
     predicted = [tags for found in predicted for tags in found]
-    low, high = metrics.bootstrap_interval(gold, predicted)
+    found = metrics.bootstrap_intervals(gold, predicted)
+    low, high = found["micro_95"]
     f1 = metrics.strict_scores(gold, predicted).f1
     assert low < f1 < high
     assert 0.02 < high - low < 0.25
-    assert (low, high) == metrics.bootstrap_interval(gold, predicted)
-    assert metrics.bootstrap_interval(gold, gold) == (1.0, 1.0)
-    assert metrics.bootstrap_interval([], []) == (0.0, 0.0)
+    assert found["micro_90"][0] > low
+    assert found["micro_90"][1] < high
+    assert found == metrics.bootstrap_intervals(gold, predicted)
+    assert set(map(tuple, metrics.bootstrap_intervals(gold, gold).values())) == {(1.0, 1.0)}
+    assert set(map(tuple, metrics.bootstrap_intervals([], []).values())) == {(0.0, 0.0)}
     assert metrics.macro_f1([["O"]], [["O"]]) == 0.0
 
 
@@ -203,6 +215,27 @@ def test_uneven_lists_are_refused():
         metrics.strict_scores([["O"]], [["O"], ["O"]])
     with pytest.raises(ValueError, match="sentence 1: 1 gold tags, but 2 predicted"):
         metrics.span_f1([["O"], ["O"]], [["O"], ["O", "O"]])
+
+
+def test_bootstrap_by_loops():
+    """Each set of sentences is drawn and scored by seqeval."""
+    gold, predicted = zip(*random_pairs(25, seed=4), strict=True)
+    gold = [tags for found in gold for tags in found][:30]
+    predicted = [tags for found in predicted for tags in found][:30]
+    draws = 40
+    found = metrics.bootstrap_intervals(gold, predicted, draws)
+    picks = np.random.default_rng(0).multinomial(30, np.full(30, 1 / 30), size=draws)
+    scores = {"micro": [], "macro": []}
+    for times in picks:
+        one, other = (
+            [side[n] for n, count in enumerate(times) for _ in range(count)]
+            for side in (gold, predicted)
+        )
+        for kind, values in scores.items():
+            values.append(metrics_module.f1_score(one, other, average=kind, **STRICT))
+    for kind, values in scores.items():
+        for share, ends in ((90, (0.05, 0.95)), (95, (0.025, 0.975))):
+            assert found[f"{kind}_{share}"] == pytest.approx(np.quantile(values, ends).tolist())
 
 
 def test_errors_beside_nervaluate():
