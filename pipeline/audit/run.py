@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
@@ -17,6 +17,7 @@ from nerbert.storage import files, parts
 from nerbert.text.corpus import SPLITS, Corpus, load_corpus, report_of
 from nerbert.text.tags import TypedSpan, tags_to_spans
 from ontology.categories import ENTITY
+from ontology.classes import ClassTree, spaced
 from pipeline.audit.judgements import (
     QUESTIONS,
     agreement,
@@ -84,6 +85,7 @@ def _write_page(
         "which": which,
         "language": report_of(corpus.folder).get("language", "en"),
         "questions": QUESTIONS,
+        "classes": _classes({str(mention["category"]) for mention in mentions}),
         "mentions": mentions,
     }
     # "</script>" in a text would end the script.
@@ -91,6 +93,16 @@ def _write_page(
     page = filled("pipeline.audit", "page.html", title=escape(str(data["corpus"])), data=script)
     _check_ours(settings.output)
     files.write_bytes(settings.output, page.encode())
+
+
+def _classes(names: Collection[str]) -> dict[str, str]:
+    """Category -> the classes above it in the ontology, from the nearest on; for a hint."""
+    tree = ClassTree.shipped()
+    return {
+        name: "a kind of " + ", ".join(map(spaced, tree.ancestors(name)))
+        for name in sorted(names)
+        if name in tree.names and tree.ancestors(name)
+    }
 
 
 def _check_ours(path: str) -> None:
@@ -103,7 +115,16 @@ def _check_ours(path: str) -> None:
         raise UserError("exists, and nerbert audit did not write it; choose another --output", path)
 
 
-_COLUMNS = ("id", "tokens", "ner_tags", "targets", "token_starts", "title", "copy")
+_COLUMNS = (
+    "id",
+    "tokens",
+    "ner_tags",
+    "targets",
+    "token_starts",
+    "title",
+    "revision_id",
+    "copy",
+)
 _Row = Mapping[str, Any]
 
 LINK = "link"
@@ -121,6 +142,7 @@ class Mention:
         source: how the mention was found.
         target: title of the page that it leads to.
         page: title of the page with the sentence.
+        revision: its revision.
         text: the sentence; white space between tokens is as in the document.
         start: first character of the mention in the sentence.
         end: one after its last character.
@@ -133,6 +155,7 @@ class Mention:
     source: str
     target: str
     page: str
+    revision: int
     text: str
     start: int
     end: int
@@ -194,6 +217,7 @@ def _mention(row: _Row, spans: Sequence[TypedSpan], number: int) -> Mention:
         source=row["sources"][number] if "sources" in row else LINK,
         target=row["targets"][number],
         page=row["title"],
+        revision=row["revision_id"],
         text=text,
         start=start,
         end=end,

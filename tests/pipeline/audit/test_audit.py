@@ -155,7 +155,8 @@ def test_page_holds_its_data_and_nothing_from_outside(demo, tmp_path, capsys):
     assert make_page(demo, tmp_path).read_text(encoding="utf-8") == text
 
 
-KEYS = ["1", "2", "2", "3", "3", "3", "4", "+", "+", "-", "Enter", "a", "j", "k", "j", "1"]
+KEYS = [*"122333", *"4++-", "Enter", *"a12zn1zjk"]
+"""Judges the first, all right to the second, judges the third, undoes, goes on, and undoes."""
 
 
 def test_keys_judge_in_a_browser(demo, tmp_path):
@@ -184,6 +185,11 @@ def test_keys_judge_in_a_browser(demo, tmp_path):
     (tmp_path / "audit.json").write_text(json.dumps({"mentions": rows}))
     assert "| all | 12 | 3 of 3" in table(read_judgements(str(tmp_path / "audit.json")))
     assert found.count("<mark>") == 12
+    assert found.count(">✓ ") == 2 + 4 + 1
+    assert found.count(">✗ ") == 1
+    assert "w/index.php?oldid=" in found
+    assert 'title="a kind of ' in found
+    assert re.findall('class="([^"]*current)"', found) == [" current"]
     assert screenshot(page, tmp_path).stat().st_size > 10_000
 
 
