@@ -44,7 +44,8 @@ def _rows(options: ExportOptions) -> Iterator[Labelled]:
     if options.data is not None:
         if Path(options.data, "labels.json").is_file():
             part = {"dev": "validation"}.get(options.part, options.part)
-            yield from map(Labelled.of_sentence, Corpus.open(options.data).sentences(part))
+            for sentence, starts in Corpus.open(options.data).placed(part):
+                yield Labelled.of_sentence(sentence, starts)
             return
         rows = DataSets.chosen(options).sentences(options.data, options.part)
         yield from map(Labelled.of_sentence, rows)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.tagger.entities import Entity, Prediction, entities_of, joined
 from nerbert.text.columns import Sentence
-from nerbert.text.tokens import Span
+from nerbert.text.tokens import Span, text_of
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,18 @@ class Labelled:
     doubtful: list[bool]
 
     @classmethod
-    def of_sentence(cls, sentence: Sentence) -> Labelled:
-        """A sentence of a set; single spaces join its tokens."""
-        text, words = joined(sentence.tokens)
+    def of_sentence(cls, sentence: Sentence, starts: Sequence[int] | None = None) -> Labelled:
+        """A sentence of a set or a corpus.
+
+        Args:
+            sentence: the sentence.
+            starts: first character of each token; None if single spaces join the tokens.
+        """
+        if starts is None:
+            text, words = joined(sentence.tokens)
+        else:
+            text = text_of(sentence.tokens, starts)
+            words = [(s, s + len(w)) for w, s in zip(sentence.tokens, starts, strict=True)]
         entities = entities_of(words, sentence.tags, [1.0] * len(words), text)
         return cls(text, words, sentence.tags, entities, False, [False] * len(words))
 

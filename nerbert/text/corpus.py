@@ -113,12 +113,24 @@ class Corpus:
 
     def sentences(self, split: str) -> Iterator[Sentence]:
         """Reads the tagged sentences of a split, in order."""
+        for sentence, _ in self.placed(split):
+            yield sentence
+
+    def placed(self, split: str) -> Iterator[tuple[Sentence, list[int] | None]]:
+        """Reads the tagged sentences of a split, in order, and the first character of each token.
+
+        A corpus without the column `token_starts` has None for the characters.
+        """
         tags = self.labels.tags
         for part in self.parts(split):
-            for batch in parts.read_batches(str(part), ["tokens", "ner_tags"]):
-                rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-                for tokens, label_ids in rows:
-                    yield Sentence(tokens, [tags[label_id] for label_id in label_ids])
+            has_starts = "token_starts" in parts.column_names(part)
+            names = ["tokens", "ner_tags", *(["token_starts"] if has_starts else [])]
+            for batch in parts.read_batches(str(part), names):
+                columns = [column.to_pylist() for column in batch.columns]
+                if not has_starts:
+                    columns.append([None] * len(batch))
+                for tokens, label_ids, starts in zip(*columns, strict=True):
+                    yield Sentence(tokens, [tags[label_id] for label_id in label_ids]), starts
 
     def table(self, split: str) -> pa.Table:
         """Reads all columns of a split into memory; `to_pandas()` makes a data frame of it.

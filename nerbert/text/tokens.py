@@ -281,3 +281,13 @@ def spans_in_text(text: str) -> list[Span]:
 def words_of(text: str) -> list[str]:
     """The words of a text, without their offsets."""
     return [text[start:end] for start, end in spans_in_text(text)]
+
+
+def text_of(tokens: Sequence[str], starts: Sequence[int]) -> str:
+    """The text of some tokens, by the first character of each; between them are spaces."""
+    pieces: list[str] = []
+    position = 0
+    for token, start in zip(tokens, starts, strict=True):
+        pieces.append(" " * (start - position) + token)
+        position = start + len(token)
+    return "".join(pieces)

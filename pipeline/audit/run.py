@@ -16,6 +16,7 @@ from nerbert.reports import filled
 from nerbert.storage import files, parts
 from nerbert.text.corpus import SPLITS, Corpus, load_corpus, report_of
 from nerbert.text.tags import TypedSpan, tags_to_spans
+from nerbert.text.tokens import text_of
 from ontology.categories import ENTITY
 from ontology.classes import ClassTree, spaced
 from pipeline.audit.judgements import (
@@ -115,16 +116,7 @@ def _check_ours(path: str) -> None:
         raise UserError("exists, and nerbert audit did not write it; choose another --output", path)
 
 
-_COLUMNS = (
-    "id",
-    "tokens",
-    "ner_tags",
-    "targets",
-    "token_starts",
-    "title",
-    "revision_id",
-    "copy",
-)
+_COLUMNS = ("id", "tokens", "ner_tags", "targets", "token_starts", "title", "revision_id", "copy")
 _Row = Mapping[str, Any]
 
 LINK = "link"
@@ -203,7 +195,7 @@ def _examples(corpus: Corpus) -> Iterator[tuple[_Row, list[TypedSpan]]]:
 
 
 def _mention(row: _Row, spans: Sequence[TypedSpan], number: int) -> Mention:
-    text = _sentence(row["tokens"], row["token_starts"])
+    text = text_of(row["tokens"], row["token_starts"])
 
     def characters(span: TypedSpan) -> tuple[int, int]:
         first, last = span[0], span[1] - 1
@@ -223,13 +215,3 @@ def _mention(row: _Row, spans: Sequence[TypedSpan], number: int) -> Mention:
         end=end,
         others=tuple(characters(span) for n, span in enumerate(spans) if n != number),
     )
-
-
-def _sentence(tokens: Sequence[str], starts: Sequence[int]) -> str:
-    """The sentence of some tokens."""
-    pieces: list[str] = []
-    position = 0
-    for token, start in zip(tokens, starts, strict=True):
-        pieces.append(" " * (start - position) + token)
-        position = start + len(token)
-    return "".join(pieces)

@@ -9,6 +9,7 @@ import sys
 from xml.etree import ElementTree
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from finetune.data import conll
@@ -371,3 +372,19 @@ def test_mentions_of_sentences_have_offsets():
         Entity(0, 9, "person", 1.0, "Ada Byron"),
         Entity(13, 16, "city", 1.0, "Ulm"),
     ]
+
+
+def test_sentences_of_a_corpus_keep_their_text(demo, tmp_path):
+    """As the dump has it: 'Padua.', not 'Padua .'; by the documents that the run kept."""
+    out = tmp_path / "demo.jsonl"
+    corpus = demo[0] / "corpus"
+    assert main(["export", "--format", "jsonl", "--data", str(corpus), "--output", str(out)]) == 0
+    written = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    parts = [pq.read_table(path) for path in (demo[0] / "documents").glob("part-*.parquet")]
+    texts = {row["page_id"]: row["text"] for part in parts for row in part.to_pylist()}
+    rows_here = load_corpus(corpus).table("train").to_pylist()
+    assert len(written) == len(rows_here) > 100
+    for one, row in zip(written, rows_here, strict=True):
+        whole = texts[row["page_id"]][row["start"] : row["end"]]
+        assert one["text"] == whole
+        assert all(whole[e["start"] : e["end"]] == e["text"] for e in one["entities"])
