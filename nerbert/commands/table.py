@@ -79,6 +79,11 @@ COMMANDS = {
         "finetune.data.download:fetch",
         ("finetune.data.download:SetsOptions",),
     ),
+    "fetch vectors": Entry(
+        "download vectors of words and n-grams",
+        "nerbert.fetch.vectors:fetch",
+        ("nerbert.fetch.vectors:VectorsOptions",),
+    ),
     "corpus": Entry(
         "make a labelled corpus from a Wikipedia dump",
         "pipeline.runs.corpus:make_corpus",

@@ -104,7 +104,7 @@ def _table() -> dict[str, Any]:
 
 
 def source(name: str) -> dict[str, Any]:
-    """The facts about one publisher: "dumps", "types", "mappings" or "sets"."""
+    """The facts about one publisher: "dumps", "types", "mappings", "vectors" or "sets"."""
     facts: dict[str, Any] = _table()[name]
     return facts
 

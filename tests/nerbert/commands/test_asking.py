@@ -79,7 +79,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _nerbert; echo "${COMPREPLY[*]}"
     ("typed", "found"),
     [
         (["nerbert", "pre"], "pretrain predict"),
-        (["nerbert", "fetch", ""], "dump types sets"),
+        (["nerbert", "fetch", ""], "dump types sets vectors"),
         (["nerbert", "fetch", "dump", "--w"], "--wiki"),
         (["nerbert", "predict", "--model", "x", "--ty"], "--types"),
         (["nerbert", "corpus", "--dump", "a b", "--no-page"], "--no-page-typer"),

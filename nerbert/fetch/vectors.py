@@ -1,0 +1,92 @@
+"""Vectors of words and of n-grams, which models without pre-training start from."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+import zipfile
+import zlib
+from contextlib import ExitStack
+from typing import IO
+
+from pydantic.dataclasses import dataclass
+
+from nerbert.commands.options import CHECKED, Text, Texts, option
+from nerbert.errors import UserError
+from nerbert.fetch.download import Downloader, report
+from nerbert.fetch.wanted import Wanted, source
+from nerbert.storage import files
+
+
+@dataclass(frozen=True, config=CHECKED)
+class VectorsOptions:
+    r"""Downloads vectors of words and of n-grams, and unpacks them.
+
+        nerbert fetch vectors glove-6b-300 charngram-100 --output vectors
+        nerbert evaluate --models bilstm --recipe bilstm-crf --data crossner/politics \
+            --vectors vectors/glove.6B.300d.txt vectors/charNgram.txt
+
+    Without names it lists them. Their publishers state no checksum, so only the size is checked.
+    """
+
+    names: Texts = option((), "names of vectors", positional=True, metavar="NAME", recipe=False)
+    output: Text = option("vectors", "folder for the files", metavar="DIR", recipe=False)
+    mirror: Text | None = option(None, "address of a mirror of the archives", metavar="URL")
+    dry_run: bool = option(False, "print the files and their sizes, download nothing")
+
+
+def fetch(options: VectorsOptions) -> str:
+    """Downloads and unpacks vectors, or lists them; returns text to print.
+
+    Raises:
+        UserError: there are no such vectors, or an archive cannot be unpacked.
+        RunError: the server does not answer.
+    """
+    known = source("vectors")
+    if not options.names:
+        return "\n".join(f"{name:15} {one['licence']}: {one['url']}" for name, one in known.items())
+    for name in options.names:
+        if name not in known:
+            raise UserError(f"no such vectors; there are {', '.join(known)}", name)
+    chosen = [known[name] for name in dict.fromkeys(options.names)]
+    downloader = Downloader()
+    wanted = []
+    for one in chosen:
+        file = os.path.basename(one["url"])
+        url = f"{options.mirror.rstrip('/')}/{file}" if options.mirror else one["url"]
+        size = downloader.client.size(url)
+        wanted.append(Wanted(url, os.path.join(options.output, file), size))
+    text = report(wanted, options.dry_run, downloader, options.output)
+    if options.dry_run:
+        return text
+    unpacked = [_unpack(w.path, one["member"]) for w, one in zip(wanted, chosen, strict=True)]
+    return "\n".join([text, *unpacked])
+
+
+def _unpack(archive: str, member: str) -> str:
+    """Writes a member of an archive beside it, unless it is there; returns its path.
+
+    Raises:
+        UserError: the archive is damaged, or has no such member.
+    """
+    path = os.path.join(os.path.dirname(archive), os.path.basename(member))
+    if os.path.exists(path):
+        return path
+    try:
+        with ExitStack() as stack:
+            stream: IO[bytes] | None
+            if zipfile.is_zipfile(archive):
+                stream = stack.enter_context(zipfile.ZipFile(archive)).open(member)
+            else:
+                stream = stack.enter_context(tarfile.open(archive)).extractfile(member)
+            if stream is None:
+                raise KeyError(member)
+            stack.enter_context(stream)
+            shutil.copyfileobj(stream, stack.enter_context(files.atomic_write(path)), 1 << 20)
+    except (KeyError, zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
+        raise UserError(
+            f"{archive}: {member} cannot be unpacked ({error}); remove the archive, and run the "
+            "same command again"
+        ) from error
+    return path
