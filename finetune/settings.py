@@ -145,9 +145,10 @@ class FitSettings:
         metavar="FILE",
         group=_WORDS,
     )
-    spelling: Literal["lstm", "ngrams", "none"] = option(
+    spelling: Literal["lstm", "cnn", "ngrams", "none"] = option(
         "lstm",
-        "vector of a word's spelling: by an LSTM over its characters, or the mean of its n-grams",
+        "vector of a word's spelling: by an LSTM or a convolution over its characters, or the mean "
+        "of its n-grams",
         group=_WORDS,
     )
     word_size: int = option(

@@ -34,6 +34,9 @@ def fill_grid(
         UserError: a value is out of range, or a checkpoint, a corpus or data is missing.
     """
     sets = DataSets.chosen(options)
+    for path in options.text:
+        if _domain_of(path) not in options.domain:
+            raise UserError(f"is no corpus of {', '.join(options.domain)}", path)
     # Data and options are checked before pre-training, which takes hours.
     names = {entry.name for entry in options_of(FitSettings)}
     fit_flags = {name: given for name, given in (flags or {}).items() if name in names}
@@ -175,7 +178,8 @@ def _cell(
 ) -> Cell:
     """One run; the language models of cdlm read the corpora of the domain."""
     if settings.head == "cdlm" and not settings.lm_text:
-        texts = tuple(path for path in options.corpus if _domain_of(path) == domain)
+        given = dict.fromkeys((*options.corpus, *options.text))
+        texts = tuple(path for path in given if _domain_of(path) == domain)
         settings = replace(settings, lm_text=texts)
     source = () if regime == "target" else (options.source,)
     run = Run(encoder.model, f"crossner/{domain}", settings, regime, source, shots)

@@ -108,6 +108,10 @@ class GridReport:
             rows += [self._row_2(regime, name) for name in names]
             left = left or any(name not in self._names for name in stated)
             lines += [*markdown(rows), ""]
+        runs = [cell for cell, _ in self._pairs if cell.run.settings.head == "cdlm"]
+        without = sorted({cell.domain for cell in runs if not cell.run.settings.lm_text})
+        if without:
+            lines += [f"CDLM read no domain text for {', '.join(without)}: --text gives it.", ""]
         return "\n".join([*lines, *([LEFT, ""] if left else [])])
 
     def _row_2(self, regime: str, name: str) -> list[str]:

@@ -129,6 +129,11 @@ class CrossnerOptions(DataRoot):
         metavar="DIR",
         group=_DAPT,
     )
+    text: Texts = option(
+        (),
+        "folders of domain corpora that only cdlm reads; it also reads those of --corpus",
+        metavar="DIR",
+    )
     masking: tuple[Masking, ...] = option(
         get_args(Masking),
         f"{', '.join(get_args(Masking))} (default: all)",

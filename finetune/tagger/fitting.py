@@ -24,6 +24,7 @@ from transformers.integrations.integration_utils import (
 
 from finetune.heads.sequence import MODULE, StateHead
 from finetune.settings import FitSettings
+from finetune.tagger.train_rows import epochs_of
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
@@ -31,7 +32,7 @@ from pretrain.training.checkpoints import last_whole, resume
 from pretrain.training.features import PIECES, UNLINKED, Collator, PieceFeatures
 from pretrain.training.pieces import count_subwords
 from pretrain.training.scores import EntityScores
-from pretrain.training.trainer import TaggingTrainer
+from pretrain.training.trainer import TaggingTrainer, epoch_size
 
 COMMON_ARGUMENTS: dict[str, Any] = {
     "label_names": ["labels", UNLINKED],
@@ -95,13 +96,17 @@ def trained(
     Returns:
         The Trainer, with its logs and the model.
     """
+    train = splits["train"]
+    pieces = len(train)
+    if isinstance(head, StateHead) and len(kinds):
+        pieces = epoch_size(epochs_of(np.asarray(list(kinds), np.int64)[train.rows]))
     chooses = "dev" in splits and settings.keep == "best"
     stopping = [Stopping(settings.patience, first=settings.stop_after)] if chooses else []
     with _folder(work) as folder:
         tokenizer = splits["train"].tokenizer
         trainer = (DomainTrainer if isinstance(head, StateHead) else TaggingTrainer)(
             model=model,
-            args=_arguments(settings, folder, splits, work),
+            args=_arguments(settings, folder, splits, work, pieces),
             batch_size=settings.batch_size,
             window=1,  # sorting over several steps would make small sets less random
             loss=head.loss,
@@ -173,8 +178,9 @@ class DomainTrainer(TaggingTrainer):
     def __init__(self, kinds: Sequence[int], **kwargs: Any) -> None:
         """Takes the domain of each train sentence, and the arguments of `TaggingTrainer`."""
         super().__init__(**kwargs)
-        rows = torch.from_numpy(self.train_dataset.rows)
-        self._kinds = torch.tensor(list(kinds))[rows]
+        of_pieces = np.asarray(list(kinds), np.int64)[self.train_dataset.rows]
+        self._kinds = torch.from_numpy(of_pieces)
+        self.groups = epochs_of(of_pieces)
         self._loss: Any = self.compute_loss_func
 
     def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -211,11 +217,12 @@ def features(
 
 
 def _arguments(
-    settings: FitSettings, folder: str, splits: Mapping[str, PieceFeatures], work: Work
+    settings: FitSettings, folder: str, splits: Mapping[str, PieceFeatures], work: Work, pieces: int
 ) -> TrainingArguments:
+    """Arguments of the Trainer for epochs of some pieces."""
     has_dev = "dev" in splits
     continues = work.folder is not None
-    epoch_steps = -(-len(splits["train"]) // settings.batch_size)
+    epoch_steps = -(-pieces // settings.batch_size)
     between = max(epoch_steps, settings.eval_steps)
     return TrainingArguments(
         output_dir=folder,

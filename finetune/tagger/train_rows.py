@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from finetune.data.plain import drawn_sentences
 from finetune.data.sets import Data, DataSets, are_named_sets
 from finetune.data.views import UNIFIED, View
@@ -69,9 +72,10 @@ def train_rows(
 def with_text(
     rows: Sequence[Sentence], kinds: Sequence[int], settings: FitSettings
 ) -> tuple[list[Sentence], list[int]]:
-    """Adds as many sentences of text to train sentences as each domain has, for the head cdlm.
+    """Adds sentences of text to train sentences, for the head cdlm.
 
-    The text of the source is that of its sentences.
+    Each epoch has as many of a domain as it has sentences with labels, the next ones of the text;
+    see `epochs_of`. The text of the source is that of its sentences.
 
     Args:
         rows: train sentences.
@@ -86,7 +90,7 @@ def with_text(
         own = [row for row, kind in zip(rows, kinds, strict=True) if kind == domain]
         text = own
         if domain == TARGET and own and settings.lm_text:
-            share = -(-len(own) // len(settings.lm_text))
+            share = -(-len(own) * settings.epochs // len(settings.lm_text))
             drawn = (
                 drawn_sentences(path, "--lm-text", share, settings.seed)
                 for path in settings.lm_text
@@ -95,3 +99,17 @@ def with_text(
         all_rows += [Sentence(row.tokens, ["O"] * len(row.tokens)) for row in text]
         all_kinds += [domain + TEXT] * len(text)
     return all_rows, all_kinds
+
+
+def epochs_of(kinds: npt.NDArray[np.int64]) -> list[tuple[npt.NDArray[np.int64], int]]:
+    """Groups of pieces for `LengthBatches`: all with labels, and as many of the text of a domain.
+
+    Args:
+        kinds: domain of each piece.
+    """
+    places = np.arange(len(kinds))
+    groups = [(places[kinds < TEXT], int((kinds < TEXT).sum()))]
+    for domain in (TARGET, SOURCE):
+        text = places[kinds == domain + TEXT]
+        groups.append((text, min(len(text), int((kinds == domain).sum()))))
+    return groups

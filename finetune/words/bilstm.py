@@ -56,7 +56,7 @@ class BiLstmConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
             characters: number of characters.
             words: number of words, with one for unknown ones.
             grams: number of n-grams.
-            spelling: "lstm", "ngrams" or "none".
+            spelling: "lstm", "cnn", "ngrams" or "none".
             word_size: size of the words' vectors.
             character_size: size of the characters' vectors, and of their LSTM in each direction.
             gram_size: size of the n-grams' vectors.

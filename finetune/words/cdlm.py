@@ -23,6 +23,7 @@ TAGGING, READING = 0, 1
 
 _SIZE = 8  # of the vectors of tasks and domains, in the paper
 _SAMPLES = 50  # words of the sampled softmax, in the released code
+_TARGET_WEIGHT = 2  # of the tags of the target, there
 
 
 class GeneratedLstm(nn.Module):
@@ -102,12 +103,15 @@ class NextWord(nn.Module):
 class Cdlm(nn.Module):
     """Tags words with a BiLSTM that also learns the language of both domains."""
 
+    places: Tensor
+
     def __init__(
         self,
         size: int,
         names: Sequence[str],
         domains: Sequence[Sequence[str]],
         words: int,
+        rows: int,
         hidden: int = 200,
         dropout: float = 0.5,
     ) -> None:
@@ -118,6 +122,7 @@ class Cdlm(nn.Module):
             names: all tags; O is the first.
             domains: types of each domain.
             words: number of words that the language models predict.
+            rows: number of the words' vectors, given ones of words that no text has included.
             hidden: size of the states, of both directions.
             dropout: share of numbers that are dropped before and after the LSTM.
         """
@@ -126,15 +131,21 @@ class Cdlm(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.lstm = GeneratedLstm(size, hidden // 2)
         self.domains = DomainTags(2 * (hidden // 2), names, domains)
-        self.after, self.before = NextWord(hidden // 2, words), NextWord(hidden // 2, words)
+        self.words = NextWord(hidden // 2, words)  # of both directions, as in the released code
+        # Row of a word's vector -> its number among the words that are predicted; -1 for none.
+        self.register_buffer("places", torch.full((rows,), -1))
 
     def forward(self, words: Words) -> Tensor:
-        """Sum of the losses of tags, and of half the losses of both language models."""
+        """Sum of the losses of tags, and of half the losses of both language models.
+
+        The tags of the target count twice, as in the released code.
+        """
         total = words.states.new_zeros(())
         for domain in (TARGET, SOURCE):
             if (part := words.where(domain)) is not None:
                 hidden = self._read(part.states, part.mask, TAGGING, domain)
-                total = total + self.domains(hidden, part.tags, part.mask, domain)
+                weight = _TARGET_WEIGHT if domain == TARGET else 1
+                total = total + weight * self.domains(hidden, part.tags, part.mask, domain)
             if (part := words.where(domain + TEXT)) is not None:
                 total = total + self._language(part, domain) / 2
         return total
@@ -147,10 +158,13 @@ class Cdlm(nn.Module):
         """Losses of the next word by the first direction, and of the last one by the second."""
         assert part.rows is not None  # of the words' vectors; an encoder has none
         ahead, back = self._read(part.states, part.mask, READING, domain).chunk(2, -1)
+        places = self.places[part.rows]
         both = part.mask[:, 1:]  # whether a word and the one before it are there
-        following: Tensor = self.after(ahead[:, :-1][both], part.rows[:, 1:][both])
-        previous: Tensor = self.before(back[:, 1:][both], part.rows[:, :-1][both])
-        return following + previous
+        total = ahead.new_zeros(())
+        for states, wanted in ((ahead[:, :-1], places[:, 1:]), (back[:, 1:], places[:, :-1])):
+            known = both & (wanted >= 0)
+            total = total + self.words(states[known], wanted[known])
+        return total
 
     def tag(self, states: Tensor, mask: Tensor) -> tuple[list[list[int]], Tensor]:
         """Tags of the target, and probabilities of all tags (texts, words, tags)."""

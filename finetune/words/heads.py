@@ -55,11 +55,15 @@ def add(
     else:
         sizes["domains"] = [list(types) for types in domains]
     if kind == "cdlm":
-        sizes["words"] = model.config.words
+        words: Any = model
+        seen: Tensor = words.vectors.seen
+        sizes |= {"words": int(seen.sum()), "rows": len(seen)}
     model.config.tag_head, model.config.tag_head_sizes = kind, sizes
     restore(model)
+    head: Any = model.get_submodule(MODULE)
+    if kind == "cdlm":
+        head.places[seen] = torch.arange(sizes["words"])
     if kind == "coach":
-        head: Any = model.get_submodule(MODULE)
         head.descriptions.copy_(_described(model, tokenizer))
 
 

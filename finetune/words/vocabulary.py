@@ -132,6 +132,7 @@ class Vocabulary:
         vectors.digests.copy_(sorted_digests)
         for row, index in enumerate(order.tolist(), start=1):
             word = self.words[index]
+            vectors.seen[row] = self.counts[word] > 0
             vectors.rare[row] = self.counts[word] == 1 and word not in self.files.words
             if word in self.files.words:
                 vectors.word_embeddings.weight[row] = torch.from_numpy(self.files.words[word])

@@ -4,7 +4,8 @@ The tokenizer turns a word into a boundary and its characters. The boundary has 
 first sub-word in an encoder, so all other code is the same for both.
 
 Source of the spelling: Lample et al. 2016, arXiv:1603.01360, section 4.1 (an LSTM over characters);
-Hashimoto et al. 2017, arXiv:1611.01587, section 2.1 (mean of the vectors of character n-grams).
+Hashimoto et al. 2017, arXiv:1611.01587, section 2.1 (mean of the vectors of character n-grams);
+Ma and Hovy 2016, arXiv:1603.01354, section 2.1 (a convolution over characters).
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ _PRIME = 1_000_003
 GRAMS = (2, 3, 4)
 """Sizes of the n-grams, in marks."""
 
+_CHARACTER, _FEATURES, _WIDTH = 30, 50, 3
+"""Sizes of the convolution over characters, in the released code of CDLM (NCRF++)."""
+
 
 class WordVectors(nn.Module):
     """The vector of each word: its own, and that of its spelling."""
 
     digests: Tensor
     rare: Tensor
+    seen: Tensor
     lower: Tensor
     gram_digests: Tensor
 
@@ -46,6 +51,8 @@ class WordVectors(nn.Module):
         # Row r > 0 of the word embeddings belongs to the r-th digest, row 0 to all other words.
         self.register_buffer("digests", torch.zeros(config.words - 1, dtype=torch.int64))
         self.register_buffer("rare", torch.zeros(config.words, dtype=torch.bool))
+        # Whether a word is in the train sentences, and not only among given vectors.
+        self.register_buffer("seen", torch.zeros(config.words, dtype=torch.bool), persistent=False)
         self.register_buffer("lower", torch.arange(config.characters))
         self.register_buffer("gram_digests", torch.zeros(config.grams, dtype=torch.int64))
         if config.spelling == "lstm":
@@ -53,6 +60,10 @@ class WordVectors(nn.Module):
             self.character_embeddings = nn.Embedding(config.characters, size)
             self.character_lstm = nn.LSTM(size, size, batch_first=True, bidirectional=True)
             self.size += 2 * size
+        elif config.spelling == "cnn":
+            self.character_embeddings = nn.Embedding(config.characters, _CHARACTER)
+            self.convolution = nn.Conv1d(_CHARACTER, _FEATURES, _WIDTH, padding=_WIDTH // 2)
+            self.size += _FEATURES
         elif config.spelling == "ngrams":
             self.gram_embeddings = nn.Embedding(config.grams + 1, config.gram_size, padding_idx=0)
             self.size += config.gram_size
@@ -70,6 +81,8 @@ class WordVectors(nn.Module):
         parts = [self.word_embeddings(rows)]
         if self._spelling == "lstm":
             parts.append(self._by_lstm(words))
+        elif self._spelling == "cnn":
+            parts.append(self._by_cnn(words))
         elif self._spelling == "ngrams":
             parts.append(self._by_grams(words))
         return torch.cat(parts, 1)
@@ -86,6 +99,13 @@ class WordVectors(nn.Module):
         )
         _, (states, _) = self.character_lstm(packed)
         return torch.cat([states[0], states[1]], 1)
+
+    def _by_cnn(self, words: Tensor) -> Tensor:
+        """Largest of each feature over the characters of each word (words, features)."""
+        inside = words.ne(0).unsqueeze(1)
+        vectors = self.character_embeddings(words).mT.masked_fill(~inside, 0.0)
+        found: Tensor = self.convolution(vectors).masked_fill(~inside, float("-inf"))
+        return found.max(-1).values
 
     def _by_grams(self, words: Tensor) -> Tensor:
         """Mean of the vectors of the known n-grams of each word, its edges included."""

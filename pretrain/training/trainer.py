@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class LengthBatches(Sampler[list[int]]):
         rank: int = 0,
         seed: int = 0,
         window: int = WINDOW,
+        groups: Sequence[tuple[npt.NDArray[np.int64], int]] = (),
     ) -> None:
         """Plans the epochs.
 
@@ -53,17 +54,21 @@ class LengthBatches(Sampler[list[int]]):
             rank: number of this device.
             seed: seed of the shuffles.
             window: number of optimiser steps whose pieces are sorted by length together.
+            groups: numbers of pieces, and how many of them an epoch has: the next ones in each
+                epoch. Without groups each epoch has all pieces.
 
         Raises:
             ValueError: a batch would be empty.
         """
         self._lengths = lengths
+        self._groups = groups or [(np.arange(len(lengths)), len(lengths))]
         self._accumulation, self._world, self._rank, self._seed = accumulation, world, rank, seed
         self._epoch, self._window = 0, window
-        self.steps = -(-len(lengths) // batch_size)
+        size = epoch_size(self._groups)
+        self.steps = -(-size // batch_size)
         # An empty batch would make this device wait for the others forever.
-        if len(lengths) // max(self.steps, 1) < accumulation * world:
-            raise ValueError(f"{len(lengths)} pieces do not fill {accumulation} x {world} batches")
+        if size // max(self.steps, 1) < accumulation * world:
+            raise ValueError(f"{size} pieces do not fill {accumulation} x {world} batches")
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch, which decides the order of the pieces."""
@@ -81,7 +86,12 @@ class LengthBatches(Sampler[list[int]]):
         """The pieces of each optimiser step, sorted by length."""
         # No state of the process is used, so a resumed run draws the same order.
         draw = np.random.default_rng((self._seed, self._epoch))
-        order = draw.permutation(len(self._lengths))
+        chosen = [
+            np.take(pieces, np.arange(count) + self._epoch * count, mode="wrap")
+            for pieces, count in self._groups
+            if count
+        ]
+        order = draw.permutation(np.concatenate(chosen)) if chosen else np.zeros(0, np.int64)
         # Sizes of steps differ by at most one piece: a small last step would have noisy gradients.
         bounds = np.arange(self.steps + 1) * len(order) // self.steps
         for first in range(0, self.steps, self._window):
@@ -91,6 +101,11 @@ class LengthBatches(Sampler[list[int]]):
             steps = np.split(window, inner[1:-1] - inner[0])
             for number in draw.permutation(len(steps)):
                 yield steps[number]
+
+
+def epoch_size(groups: Sequence[tuple[npt.NDArray[np.int64], int]]) -> int:
+    """Number of pieces of an epoch; see `LengthBatches`."""
+    return sum(count for _, count in groups)
 
 
 class CardTrainer(Trainer):
@@ -162,6 +177,7 @@ class TaggingTrainer(CardTrainer):
         super().__init__(model=model, compute_loss_func=loss, **kwargs)
         self.model_accepts_loss_kwargs = False  # the loss is ours, not the model's
         self._batch_size, self._window = batch_size, window
+        self.groups: Sequence[tuple[npt.NDArray[np.int64], int]] = ()
         self.throughput = Throughput(model, self.args.device, self.args.world_size)
 
     def get_train_dataloader(self) -> DataLoader[Any]:
@@ -176,6 +192,7 @@ class TaggingTrainer(CardTrainer):
             args.process_index,
             args.seed,
             self._window,
+            self.groups,
         )
         workers = args.dataloader_num_workers
         pin = args.dataloader_pin_memory and args.device.type == "cuda"

@@ -253,6 +253,24 @@ def test_all_rows_of_table_2(world, grid, tmp_path):
     assert heads["none"] == "linear"
 
 
+def test_text_for_cdlm_alone(world, grid, tmp_path):
+    """It adapts no encoder; a row without text says so."""
+    flags = ("--systems", "cdlm", "--regime", "target", "--epochs", 1, "--seeds", 1)
+    flags += ("--word-size", 8, "--word-hidden", 8)
+    code, out, err = grid(*flags)
+    assert code == 0, err
+    assert "CDLM read no domain text for music: --text gives it." in out
+    code, out, err = grid(*flags, "--text", world / "music-corpus")
+    assert code == 0, err
+    assert "CDLM read no domain text" not in out
+    assert not (tmp_path / "out" / "dapt").exists()
+    cells = json.loads((tmp_path / "out" / "report.json").read_text())["cells"]
+    texts = {cell["settings"]["head"]: cell["settings"]["lm_text"] for cell in cells}
+    assert texts == {"linear": [], "cdlm": [str(world / "music-corpus")]}
+    code, _, err = grid(*flags, "--text", tmp_path)
+    assert (code, "is no corpus of music" in err) == (2, True)
+
+
 def test_two_checkpoints_of_one_kind_are_two_rows():
     cells = [
         Cell(encoder, "music", Run(encoder.model, "crossner/music", QUICK))
