@@ -161,6 +161,21 @@ class FitSettings:
     word_dropout: float = option(
         0.5, "share of numbers that are dropped between layers", ge=0, lt=1, group=_WORDS
     )
+    target_weight: float = option(
+        1.0, "cdlm and multicell: weight of the tags of the target", gt=0, group=_WORDS
+    )
+    state_dropout: float | None = option(
+        None,
+        "share of numbers that are dropped after the BiLSTM (default: that between layers)",
+        ge=0,
+        lt=1,
+        group=_WORDS,
+    )
+    forget_rare: bool = option(
+        True,
+        "read half of the words that occur once as unknown ones, so that those are learnt",
+        group=_WORDS,
+    )
     template_weight: float = option(
         0.0, "coach: weight of wrong templates; 0 for none (default: 0)", ge=0, group=_WORDS
     )

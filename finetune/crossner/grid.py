@@ -181,6 +181,9 @@ def _cell(
         given = dict.fromkeys((*options.corpus, *options.text))
         texts = tuple(path for path in given if _domain_of(path) == domain)
         settings = replace(settings, lm_text=texts)
+    for system in SYSTEMS.values():
+        if system.row == encoder.system and system.base == encoder.model:
+            settings = system.in_domain(domain, settings)
     source = () if regime == "target" else (options.source,)
     run = Run(encoder.model, f"crossner/{domain}", settings, regime, source, shots)
     return Cell(encoder, domain, run)

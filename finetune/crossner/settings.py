@@ -46,6 +46,7 @@ class System:
         recipe: recipe of its fine-tuning.
         base: name of the model; empty for the base model, or for its domain-adapted ones.
         changes: settings that differ from the recipe.
+        of_domain: settings that differ from the recipe in some domain.
         adapted: whether it is on the domain-adapted encoders.
     """
 
@@ -53,7 +54,16 @@ class System:
     recipe: str
     base: str = ""
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    of_domain: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     adapted: bool = False
+
+    def in_domain(self, domain: str, settings: FitSettings) -> FitSettings:
+        """The settings in a domain; those that a user has changed are kept."""
+        recipe = RECIPES.read(self.recipe, [FitSettings])
+        changes = self.of_domain.get(domain, {})
+        kept = {n for n in changes if n in recipe and getattr(settings, n) != recipe[n].value}
+        own = {name: value for name, value in changes.items() if name not in kept}
+        return dataclasses.replace(settings, **own)
 
     def settings(self, flags: Mapping[str, Given]) -> FitSettings:
         """The settings of its recipe; settings that the user gave as flags override them.
@@ -66,11 +76,16 @@ class System:
         return build(FitSettings, {**known, **flags, **changes})
 
 
+_POLITICS = {"politics": {"word_dropout": 0.3}}
+"""Source: CrossNER's authors, github.com/zliucr/CrossNER, issue 5."""
+
 SYSTEMS: dict[str, System] = {
-    "bilstm-crf-word": System("BiLSTM-CRF (word)", "bilstm-crf", NAME, {"spelling": "none"}),
-    "bilstm-crf": System("BiLSTM-CRF (word + char)", "bilstm-crf", NAME),
-    "coach-word": System("Coach (word)", "coach", WORDS, {"spelling": "none"}),
-    "coach": System("Coach (word + char)", "coach", WORDS),
+    "bilstm-crf-word": System(
+        "BiLSTM-CRF (word)", "bilstm-crf", NAME, {"spelling": "none"}, of_domain=_POLITICS
+    ),
+    "bilstm-crf": System("BiLSTM-CRF (word + char)", "bilstm-crf", NAME, of_domain=_POLITICS),
+    "coach-word": System("Coach (word)", "coach", WORDS, {"spelling": "none"}, of_domain=_POLITICS),
+    "coach": System("Coach (word + char)", "coach", WORDS, of_domain=_POLITICS),
     "cdlm": System("CDLM", "cdlm", WORDS),
     "multicell": System("multi-cell LSTM", "multicell"),
     "multicell-dapt": System("multi-cell LSTM", "multicell", adapted=True),

@@ -72,15 +72,23 @@ class DomainTags(nn.Module):
 
     allowed: Tensor
 
-    def __init__(self, size: int, names: Sequence[str], domains: Sequence[Sequence[str]]) -> None:
+    def __init__(
+        self,
+        size: int,
+        names: Sequence[str],
+        domains: Sequence[Sequence[str]],
+        target_weight: float = 1.0,
+    ) -> None:
         """Initialises the weights at random.
 
         Args:
             size: size of the states.
             names: all tags; O is the first.
             domains: types of each domain.
+            target_weight: weight of the loss of the target.
         """
         super().__init__()
+        self._weights = {TARGET: target_weight}
         self.layers = nn.ModuleList(nn.Linear(size, len(names)) for _ in domains)
         self.crfs = nn.ModuleList(tag_crf(names) for _ in domains)
         allowed = [[name == "O" or name[2:] in types for name in names] for types in domains]
@@ -92,9 +100,9 @@ class DomainTags(nn.Module):
         return scores.masked_fill(~self.allowed[domain], FORBIDDEN)
 
     def forward(self, states: Tensor, tags: Tensor, mask: Tensor, domain: int) -> Tensor:
-        """Negative log likelihood of the tags of all texts."""
+        """Negative log likelihood of the tags of all texts, times the weight of the domain."""
         loss: Tensor = -self.crfs[domain](self.emissions(states, domain), tags, mask).sum()
-        return loss
+        return self._weights.get(domain, 1.0) * loss
 
     def best(self, states: Tensor, mask: Tensor) -> tuple[list[list[int]], Tensor]:
         """Best tags of the words of each text, and marginals of all tags (texts, words, tags)."""

@@ -47,6 +47,7 @@ class BiLstmConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         layers: int = 1,
         hidden_size: int = 200,
         dropout: float = 0.5,
+        state_dropout: float | None = None,
         boundary_id: int = 2,
         **kwargs: Any,
     ) -> None:
@@ -63,6 +64,7 @@ class BiLstmConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
             layers: layers of the BiLSTM; 0 for none: the states are the words' vectors.
             hidden_size: size of the states of a word, of both directions.
             dropout: share of numbers that are dropped before each layer.
+            state_dropout: share of numbers that are dropped after the BiLSTM; None for `dropout`.
             boundary_id: id of the boundary.
             kwargs: arguments of `PretrainedConfig`.
         """
@@ -72,6 +74,7 @@ class BiLstmConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         self.character_size, self.gram_size = character_size, gram_size
         self.layers, self.hidden_size = layers, hidden_size
         self.dropout, self.boundary_id = dropout, boundary_id
+        self.state_dropout = dropout if state_dropout is None else state_dropout
         self.num_hidden_layers = 0  # layers with attention, for counting FLOPs
 
 
@@ -93,6 +96,7 @@ class BiLstm(PreTrainedModel):  # type: ignore[no-untyped-call]
         super().__init__(config)
         self.vectors = WordVectors(config)
         self.dropout = nn.Dropout(config.dropout)
+        self.state_dropout = nn.Dropout(config.state_dropout)
         self.word_lstm = (
             nn.LSTM(
                 self.vectors.size,
@@ -141,7 +145,7 @@ class BiLstm(PreTrainedModel):  # type: ignore[no-untyped-call]
         packed = pack_padded_sequence(rows, lengths[full].cpu(), True, enforce_sorted=False)
         states = pad_packed_sequence(self.word_lstm(packed)[0], batch_first=True)[0]
         inside = torch.arange(states.shape[1], device=states.device) < lengths[full].unsqueeze(1)
-        output: Tensor = self.dropout(states[inside])
+        output: Tensor = self.state_dropout(states[inside])
         return output
 
 
@@ -174,6 +178,7 @@ def build(
         layers=settings.word_layers if base == NAME else 0,
         hidden_size=settings.word_hidden,
         dropout=settings.word_dropout,
+        state_dropout=settings.state_dropout,
         boundary_id=vocabulary.ids[BOUNDARY],
         num_labels=len(names),
         id2label=names,
@@ -183,7 +188,7 @@ def build(
     if base == WORDS:
         config.hidden_size = WordVectors(config).size
     model = BiLstm(config)
-    vocabulary.fill(model.vectors)
+    vocabulary.fill(model.vectors, settings.forget_rare)
     return tokenizer_of(vocabulary.ids), model
 
 

@@ -23,7 +23,6 @@ TAGGING, READING = 0, 1
 
 _SIZE = 8  # of the vectors of tasks and domains, in the paper
 _SAMPLES = 50  # words of the sampled softmax, in the released code
-_TARGET_WEIGHT = 2  # of the tags of the target, there
 
 
 class GeneratedLstm(nn.Module):
@@ -114,6 +113,7 @@ class Cdlm(nn.Module):
         rows: int,
         hidden: int = 200,
         dropout: float = 0.5,
+        target_weight: float = 1.0,
     ) -> None:
         """Initialises the weights at random.
 
@@ -125,27 +125,24 @@ class Cdlm(nn.Module):
             rows: number of the words' vectors, given ones of words that no text has included.
             hidden: size of the states, of both directions.
             dropout: share of numbers that are dropped before and after the LSTM.
+            target_weight: weight of the tags of the target.
         """
         super().__init__()
         self.tags = len(names)
         self.dropout = nn.Dropout(dropout)
         self.lstm = GeneratedLstm(size, hidden // 2)
-        self.domains = DomainTags(2 * (hidden // 2), names, domains)
+        self.domains = DomainTags(2 * (hidden // 2), names, domains, target_weight)
         self.words = NextWord(hidden // 2, words)  # of both directions, as in the released code
         # Row of a word's vector -> its number among the words that are predicted; -1 for none.
         self.register_buffer("places", torch.full((rows,), -1))
 
     def forward(self, words: Words) -> Tensor:
-        """Sum of the losses of tags, and of half the losses of both language models.
-
-        The tags of the target count twice, as in the released code.
-        """
+        """Sum of the losses of tags, and of half the losses of both language models."""
         total = words.states.new_zeros(())
         for domain in (TARGET, SOURCE):
             if (part := words.where(domain)) is not None:
                 hidden = self._read(part.states, part.mask, TAGGING, domain)
-                weight = _TARGET_WEIGHT if domain == TARGET else 1
-                total = total + weight * self.domains(hidden, part.tags, part.mask, domain)
+                total = total + self.domains(hidden, part.tags, part.mask, domain)
             if (part := words.where(domain + TEXT)) is not None:
                 total = total + self._language(part, domain) / 2
         return total

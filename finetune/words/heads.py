@@ -54,6 +54,7 @@ def add(
         }
     else:
         sizes["domains"] = [list(types) for types in domains]
+        sizes["target_weight"] = settings.target_weight
     if kind == "cdlm":
         words: Any = model
         seen: Tensor = words.vectors.seen

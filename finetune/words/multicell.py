@@ -1,8 +1,9 @@
 """The multi-cell compositional LSTM: a cell for each entity type, and one composed of them.
 
 Source: Jia and Zhang 2020, ACL, sections 3 and 4. Two places are not clear in the paper: the
-attention of both directions is averaged as probabilities, and all three losses have the weight 1,
-as in its released code (github.com/jiachenwestlake/Multi-Cell_LSTM).
+attention of both directions is averaged as probabilities, and the losses have the weight 1. Its
+released code (github.com/jiachenwestlake/Multi-Cell_LSTM) gives the tags of the target 1.0, 1.6 or
+2.0, by the set, which `target_weight` sets.
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ class MultiCell(nn.Module):
         domains: Sequence[Sequence[str]],
         hidden: int = 200,
         dropout: float = 0.5,
+        target_weight: float = 1.0,
     ) -> None:
         """Initialises the weights at random.
 
@@ -99,6 +101,7 @@ class MultiCell(nn.Module):
             domains: types of each domain.
             hidden: size of the hidden states, of both directions.
             dropout: share of numbers that are dropped before and after the LSTM.
+            target_weight: weight of the tags of the target.
         """
         super().__init__()
         types = types_of(names)
@@ -106,7 +109,7 @@ class MultiCell(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.forwards = Cells(size, hidden // 2, 1 + len(types))
         self.backwards = Cells(size, hidden // 2, 1 + len(types))
-        self.domains = DomainTags(2 * (hidden // 2), names, domains)
+        self.domains = DomainTags(2 * (hidden // 2), names, domains, target_weight)
         self.type_weights = nn.Parameter(torch.empty(1 + len(types), 2 * (hidden // 2)))
         self.type_biases = nn.Parameter(torch.zeros(1 + len(types)))
         nn.init.xavier_uniform_(self.type_weights)

@@ -119,8 +119,13 @@ class Vocabulary:
         )
 
     @torch.no_grad()
-    def fill(self, vectors: WordVectors) -> None:
-        """Sets the tables of a new model, and the vectors that are given."""
+    def fill(self, vectors: WordVectors, forgets: bool = True) -> None:
+        """Sets the tables of a new model, and the vectors that are given.
+
+        Args:
+            vectors: the vectors of the model.
+            forgets: whether words that occur once are rare.
+        """
         ids, unknown = self.ids, self.ids[UNKNOWN]
         lower = [ids.get(name.lower(), place) for name, place in ids.items()]
         vectors.lower.copy_(torch.tensor(lower))
@@ -133,7 +138,8 @@ class Vocabulary:
         for row, index in enumerate(order.tolist(), start=1):
             word = self.words[index]
             vectors.seen[row] = self.counts[word] > 0
-            vectors.rare[row] = self.counts[word] == 1 and word not in self.files.words
+            is_rare = self.counts[word] == 1 and word not in self.files.words
+            vectors.rare[row] = forgets and is_rare
             if word in self.files.words:
                 vectors.word_embeddings.weight[row] = torch.from_numpy(self.files.words[word])
         if self.grams:

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+from finetune.crossner.settings import SYSTEMS
 from finetune.settings import FitSettings
 from nerbert.text.tags import LabelSet
 from tests.helpers.lazy import lazy
@@ -51,3 +52,18 @@ def test_the_sizes_of_crossner():
     assert (settings.source_times, settings.head) == (10, "crf")
     word = replace(settings, spelling="none")
     assert bilstm.build("bilstm", rows(8), LABELS, word)[1].word_lstm.input_size == 300
+
+
+def test_as_in_the_released_code_of_crossner():
+    """Nothing is dropped after the LSTM, no word is forgotten; politics has a dropout of its own."""
+    (_, recipe) = parsed("evaluate", "--models", "bilstm", "--data", "x", "--recipe", "bilstm-crf")
+    assert (recipe.state_dropout, recipe.forget_rare) == (0.0, False)
+    labels = LabelSet(("city",))
+    for settings, after, forgotten in ((FitSettings(), 0.5, True), (recipe, 0.0, False)):
+        _, model = bilstm.build("bilstm", rows(8), labels, settings)
+        assert (model.dropout.p, model.state_dropout.p) == (0.5, after)
+        assert bool(model.vectors.rare.any()) == forgotten
+    system = SYSTEMS["bilstm-crf"]
+    assert system.in_domain("politics", recipe).word_dropout == 0.3
+    assert system.in_domain("music", recipe).word_dropout == 0.5
+    assert system.in_domain("politics", replace(recipe, word_dropout=0.4)).word_dropout == 0.4

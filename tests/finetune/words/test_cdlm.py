@@ -96,14 +96,16 @@ def test_each_domain_has_its_tags():
     assert (head.domains.emissions(torch.randn(1, 3, 4), 1)[..., 1:] == sequence.FORBIDDEN).all()
 
 
-def test_tags_of_the_target_count_twice():
+def test_tags_of_the_target_have_their_weight():
     torch.manual_seed(0)
-    head = cdlm.Cdlm(3, NAMES, [["city"], ["city"]], words=2, rows=2, hidden=4, dropout=0.0)
+    sizes = {"words": 2, "rows": 2, "hidden": 4, "dropout": 0.0, "target_weight": 2.0}
+    head = cdlm.Cdlm(3, NAMES, [["city"], ["city"]], **sizes)
     states, mask = torch.randn(1, 3, 3), torch.ones(1, 3, dtype=torch.bool)
     tags = torch.tensor([[1, 2, 0]])
     for domain, weight in ((sequence.TARGET, 2), (sequence.SOURCE, 1)):
         total = head(sequence.Words(states, mask, tags, torch.tensor([domain])))
-        once = head.domains(head.lstm(states, mask, 0, domain), tags, mask, domain)
+        emissions = head.domains.emissions(head.lstm(states, mask, 0, domain), domain)
+        once = -head.domains.crfs[domain](emissions, tags, mask).sum()
         assert total.item() == pytest.approx(weight * once.item(), rel=1e-5)
 
 
