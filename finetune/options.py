@@ -292,7 +292,7 @@ class PredictOptions(Labelling):
     min_score: float | None = option(
         None,
         "smallest score of an entity (default: what nerbert train found on dev, or 0; with "
-        "--types 0.4)",
+        "--types 0.35)",
         ge=0,
         le=1,
     )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # these load torch, which a tagger by ONNX Runtime does not n
     from pretrain.training.models import HeadInitMap
 
 
-OPEN_MIN_SCORE = 0.4
+OPEN_MIN_SCORE = 0.35
 """Smallest score of a mention that an open head finds; see docs/pretraining.md."""
 
 

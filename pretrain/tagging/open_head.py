@@ -105,6 +105,25 @@ def name_vectors(
     return functional.normalize(head.name(means), dim=-1)
 
 
+def best_path(chances: Floats) -> list[int]:
+    """The most probable tags of the words of a text, in which an I follows a B or an I.
+
+    Args:
+        chances: probabilities of O, B and I, shape (words, 3).
+    """
+    best = [0.0, -np.inf, -np.inf]
+    before: list[tuple[int, int, int]] = []
+    for outside, begins, goes_on in np.log(np.maximum(chances, 1e-9)).tolist():
+        last = max(range(TAGS), key=best.__getitem__)
+        inner = 1 if best[1] >= best[2] else 2
+        before.append((last, last, inner))
+        best = [best[last] + outside, best[last] + begins, best[inner] + goes_on]
+    path = [max(range(TAGS), key=best.__getitem__)]
+    for follows in reversed(before[1:]):
+        path.append(follows[path[-1]])
+    return path[::-1][: len(chances)]
+
+
 class Types:
     """Tags words by the scores of an open head, with some types."""
 
@@ -163,7 +182,7 @@ class Types:
         parts, kinds = self._scores(logits)
         tags = [0] * len(logits)
         scores: list[float] = parts[:, 0].tolist()
-        spans = tags_to_spans([LABELS.tags[tag] for tag in parts.argmax(-1).tolist()])
+        spans = tags_to_spans([LABELS.tags[tag] for tag in best_path(parts.numpy())])
         for first, end, _ in spans:
             chances = kinds[first:end].mean(0).softmax(-1)
             kind = int(chances.argmax())

@@ -1,5 +1,6 @@
 """The open head against loops, in training and in use."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -118,7 +119,7 @@ def test_types_of_words_by_loops():
             tags, scores = types.decode(logits)
             names = ["a", "b", "c", "d", "others"]
             spans, word = [], 0
-            parts = logits[:, :3].argmax(1)
+            parts = open_head.best_path(torch.from_numpy(logits[:, :3]).softmax(-1).numpy())
             while word < 12:
                 end = word + 1
                 if parts[word] == 1:
@@ -133,6 +134,22 @@ def test_types_of_words_by_loops():
             assert [labels[tag] for tag in tags] == spans_to_tags(spans, 12)
             assert all(0 <= score <= 1 for score in scores)
             assert types.probabilities(logits).shape == (12, 9)
+
+
+def test_the_best_path_is_that_of_all():
+    draw = np.random.default_rng(1)
+    for size in range(7):
+        for _ in range(20):
+            chances = draw.dirichlet(np.ones(3), size).astype(np.float32)
+            allowed = [
+                tags
+                for tags in itertools.product(range(3), repeat=size)
+                if all(tag != 2 or before for before, tag in itertools.pairwise((0, *tags)))
+            ]
+            wanted = max(
+                allowed, key=lambda tags: sum(np.log(chances[n, t]) for n, t in enumerate(tags))
+            )
+            assert open_head.best_path(chances) == list(wanted)
 
 
 def test_it_learns_and_the_types_are_free(trained, model):
