@@ -9,7 +9,6 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from finetune.data.registry import NamedSet, known_set, registry
-from finetune.data.sets import DataSets
 from nerbert.commands.options import CHECKED, Text, Texts, option
 from nerbert.errors import UserError
 from nerbert.fetch.download import Downloader, report
@@ -119,6 +118,9 @@ def remote_path(known: NamedSet, file: str) -> str:
 
 def _table(folder: str) -> str:
     """The sets as columns; sentences are those of train, dev and test, if they were counted."""
+    # It loads numpy, which --help does not need.
+    from finetune.data.sets import DataSets
+
     ask, sets = source("sets")["ask"], DataSets(folder)
     rows = [("set", "language", "types", "sentences", "have it", "terms: source")]
     for name, known in sorted(registry().items()):
