@@ -302,6 +302,9 @@ class PredictOptions(Labelling):
         "and its Wikidata id (jsonl, csv, tsv)",
         metavar="RUN",
     )
+    overlapping: bool = option(
+        False, "with --types: every type that fits a mention, such as person and politician"
+    )
     batch_size: int = option(1024, "texts that are tagged together", ge=1)
     context: int = option(0, CONTEXT, ge=0)
     split: bool = option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -165,16 +166,24 @@ class Predictor:
 
     @overload
     def predict(  # type: ignore[overload-overlap]  # a string is a list of strings, too
-        self, texts: str, split: bool = True, types: Sequence[str] = ()
+        self, texts: str, split: bool = True, types: Sequence[str] = (), overlapping: bool = False
     ) -> Entities: ...
 
     @overload
     def predict(
-        self, texts: Iterable[Text], split: bool = True, types: Sequence[str] = ()
+        self,
+        texts: Iterable[Text],
+        split: bool = True,
+        types: Sequence[str] = (),
+        overlapping: bool = False,
     ) -> list[Entities]: ...
 
     def predict(
-        self, texts: str | Iterable[Text], split: bool = True, types: Sequence[str] = ()
+        self,
+        texts: str | Iterable[Text],
+        split: bool = True,
+        types: Sequence[str] = (),
+        overlapping: bool = False,
     ) -> Entities | list[Entities]:
         """Finds the mentions in each text, in order; of a single text, its mentions.
 
@@ -187,6 +196,7 @@ class Predictor:
             split: whether texts are parted into sentences, each of which is tagged by itself.
             types: if the head is open, the types that are looked for in these texts; otherwise
                 those of `use_types`.
+            overlapping: see `predictions`.
 
         Raises:
             UserError: a text is something else.
@@ -195,13 +205,18 @@ class Predictor:
         if types:
             self.use_types(types)
         try:
-            entities = [one.entities for one in self.predictions(texts, split)]
+            found = self.predictions(texts, split, overlapping=overlapping)
+            entities = [one.entities for one in found]
         finally:
             self._head, self._tags, self.calibration, self.min_score = before
         return entities[0] if isinstance(texts, str) else entities
 
     def predictions(
-        self, texts: str | Iterable[Text], split: bool = True, probabilities: bool = False
+        self,
+        texts: str | Iterable[Text],
+        split: bool = True,
+        probabilities: bool = False,
+        overlapping: bool = False,
     ) -> list[Prediction]:
         """Words, tags and mentions of each text; see `predict`.
 
@@ -209,7 +224,14 @@ class Predictor:
             texts: texts, or lists of tokens.
             split: whether texts are parted into sentences.
             probabilities: whether the probabilities of all tags are kept.
+            overlapping: whether a mention has an entity of each type that fits better than none,
+                such as person and politician; for open heads. The tags are those of the best one.
+
+        Raises:
+            UserError: a text is something else, or the types of this tagger exclude each other.
         """
+        if overlapping and not self.is_open:
+            raise UserError(f"--overlapping: {self.base} has one type for a mention; leave it out")
         texts = checked_texts(texts)
         spans = [
             self.splitter.words(text, split)
@@ -228,10 +250,33 @@ class Predictor:
         # Lists of tokens are neighbours, as the sentences of a text are.
         alone = all(isinstance(text, str) for text in texts)
         tagged = zip(words, self._logits(groups if alone else [words]), strict=True)
-        return [
-            self._prediction(text, sentences, [next(tagged) for _ in sentences], probabilities)
-            for text, sentences in zip(texts, spans, strict=True)
-        ]
+        found = []
+        for text, sentences in zip(texts, spans, strict=True):
+            own = [next(tagged) for _ in sentences]
+            prediction = self._prediction(text, sentences, own, probabilities)
+            found.append(self._with_all_types(prediction, own) if overlapping else prediction)
+        return found
+
+    def _with_all_types(
+        self, prediction: Prediction, sentences: Sequence[tuple[list[str], Floats]]
+    ) -> Prediction:
+        """A prediction with an entity of each type that fits a mention, the best one first."""
+        head: Any = self._head
+        entities = iter(prediction.entities)
+        every = []
+        place = 0
+        for words, logits in sentences:
+            for first, end, _ in tags_to_spans(prediction.tags[place : place + len(words)]):
+                best = next(entities)
+                chances = head.fitting(logits, first, end)
+                others = [
+                    replace(best, type=self.types[kind], score=chance)
+                    for kind, chance in sorted(chances.items(), key=lambda pair: -pair[1])
+                    if self.types[kind] != best.type and chance >= self.min_score
+                ]
+                every += [best, *others]
+            place += len(words)
+        return replace(prediction, entities=Entities(every, prediction.entities.text))
 
     def _prediction(
         self,

@@ -68,7 +68,7 @@ def print_predictions(options: PredictOptions) -> None:
             print(page_start(f"Entities, {options.model}"), file=out)
         start, count = time.monotonic(), 0
         while batch := list(islice(texts, options.batch_size)):
-            predicted = tagger.predictions(batch, options.split)
+            predicted = tagger.predictions(batch, options.split, overlapping=options.overlapping)
             for text, prediction in zip(batch, predicted, strict=True):
                 count += 1
                 for line in write(count, text, prediction):

@@ -31,6 +31,7 @@ LABELS = LabelSet((ENTITY,))
 
 SIZE = 256
 """Size of the vectors that are compared."""
+_FITS = 0.75  # smallest probability of a type against none that counts as clear
 _BATCH = 256  # names that are encoded together
 
 
@@ -190,6 +191,20 @@ class Types:
                 tags[first:end] = [2 * kind + 1] + [2 * kind + 2] * (end - first - 1)
                 scores[first:end] = (chances[kind] * (1 - parts[first:end, 0])).tolist()
         return tags, scores
+
+    def fitting(self, logits: Floats, first: int, end: int) -> dict[int, float]:
+        """Types that fit a mention clearly better than none, and the probability of each by itself.
+
+        Args:
+            logits: scores and vectors of the words of a sentence, shape (words, 3 + size).
+            first: first word of the mention.
+            end: one after its last word.
+        """
+        parts, kinds = self._scores(logits[first:end])
+        means = kinds.mean(0)
+        fits = (means[: self._types] - means[-1]).sigmoid()
+        chances = (fits * (1 - parts[0, 0])).tolist()
+        return {kind: chances[kind] for kind in fits.ge(_FITS).nonzero().flatten().tolist()}
 
     def probabilities(self, logits: Floats) -> Floats:
         """Probabilities of the tags of each word (words, 1 + 2 * types)."""

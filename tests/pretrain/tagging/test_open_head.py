@@ -12,7 +12,7 @@ import pytest
 from nerbert.commands.table import main
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
-from nerbert.text.tags import LabelSet, spans_to_tags
+from nerbert.text.tags import LabelSet, spans_to_tags, tags_to_spans
 from ontology.classes import ClassTree, spaced
 from tests.helpers.lazy import lazy
 from tests.helpers.runs import ROOT, run
@@ -321,3 +321,31 @@ def test_a_matrix_of_open_heads_looks_for_the_types_of_each_set(trained, tmp_pat
         ["town", "writer"],
     ] * 2
     assert all(cell["strict"]["f1"] > 0 for cell in cells)
+
+
+def test_every_type_that_fits_a_mention(model, trained, capsys):
+    """By hand: against none it has 0.75 or more; the tags are still of the best type."""
+    text = "Albert Einstein studied in Zürich."
+    names = ["scientist", "person", "city", "settlement", "album"]
+    model.use_types(names)
+    model.min_score = 0.0
+    (one,) = model.predictions([text])
+    (all_,) = model.predictions([text], overlapping=True)
+    assert (all_.tags, all_.words) == (one.tags, one.words)
+    best = {(e.start, e.end): e.type for e in one.entities}
+    assert {(e.start, e.end) for e in all_.entities} == set(best)
+    (logits,) = model._logits([[one.words]])
+    names_, none, scale = model._head._head
+    for (first, end, _), place in zip(tags_to_spans(one.tags), best, strict=True):
+        means = torch.from_numpy(logits[first:end, 3:]).mean(0) @ names_.T
+        chances = ((means - none) * scale.exp()).sigmoid()
+        wanted = {name for name, chance in zip(names, chances, strict=True) if chance >= 0.75}
+        here = [e for e in all_.entities if (e.start, e.end) == place]
+        assert here[0].type == best[place]
+        assert {e.type for e in here} == wanted | {best[place]}
+        assert [e.score for e in here[1:]] == sorted((e.score for e in here[1:]), reverse=True)
+    assert len(all_.entities) > len(one.entities)
+    flags = ("--types", *names, "--min-score", "0", "--overlapping", "--", text)
+    assert main(["predict", "--model", str(trained[0] / "straight"), *flags]) == 0
+    found = json.loads(capsys.readouterr().out)["entities"]
+    assert [e["type"] for e in found] == [e.type for e in all_.entities]
