@@ -131,11 +131,8 @@ def known_set(name: str) -> NamedSet | None:
                 split: [path.replace("*", part) for path in other]
                 for split, other in entry.also.items()
             }
-            language = part if len(part) in (2, 3) else entry.language
             where = "" if part in entry.fetched else entry.elsewhere
-            return replace(
-                entry, name=name, files=paths, also=also, elsewhere=where, language=language
-            )
+            return replace(entry, name=name, files=paths, also=also, elsewhere=where, language=part)
     return None
 
 
