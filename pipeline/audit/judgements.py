@@ -21,7 +21,15 @@ QUESTIONS = {
 MISSED = "missed"
 """Key of the number of names in the sentence that are not marked."""
 
-_MOST_CATEGORIES = 20
+_HEADS = {
+    "page_class": "class of page",
+    "in_context": "in sentence",
+    "boundary": "boundary",
+    "is_name": "is a name",
+}
+"""Short names of the questions, for tables."""
+
+_MOST_CATEGORIES = 8
 
 Judgement = Mapping[str, Any]
 
@@ -70,18 +78,25 @@ def wilson(right: int, judged: int, z: float = 1.96) -> tuple[float, float]:
 
 
 def table(rows: Sequence[Judgement]) -> str:
-    """The rates of all judgements, by source and by category, as a Markdown table."""
-    heads = ["", "mentions", *QUESTIONS.values()]
+    """The rates of all judgements in per cent, by source and by category, as a Markdown table.
+
+    Of a rate that not all mentions of the line have an answer for, it says how many have one.
+    """
+    heads = ["right, 95 % interval", "mentions", *_HEADS.values()]
     lines = [heads, ["---"] * len(heads), _line("all", rows)]
+    left = 0
     for group in ("source", "category"):
         counts = Counter(str(row[group]) for row in rows)
         if len(counts) > 1:
-            ordered = sorted(counts, key=lambda name: (-counts[name], name))[:_MOST_CATEGORIES]
+            ordered = sorted(counts, key=lambda name: (-counts[name], name))
+            left, ordered = len(ordered[_MOST_CATEGORIES:]), ordered[:_MOST_CATEGORIES]
             lines += [
                 _line(f"{group} {name}", [row for row in rows if str(row[group]) == name])
                 for name in ordered
             ]
     text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    if left:
+        text += f"\n\nand {left:,} categories with fewer mentions"
     judged = [row for row in rows if row.get(MISSED) is not None]
     if not judged:
         return text
@@ -90,10 +105,13 @@ def table(rows: Sequence[Judgement]) -> str:
 
 def _line(name: str, rows: Sequence[Judgement]) -> list[str]:
     answers = [[row.get(question) for row in rows] for question in QUESTIONS]
-    cells = [
-        _rate(judged.count(True), sum(answer is not None for answer in judged))
-        for judged in answers
-    ]
+    cells = []
+    for judged in answers:
+        count = sum(answer is not None for answer in judged)
+        low, high = wilson(judged.count(True), count)
+        of = "" if count == len(rows) else f" of {count}"
+        share = 100 * judged.count(True) / max(count, 1)
+        cells.append(f"{share:.1f}{of} ({100 * low:.0f}-{100 * high:.0f})" if count else "-")
     return [name, str(len(rows)), *cells]
 
 

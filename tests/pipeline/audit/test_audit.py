@@ -94,14 +94,14 @@ def test_rates():
         judged([True, False, None, True], category="Film", id="3:0:0", missed=0),
     ]
     lines = table(rows).splitlines()
-    assert lines[2].startswith("| all | 3 | 2 of 3, 66.7% (21% to 94%) | 1 of 2, 50.0% (9% to 91%)")
+    assert lines[2].startswith("| all | 3 | 66.7 (21-94) | 50.0 of 2 (9-91) |")
     assert [line.split(" | ")[0] for line in lines[3:7]] == [
         "| source link",
         "| source title",
         "| category Film",
         "| category City",
     ]
-    assert "| source title | 1 | 0 of 1, 0.0% (0% to 79%) | - |" in lines[4]
+    assert "| source title | 1 | 0.0 (0-79) | - |" in lines[4]
     assert lines[-1] == "marked names: 3 of 4, 75.0% (30% to 95%), in 2 sentences"
 
 
@@ -183,7 +183,7 @@ def test_keys_judge_in_a_browser(demo, tmp_path):
     assert "1 of 12 judged" in found
     # What the page keeps is what the command reads.
     (tmp_path / "audit.json").write_text(json.dumps({"mentions": rows}))
-    assert "| all | 12 | 3 of 3" in table(read_judgements(str(tmp_path / "audit.json")))
+    assert "| all | 12 | 100.0 of 3" in table(read_judgements(str(tmp_path / "audit.json")))
     assert found.count("<mark>") == 12
     assert found.count(">✓ ") == 2 + 4 + 1
     assert found.count(">✗ ") == 1
@@ -260,7 +260,7 @@ def test_two_judges_and_a_third(demo, tmp_path):
     third = [{**row, **yes, "page_class": n < 2} for n, row in enumerate(asked)]
     files.append(written(tmp_path, "three", third))
     _, out, _ = run(demo[0], "--judged", *files, cwd=tmp_path, name="audit")
-    assert "| all | 40 | 27 of 40" in out
+    assert "| all | 40 | 67.5 (" in out
     code, _, err = run(demo[0], "--judged", *files, files[0], cwd=tmp_path, name="audit")
     assert (code, err) == (2, "--judged: give the files of at most three judges\n")
     files[1] = written(tmp_path, "other", [{**first[0], "id": "x"}])
