@@ -21,7 +21,10 @@ Add = Callable[[int], None]
 
 def has_bars() -> bool:
     """Whether progress is a bar: on a terminal, and in a notebook."""
-    return "ipykernel" in sys.modules or sys.stderr.isatty()
+    # It is there if Python runs in it, and costs seconds to load.
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return (shell is not None and "IPKernelApp" in shell.config) or sys.stderr.isatty()
 
 
 def duration(seconds: float) -> str:

@@ -17,6 +17,7 @@ from nerbert.commands.options import DETAILS, Given, Option, build, near, option
 from nerbert.commands.process import (
     begin_logging,
     check_system,
+    end_bars,
     print_error,
     signals_as_ctrl_c,
     typed_program,
@@ -325,6 +326,7 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
         print_error(parsed.message(error))
         return 2
     except RunError as error:
+        end_bars()
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt as stopped:

@@ -155,7 +155,15 @@ def check_system(module: str) -> None:
 def print_error(message: str) -> None:
     """Prints an error. If a run has several processes, only the first one prints."""
     if is_first():
+        end_bars()
         print(message, file=sys.stderr)
+
+
+def end_bars() -> None:
+    """Ends bars that an error has left, so that its line stands by itself."""
+    if (tqdm := sys.modules.get("tqdm")) is not None:
+        for bar in list(getattr(tqdm.tqdm, "_instances", ())):
+            bar.close()
 
 
 def begin_logging() -> None:

@@ -3,10 +3,13 @@ import logging
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from nerbert import progress
+from nerbert.commands.parser import exit_code
+from nerbert.errors import RunError
 
 
 class Terminal(io.StringIO):
@@ -22,8 +25,7 @@ def clock(monkeypatch):
     return now
 
 
-def test_lines_without_a_terminal(clock, caplog, monkeypatch):
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+def test_lines_without_a_terminal(clock, caplog):
     caplog.set_level(logging.INFO, "nerbert")
     with progress.shown("extract", 4) as add:
         for pages in (10, 20, 0):
@@ -47,8 +49,30 @@ def test_a_bar_on_a_terminal(monkeypatch):
     assert "pages/s" in shown
 
 
-def test_polled_counts_until_the_end(caplog, monkeypatch):
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+def test_an_error_ends_the_bars(monkeypatch):
+    """Its line stands by itself, below the bar."""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+
+    def stops():
+        with_bar = progress.tqdm(total=3, desc="train")
+        with_bar.update()
+        raise RunError("the loss is NaN")
+
+    assert exit_code(stops) == 1
+    assert screen.getvalue().splitlines()[-1] == "the loss is NaN"
+
+
+def test_bars_are_for_notebooks_and_not_where_their_library_is_only_loaded(monkeypatch):
+    shell = SimpleNamespace(config={"IPKernelApp": {}})
+    for found, shown in ((shell, True), (SimpleNamespace(config={}), False), (None, False)):
+        ipython = SimpleNamespace(get_ipython=lambda found=found: found)
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        monkeypatch.setitem(sys.modules, "ipykernel", ipython)
+        assert progress.has_bars() == shown
+
+
+def test_polled_counts_until_the_end(caplog):
     caplog.set_level(logging.INFO, "nerbert")
     found = [0]
     with progress.polled("corpus", 3, lambda: found[0], 0.01):
