@@ -71,23 +71,32 @@ def search(
         fits = Fits(
             options.base_model, settings, rows["train"], rows["dev"], output, options.device
         )
-        minutes = options.time_budget
-        study = Study(output / _STUDY, space, options.seed, fits, minutes)
-        try:
-            if grid:
-                _grid(study, fits, grid, options, goes_on)
-            else:
-                _draws(study, options)
-        except _SpentError:
-            _LOGGER.info("--time-budget %g is spent; run it again to go on", minutes)
+        study = Study(output / _STUDY, space, options.seed, fits, options.time_budget)
+        is_done = _tried(study, fits, grid, options, goes_on)
         best = study.best()
         if not fits.has(best.params):
             fits.fit(best.params)
             if best.user_attrs["stage"] == _LAST:
                 fits.fit(best.params, until_drop=True)
             fits.keep(best.params, best.value or 0.0)
-        shutil.rmtree(output / "trials", ignore_errors=True)
+        if is_done:  # else the next run goes on where trainings have paused
+            shutil.rmtree(output / "trials", ignore_errors=True)
         return write_report(output, study.done(), space, best, fits.settings_of(best.params))
+
+
+def _tried(
+    study: Study, fits: Fits, grid: Sequence[Values], options: SearchOptions, goes_on: bool
+) -> bool:
+    """Does the missing trials; returns whether the time budget was enough for all."""
+    try:
+        if grid:
+            _grid(study, fits, grid, options, goes_on)
+        else:
+            _draws(study, options)
+    except _SpentError:
+        _LOGGER.info("--time-budget %g is spent; run it again to go on", options.time_budget)
+        return False
+    return True
 
 
 class _SpentError(Exception):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from datasets import Dataset
 from peft import LoraConfig, LoraModel
@@ -96,21 +97,24 @@ def trained(
     Returns:
         The Trainer, with its logs and the model.
     """
-    train = splits["train"]
+    train, more = splits["train"], dict[str, Any]()
+    make: type[TaggingTrainer] = TaggingTrainer
     pieces = len(train)
-    if isinstance(head, StateHead) and len(kinds):
-        pieces = epoch_size(epochs_of(np.asarray(list(kinds), np.int64)[train.rows]))
+    if isinstance(head, StateHead):
+        of_pieces = np.asarray(kinds, np.int64)[train.rows]
+        make, more = DomainTrainer, {"kinds": of_pieces, "groups": epochs_of(of_pieces)}
+        pieces = epoch_size(more["groups"])
     chooses = "dev" in splits and settings.keep == "best"
     stopping = [Stopping(settings.patience, first=settings.stop_after)] if chooses else []
     with _folder(work) as folder:
-        tokenizer = splits["train"].tokenizer
-        trainer = (DomainTrainer if isinstance(head, StateHead) else TaggingTrainer)(
+        tokenizer = train.tokenizer
+        trainer = make(
             model=model,
             args=_arguments(settings, folder, splits, work, pieces),
             batch_size=settings.batch_size,
             window=1,  # sorting over several steps would make small sets less random
             loss=head.loss,
-            train_dataset=splits["train"],
+            train_dataset=train,
             eval_dataset=splits.get("dev"),
             processing_class=tokenizer,
             data_collator=Collator(
@@ -120,7 +124,7 @@ def trained(
             preprocess_logits_for_metrics=head.best,
             optimizers=(optimizer or _with_two_rates(model, settings), None),
             callbacks=[*stopping, *work.callbacks],
-            **({"kinds": kinds} if isinstance(head, StateHead) else {}),
+            **more,
         )
         # The checkpoints are not needed afterwards: the Trainer loads the best weights at the end.
         checkpoint = last_whole(Path(folder)) if work.folder else None
@@ -175,12 +179,10 @@ class DomainTrainer(TaggingTrainer):
 
     train_dataset: PieceFeatures
 
-    def __init__(self, kinds: Sequence[int], **kwargs: Any) -> None:
-        """Takes the domain of each train sentence, and the arguments of `TaggingTrainer`."""
+    def __init__(self, kinds: npt.NDArray[np.int64], **kwargs: Any) -> None:
+        """Takes the domain of each train piece, and the arguments of `TaggingTrainer`."""
         super().__init__(**kwargs)
-        of_pieces = np.asarray(list(kinds), np.int64)[self.train_dataset.rows]
-        self._kinds = torch.from_numpy(of_pieces)
-        self.groups = epochs_of(of_pieces)
+        self._kinds = torch.from_numpy(kinds)
         self._loss: Any = self.compute_loss_func
 
     def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:

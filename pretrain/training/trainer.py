@@ -22,6 +22,10 @@ WINDOW = 50
 """Default number of optimiser steps whose pieces are sorted by length together."""
 
 
+Groups = Sequence[tuple[npt.NDArray[np.int64], int]]
+"""Numbers of pieces, and how many of them an epoch has."""
+
+
 class LengthBatches(Sampler[list[int]]):
     """Batches of pieces of similar length.
 
@@ -41,7 +45,7 @@ class LengthBatches(Sampler[list[int]]):
         rank: int = 0,
         seed: int = 0,
         window: int = WINDOW,
-        groups: Sequence[tuple[npt.NDArray[np.int64], int]] = (),
+        groups: Groups = (),
     ) -> None:
         """Plans the epochs.
 
@@ -103,7 +107,7 @@ class LengthBatches(Sampler[list[int]]):
                 yield steps[number]
 
 
-def epoch_size(groups: Sequence[tuple[npt.NDArray[np.int64], int]]) -> int:
+def epoch_size(groups: Groups) -> int:
     """Number of pieces of an epoch; see `LengthBatches`."""
     return sum(count for _, count in groups)
 
@@ -163,6 +167,7 @@ class TaggingTrainer(CardTrainer):
         batch_size: int,
         window: int = WINDOW,
         loss: Callable[..., torch.Tensor] = token_loss,
+        groups: Groups = (),
         **kwargs: Any,
     ) -> None:
         """Takes the arguments of the Trainer, by name, and some of our own.
@@ -172,12 +177,12 @@ class TaggingTrainer(CardTrainer):
             batch_size: number of pieces of an optimiser step.
             window: number of optimiser steps whose pieces are sorted by length together.
             loss: computes the loss from the arguments of `token_loss`.
+            groups: see `LengthBatches`.
             kwargs: other arguments of the Trainer.
         """
         super().__init__(model=model, compute_loss_func=loss, **kwargs)
         self.model_accepts_loss_kwargs = False  # the loss is ours, not the model's
-        self._batch_size, self._window = batch_size, window
-        self.groups: Sequence[tuple[npt.NDArray[np.int64], int]] = ()
+        self._batch_size, self._window, self._groups = batch_size, window, groups
         self.throughput = Throughput(model, self.args.device, self.args.world_size)
 
     def get_train_dataloader(self) -> DataLoader[Any]:
@@ -192,7 +197,7 @@ class TaggingTrainer(CardTrainer):
             args.process_index,
             args.seed,
             self._window,
-            self.groups,
+            self._groups,
         )
         workers = args.dataloader_num_workers
         pin = args.dataloader_pin_memory and args.device.type == "cuda"

@@ -121,40 +121,17 @@ def test_no_trial_is_longer_than_the_epochs_that_are_typed(base, toy_set, tmp_pa
             return True
 
     monkeypatch.setattr(search, "Fits", Watched)
-    flags = ("--space", "learning_rate=1e-3,2e-3", "--epochs", "3")
-    assert (
-        main(
-            [
-                "search",
-                "--base-model",
-                base,
-                "--data",
-                toy_set,
-                "--output",
-                str(tmp_path / "s"),
-                *flags,
-            ]
-        )
-        == 0
-    )
+    space = ("--space", "learning_rate=1e-3,2e-3")
+
+    def searched(name, *flags):
+        where = ("--base-model", base, "--data", toy_set, "--output", str(tmp_path / name))
+        return main(["search", *where, *space, *flags])
+
+    assert searched("typed", "--epochs", "3") == 0
     assert {(settings.epochs, settings.least_steps) for settings, _ in asked} == {(3, 0)}
     assert not any("until_drop" in how for _, how in asked)
     asked.clear()
-    assert (
-        main(
-            [
-                "search",
-                "--base-model",
-                base,
-                "--data",
-                toy_set,
-                "--output",
-                str(tmp_path / "t"),
-                *flags[:2],
-            ]
-        )
-        == 0
-    )
+    assert searched("recipe") == 0
     assert [how.get("until_drop", False) for _, how in asked] == [False] * 4 + [True]
     assert {settings.least_steps for settings, _ in asked} == {1000}
 
