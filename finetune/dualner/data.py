@@ -100,7 +100,9 @@ def read(
     dev = {
         name: _some(sets.sentences(name, "dev"), settings.dev_sentences, 2) for name in languages
     }
-    test = {name: sets.sentences(name, "test") for name in languages}
+    test = {
+        name: _some(sets.sentences(name, "test"), settings.test_sentences, 3) for name in languages
+    }
     unlabelled = [*rest, *_target_text(names, settings.target_sentences, sets)]
     data = DualData(languages, labelled, unlabelled, dev, test)
     _check_types(data)

@@ -152,6 +152,7 @@ class Experiment:
             "languages": list(data.languages),
             "labelled": len(data.labelled),
             "unlabelled": len(data.unlabelled) if method.pseudo in ("dual", "self") else 0,
+            "tested": sum(map(len, data.test.values())),
             "mean_f1": sum(f1) / len(f1),
             "test": {language: score.to_json() for language, score in scores.items()},
             "dev": {"mean_f1": best.f1, "best_after": best.steps, "history": history},

@@ -73,6 +73,9 @@ class DualSettings:
     dev_sentences: int = option(
         0, "dev sentences of each language; 0 for all (default: 0)", ge=0, group=_TRAINING
     )
+    test_sentences: int = option(
+        0, "test sentences of each language; 0 for all (default: 0)", ge=0, group=_TRAINING
+    )
     bf16: bool = option(
         False, "compute in bfloat16, which is faster on processors that support it", group=_TRAINING
     )

@@ -22,8 +22,15 @@ def rows_of(folder: Path) -> list[Row]:
     found: list[Row] = []
     for name, keys in _REPORTS.items():
         content = files.read_json_or_none(str(folder / name)) or {}
-        found += [_row(entry) for key in keys for entry in content.get(key, ())]
+        found += [row for key in keys for entry in content.get(key, ()) for row in _rows(entry)]
     return found
+
+
+def _rows(entry: Mapping[str, Any]) -> list[Row]:
+    if "languages" not in entry:
+        return [_row(entry)]
+    scores = entry["test"].items()
+    return [_row({**entry, "language": name, "strict": score}) for name, score in scores]
 
 
 def _row(entry: Mapping[str, Any]) -> Row:
@@ -60,7 +67,8 @@ class Verdict:
             return "not run"
         if self.pairs > 1 and abs(self.gain) < 2 * self.error:
             return "not clear"
-        return "holds" if self.gain > 0 else "does not hold"
+        alone = " (one pair)" if self.pairs == 1 else ""
+        return f"{'holds' if self.gain > 0 else 'does not hold'}{alone}"
 
 
 def judged(claim: Claim, rows: Iterable[Row]) -> Verdict:

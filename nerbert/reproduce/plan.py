@@ -77,7 +77,7 @@ class Claim:
 
     Attributes:
         says: the claim.
-        step: the step.
+        step: the step, or several with a space between.
         better: values of a run's facts on the better side.
         than: values on the other side.
         large: facts where the difference is large; together with `small`, the claim is that it is
@@ -130,11 +130,13 @@ class Plan:
         values |= {name: _filled(str(value), values) for name, value in scale.items()}
         if options.base_model:
             values["base"] = values["encoder"] = shlex.quote(options.base_model)
-        names = [entry["name"] for entry in table["steps"]]
+        names = dict.fromkeys(entry["name"] for entry in table["steps"])
         for name in options.only:
             if name not in names:
                 raise UserError(f"no such step; there are {', '.join(names)}", name)
-        steps = [_step(entry, options, values) for entry in table["steps"]]
+        # A step may have a command for some scales and another for the others.
+        entries = {e["name"]: e for e in sorted(table["steps"], key=lambda e: _is_at(e, options))}
+        steps = [_step(entries[name], options, values) for name in names]
         claims = [
             Claim(**{key: _facts(value, values) for key, value in entry.items()})
             for entry in table.get("claims", [])
@@ -147,7 +149,7 @@ def _step(entry: Mapping[str, Any], options: ReproduceOptions, values: Mapping[s
     why = ""
     if options.only and entry["name"] not in options.only:
         why = "not asked for (--only)"
-    elif options.scale not in entry.get("scales", ("debug", "small", "paper")):
+    elif not _is_at(entry, options):
         why = f"not at the scale {options.scale}"
     elif missing:
         why = f"needs --{missing[0].replace('_', '-')}"
@@ -159,6 +161,11 @@ def _step(entry: Mapping[str, Any], options: ReproduceOptions, values: Mapping[s
         tuple(entry.get("after", ())),
         why,
     )
+
+
+def _is_at(entry: Mapping[str, Any], options: ReproduceOptions) -> bool:
+    """Whether a step is one of the scale."""
+    return options.scale in entry.get("scales", (options.scale,))
 
 
 _PLACE = re.compile(r"\{(\w+)\}")

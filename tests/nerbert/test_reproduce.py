@@ -39,7 +39,7 @@ def test_every_command_is_valid(paper, scale):
                 assert any(word.startswith(one) for one in written), word
         written.add(output)
     names = {step.name for step in plan.steps}
-    assert {claim.step for claim in plan.claims} <= names
+    assert {step for claim in plan.claims for step in claim.step.split()} <= names
     assert all({*step.after} <= names for step in plan.steps)
 
 
@@ -48,7 +48,7 @@ def test_inputs_that_are_missing_are_said():
     assert plan.steps[0].why_not == "needs --types"
     only = Plan.of(options("nerbert", "debug", only=["full"]))
     assert {s.name for s in only.steps if not s.why_not} == {"full"}
-    with pytest.raises(Exception, match="no such step; there are run, run-demo, full"):
+    with pytest.raises(Exception, match="no such step; there are run, full"):
         Plan.of(options("nerbert", "debug", only=["fulll"]))
 
 
@@ -86,6 +86,8 @@ def test_claims_compare_equal_runs_only(tmp_path):
     assert (found.pairs, round(found.gain, 6), round(found.error, 6)) == (2, 2.5, 0.5)
     assert found.says == "holds"
     assert judged(Claim("", "", than, better), rows).says == "does not hold"
+    alone = {"data": "x", "seed": 1, "shots": "all"}
+    assert judged(Claim("", "", better | alone, than | alone), rows).says == "holds (one pair)"
     more = judged(Claim("", "", better, than, {"shots": "10"}, {"shots": "all"}), rows)
     assert (more.pairs, round(more.gain, 6)) == (2, ((10 - 2) + (9 - 3)) / 2)
     assert judged(Claim("", "", {"model": "c"}, than), rows).says == "not run"
@@ -95,6 +97,19 @@ def test_claims_compare_equal_runs_only(tmp_path):
         ("a", "x", "all", 2, 50), ("b", "x", "all", 2, 51),
     )  # fmt: skip
     assert judged(Claim("", "", better, than), close).says == "not clear"
+
+
+def test_claims_compare_each_language(tmp_path):
+    (tmp_path / "dual").mkdir()
+    entries = [
+        {"variant": name, "share": 1.0, "seed": 1, "languages": ["en", "es"], "mean_f1": 0.5,
+         "test": {"en": {"f1": en / 100}, "es": {"f1": es / 100}}}
+        for name, en, es in (("dual", 60, 50), ("multitask", 59, 43))
+    ]  # fmt: skip
+    (tmp_path / "dual" / "report.json").write_text(json.dumps({"results": entries}))
+    rows = rows_of(tmp_path / "dual")
+    found = judged(Claim("", "", {"variant": "dual"}, {"variant": "multitask"}), rows)
+    assert (found.pairs, round(found.gain, 6), round(found.error, 6)) == (2, 4.0, 3.0)
 
 
 def test_a_run_goes_on_and_says_what_failed(tmp_path, monkeypatch, capsys):
