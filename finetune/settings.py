@@ -43,7 +43,12 @@ class FitSettings:
         "encoder",
         group=_FIT,
     )
-    learning_rate: float = option(5e-5, "highest learning rate", gt=0, group=_FIT)
+    learning_rate: float = option(
+        5e-5,
+        "highest learning rate; 0 beside --head-learning-rate: the encoder stays as it is",
+        ge=0,
+        group=_FIT,
+    )
     head_learning_rate: float | None = option(
         None, "learning rate of the head (default: that of the encoder)", gt=0, group=_MORE
     )
@@ -166,7 +171,8 @@ class FitSettings:
     )
     state_dropout: float | None = option(
         None,
-        "share of numbers that are dropped after the BiLSTM (default: that between layers)",
+        "share of numbers that are dropped after the BiLSTM of bilstm and coach (default: that "
+        "between layers)",
         ge=0,
         lt=1,
         group=_WORDS,
@@ -174,6 +180,12 @@ class FitSettings:
     forget_rare: bool = option(
         True,
         "read half of the words that occur once as unknown ones, so that those are learnt",
+        group=_WORDS,
+    )
+    separate_steps: bool = option(
+        False,
+        "coach: an optimiser step for the mentions of a batch, then one for the types in each of "
+        "its sentences, instead of one for both",
         group=_WORDS,
     )
     template_weight: float = option(
@@ -190,6 +202,10 @@ class FitSettings:
         group=_WORDS,
     )
     seed: Seed = option(555, "seed of head, dropout and order", flag=False)
+
+    def __post_init__(self) -> None:
+        if not (self.learning_rate or self.head_learning_rate):
+            raise ValueError("--learning-rate 0 trains nothing; give --head-learning-rate")
 
 
 @dataclass(frozen=True, config=CHECKED)

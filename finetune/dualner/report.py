@@ -61,8 +61,8 @@ def _by_language(results: Sequence[Result], identity: Callable[[str], str]) -> l
             rows.append([method, *cells, spread([row["mean_f1"] for row in of_method])])
     rows += _published([identity(name) for name in languages])
     return [
-        "F1 (seqeval strict, IOB2) in per cent, by language; the first one is the source. Scored on "
-        f"{results[0]['tested']:,} test sentences.",
+        "F1 (seqeval strict, IOB2) in per cent, by language; the first one is the source. Scored "
+        f"on {results[0]['tested']:,} test sentences.",
         "",
         *markdown(rows),
         "",

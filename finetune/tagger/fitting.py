@@ -102,7 +102,8 @@ def trained(
     pieces = len(train)
     if isinstance(head, StateHead):
         of_pieces = np.asarray(kinds, np.int64)[train.rows]
-        make, more = DomainTrainer, {"kinds": of_pieces, "groups": epochs_of(of_pieces)}
+        make = SeparateTrainer if settings.separate_steps else DomainTrainer
+        more = {"kinds": of_pieces, "groups": epochs_of(of_pieces)}
         pieces = epoch_size(more["groups"])
     chooses = "dev" in splits and settings.keep == "best"
     stopping = [Stopping(settings.patience, first=settings.stop_after)] if chooses else []
@@ -130,6 +131,7 @@ def trained(
         checkpoint = last_whole(Path(folder)) if work.folder else None
         with lora(model, settings.lora_rank, settings.lora_alpha):
             resume(trainer, str(checkpoint) if checkpoint else None)
+        model.requires_grad_(True)
     return trainer
 
 
@@ -141,6 +143,8 @@ def _with_two_rates(model: Any, settings: FitSettings) -> torch.optim.Optimizer 
     head: list[torch.nn.Parameter] = []
     for name, weight in model.named_parameters():
         (head if name.partition(".")[0] in HEADS else encoder).append(weight)
+    for weight in encoder:
+        weight.requires_grad_(settings.learning_rate > 0)
     groups: list[dict[str, Any]] = [
         {"params": encoder},
         {"params": head, "lr": settings.head_learning_rate},
@@ -190,6 +194,32 @@ class DomainTrainer(TaggingTrainer):
         kinds = self._kinds[inputs[PIECES].cpu()] if model.training else None
         self.compute_loss_func = partial(self._loss, kinds=kinds)
         return super().compute_loss(model, inputs, *args, **kwargs)
+
+
+class SeparateTrainer(DomainTrainer):
+    """A Trainer of `Coach`: a step for the mentions of a batch, then one for the types of a text.
+
+    Source: `src/coach/trainer.py` of github.com/zliucr/CrossNER. There the states of the words are
+    those of before the first step; here the model reads each text again.
+    """
+
+    def training_step(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """Runs all steps but the last one's update, which the Trainer does."""
+        optimizer: Any = self.optimizer
+        head: Any = self.accelerator.unwrap_model(model).get_submodule(MODULE)
+        labels = inputs["labels"]
+        mentions = ((labels > 0) & (labels % 2 == 1)).sum(1).tolist()
+        head.part = "mentions"
+        loss = super().training_step(model, dict(inputs), len(labels))
+        head.part = "types"
+        for row, count in enumerate(mentions):
+            if count:
+                optimizer.step()
+                model.zero_grad()
+                text = {name: values[row : row + 1] for name, values in inputs.items()}
+                loss = super().training_step(model, text, count)
+        head.part = "both"
+        return loss
 
 
 @contextmanager
@@ -315,4 +345,3 @@ def lora(model: nn.Module, rank: int, alpha: int) -> Iterator[None]:
             model.get_submodule(head).requires_grad_(True)
     yield
     layers.merge_and_unload()
-    model.requires_grad_(True)

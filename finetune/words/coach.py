@@ -1,13 +1,14 @@
 """Coach: finds mentions without types, then compares each with the descriptions of the types.
 
 Source: Liu et al. 2020, ACL, arXiv:2004.11727, section 2; sizes of the released code of CrossNER
-(github.com/zliucr/CrossNER), which has no template regularisation.
+(github.com/zliucr/CrossNER), which has no template regularisation, and trains in separate steps
+(`finetune.tagger.fitting.SeparateTrainer`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -38,6 +39,7 @@ class Coach(nn.Module):
         layers: int = 2,
         hidden: int = 512,
         dropout: float = 0.5,
+        state_dropout: float | None = None,
         template_weight: float = 0.0,
         template_steps: int = 0,
     ) -> None:
@@ -50,13 +52,16 @@ class Coach(nn.Module):
             layers: layers of the BiLSTM.
             hidden: size of its states, of both directions.
             dropout: share of numbers that are dropped before each layer.
+            state_dropout: share that is dropped after the last layer; None for `dropout`.
             template_weight: weight of wrong templates; 0 for no template regularisation.
             template_steps: steps before the states of sentences follow the templates, too.
         """
         super().__init__()
         self.tags = len(names)
         self._weight, self._first = template_weight, template_steps
+        self.part: Literal["both", "mentions", "types"] = "both"  # that `forward` gives the loss of
         self.dropout = nn.Dropout(dropout)
+        self.state_dropout = nn.Dropout(dropout if state_dropout is None else state_dropout)
         self.lstm = _lstm(size, hidden // 2, layers, dropout if layers > 1 else 0.0)
         self.linear = nn.Linear(hidden, len(_BIO))
         self.crf = tag_crf(_BIO)
@@ -75,22 +80,24 @@ class Coach(nn.Module):
         """Sum of the losses of O, B, I, of the types of gold mentions, and of templates."""
         hidden, emissions = self._read(words.states, words.mask)
         bio = torch.where(words.tags > 0, 2 - words.tags % 2, 0)
-        total: Tensor = -self.crf(emissions, bio, words.mask).sum()
+        total: Tensor = hidden.new_zeros(())
+        if self.part != "types":
+            total = total - self.crf(emissions, bio, words.mask).sum()
         spans = spans_of(bio, words.mask)
-        if spans:
+        if spans and self.part != "mentions":
             firsts = torch.tensor([(row, first) for row, first, _ in spans]).T
             types = (words.tags[firsts[0], firsts[1]] + 1) // 2 - 1
             scores = self._compare(hidden, spans)
             total = total + functional.cross_entropy(scores, types, reduction="sum")
             if self._weight:
                 total = total + self._templates(words, hidden, spans, types.tolist())
-        if self.training:
+        if self.training and self.part != "types":
             self.steps += 1
         return total
 
     def _read(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Hidden states (texts, words, hidden), and scores of O, B and I."""
-        hidden = self.dropout(_run(self.lstm, self.dropout(states), mask))
+        hidden = self.state_dropout(_run(self.lstm, self.dropout(states), mask))
         return hidden, self.linear(hidden)
 
     def _compare(self, hidden: Tensor, spans: Sequence[Span]) -> Tensor:

@@ -49,6 +49,7 @@ def add(
         sizes |= {
             "lengths": lengths,
             "layers": settings.word_layers,
+            "state_dropout": settings.state_dropout,
             "template_weight": settings.template_weight,
             "template_steps": settings.template_steps,
         }

@@ -14,7 +14,9 @@ def test_text_of_the_target_and_shares_of_the_source(world, tmp_path):
     assert data.unlabelled[-2][1] == ["Ein", "Satz", ",", "hier", "."]
     train = {tuple(row.tokens) for row in conll.read(str(world / "first" / "train.txt"))}
     assert {tuple(words) for _, words in data.unlabelled[:225]} <= train
-    small = DualSettings(source_sentences=50, target_sentences=20, dev_sentences=5, test_sentences=7)
+    small = DualSettings(
+        source_sentences=50, target_sentences=20, dev_sentences=5, test_sentences=7
+    )
     few = read(Names(first, (second,)), small, DataSets())
     assert (len(few.labelled), len(few.unlabelled)) == (50, 20)
     assert [len(rows) for rows in few.dev.values()] == [5, 5]

@@ -81,11 +81,12 @@ def test_tagger_with_a_crf(base, tmp_path):
     assert not hasattr(other._model, "crf")
 
 
-def test_the_head_has_its_own_learning_rate(base, monkeypatch):
-    """One step of Adam moves each weight by its rate."""
+@pytest.mark.parametrize("rate", [1e-5, 0.0])
+def test_the_head_has_its_own_learning_rate(base, monkeypatch, rate):
+    """One step of Adam moves each weight by its rate; none moves at a rate of 0."""
     from finetune.tagger import fitting as module
 
-    settings = FitSettings(learning_rate=1e-5, head_learning_rate=1e-2, epochs=1, batch_size=64)
+    settings = FitSettings(learning_rate=rate, head_learning_rate=1e-2, epochs=1, batch_size=64)
     start = {}
     trained = module.trained
 
@@ -106,4 +107,13 @@ def test_the_head_has_its_own_learning_rate(base, monkeypatch):
     heads = {name: step for name, step in moved.items() if name.startswith("words_head.")}
     others = {name: step for name, step in moved.items() if name not in heads}
     assert max(heads.values()) == pytest.approx(1e-2, rel=0.01)
-    assert max(others.values()) == pytest.approx(1e-5, rel=0.1)
+    if rate:
+        assert max(others.values()) == pytest.approx(rate, rel=0.1)
+    else:
+        assert not any(others.values())
+    assert all(weight.requires_grad for weight in tagger.model.parameters())
+
+
+def test_something_must_be_trained():
+    with pytest.raises(ValueError, match="--learning-rate 0 trains nothing"):
+        FitSettings(learning_rate=0.0)

@@ -1,5 +1,7 @@
 """Coach, against its equations written out on small numbers."""
 
+import copy
+
 import pytest
 
 from finetune.words.words import description
@@ -83,3 +85,81 @@ def test_tags_and_probabilities():
     bio = torch.tensor([[1, 2, 0, 2, 1], [2, 1, 1, 1, 1]])
     mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
     assert coach.spans_of(bio, mask) == [(0, 0, 2), (0, 4, 5), (1, 1, 2)]
+
+
+def test_the_parts_are_the_whole():
+    head = head_of(template_weight=0.5, template_steps=0)
+    words = batch([[1, 2, 0, 3], [0, 3, 4, 0]], [4, 3])
+    losses = {}
+    for head.part in ("both", "mentions", "types"):
+        losses[head.part] = head(words).item()
+    assert losses["both"] == pytest.approx(losses["mentions"] + losses["types"], rel=1e-5)
+    assert min(losses.values()) > 0
+
+
+def test_separate_steps_by_hand():
+    """One epoch of two sentences, against steps of Adam written out, as in the released code."""
+    fitting = pytest.importorskip("finetune.tagger.fitting")
+    from finetune.settings import FitSettings
+    from finetune.tagger import models
+    from finetune.words import bilstm
+    from nerbert.text.columns import Sentence
+    from nerbert.text.tags import LabelSet
+
+    rows = [
+        Sentence(["In", "Oslo", "the", "Greens", "win"], ["O", "B-a", "O", "B-b", "O"]),
+        Sentence(["They", "met", "in", "Rome"], ["O", "O", "O", "B-a"]),
+        Sentence(["It", "rains"], ["O", "O"]),
+    ]
+    labels = LabelSet(("a", "b"))
+    settings = FitSettings(
+        head="coach", spelling="none", word_size=6, word_hidden=6, word_dropout=0.0,
+        separate_steps=True, max_grad_norm=0, learning_rate=0.01, batch_size=3, epochs=1,
+        least_steps=1, forget_rare=False, weight_decay=0,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    tokenizer, model = bilstm.build("words", rows, labels, settings)
+    head = models.add_head(model, settings, tokenizer, labels, [["a", "b"], []])
+    start = copy.deepcopy(model)
+    splits = {"train": fitting.features(rows, labels, tokenizer, 512, "here")}
+    fitting.trained(model, head, labels, settings, splits, kinds=[0, 0, 0])
+
+    batch = tokenizer([row.tokens for row in rows], is_split_into_words=True, padding=True)
+    ids, mask = torch.tensor(batch["input_ids"]), torch.tensor(batch["attention_mask"])
+    golds = [[0, 1, 0, 1, 0], [0, 0, 0, 1], [0, 0]]
+    types = [{1: 0, 3: 1}, {3: 0}, {}]
+
+    def after(order):
+        """The weights after the steps; `order` is that of the texts in the batch."""
+        other = copy.deepcopy(start)
+        head, adam = other.words_head, torch.optim.Adam(other.parameters(), 0.01)
+        first = ids.eq(other.config.boundary_id) & mask.bool()
+
+        def hidden(text):
+            states = other(input_ids=ids, attention_mask=mask).logits[text][first[text]]
+            return head.lstm(states[None])[0]
+
+        def learn(loss):
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+
+        paths = [-head.crf(head.linear(hidden(n)), torch.tensor([golds[n]])).sum() for n in order]
+        learn(sum(paths) / 3)
+        for text in order:
+            if types[text]:
+                read = hidden(text)
+                ends = [head.mention_lstm(read[:, p : p + 1])[0].sum(1)[0] for p in types[text]]
+                gold = torch.tensor([*types[text].values()])
+                scores = torch.stack(ends) @ head.descriptions.T
+                learn(torch.nn.functional.cross_entropy(scores, gold))
+        return dict(other.named_parameters())
+
+    def same(weights):
+        ours = dict(model.named_parameters())
+        return all(
+            torch.allclose(weight, ours[name], atol=1e-5) for name, weight in weights.items()
+        )
+
+    assert not same(dict(start.named_parameters()))
+    assert same(after([0, 1, 2])) or same(after([1, 0, 2]))
