@@ -13,6 +13,8 @@ _SPACES = re.compile(" +")
 _TAG = re.compile(r"O|[BIMESLU]-.*\S")
 _COMMENT = re.compile(r"#.*|IMGID:\S+")
 """A line without a tag that is no token: a comment, or the image of a post on Twitter."""
+_BRACKETS = re.compile(r"(?:\(([^()*]+))?(?:\*|(?=\)))(\))?")
+"""A name of OntoNotes: `*`, `(GPE*`, `*)` or `(GPE)`."""
 _LANGUAGE = re.compile(r"[a-z]{2,}(?:-[a-z]+)*:")
 _INDEXED = 0.9
 """Share of the lines whose first column must count the tokens of its sentence to be an index."""
@@ -57,7 +59,9 @@ def parse_columns(content: bytes, where: str) -> Iterator[Sentence]:
     The last column is the tag; in files of two columns whose first one is, that one (the sets of
     MIT). Tabs separate the columns of a line that has a tab, spaces those of other lines. A first
     column that counts the tokens of each sentence is ignored, as are comments (`# ...`, `IMGID:1`)
-    and a prefix that all tokens share (`en:EU`, as in PAN-X); `-DOCSTART-` ends a sentence.
+    and a prefix that all tokens share (`en:EU`, as in PAN-X); `-DOCSTART-` ends a sentence. In
+    OntoNotes (`*_gold_conll` of CoNLL-2012, with lines `#begin document`), the fourth column is the
+    token, and the eleventh has the names in brackets.
 
     Args:
         content: the text.
@@ -67,6 +71,8 @@ def parse_columns(content: bytes, where: str) -> Iterator[Sentence]:
         ValueError: a line is none of these, or no line holds a token and a tag.
     """
     lines = [(line, _columns(line)) for line in _decoded(content, where).split("\n")]
+    if any(line.startswith("#begin document") for line, _ in lines):
+        lines = list(_ontonotes(lines, where))
     if _is_tag_first([columns for _, columns in lines if columns]):
         lines = [(line, columns and columns[::-1]) for line, columns in lines]
     sentences = list(_sentences(lines, where))
@@ -77,6 +83,29 @@ def parse_columns(content: bytes, where: str) -> Iterator[Sentence]:
     start = len(_shared_prefix(tokens))
     for words, lines_here in zip(tokens, sentences, strict=True):
         yield Sentence([word[start:] for word in words], [columns[-1] for _, columns in lines_here])
+
+
+def _ontonotes(
+    lines: Iterable[tuple[str, list[str] | None]], where: str
+) -> Iterator[tuple[str, list[str] | None]]:
+    """The lines with two columns, token and tag, instead of those of CoNLL-2012."""
+    name = ""  # type of the name that is open
+    for number, (line, columns) in enumerate(lines, start=1):
+        if columns is None or line.startswith("#"):
+            bad = bool(name)
+        else:
+            marks = _BRACKETS.fullmatch(columns[10]) if len(columns) > 10 else None
+            begins, ends = marks.groups() if marks else (None, None)
+            bad = marks is None or bool(begins and name) or bool(ends and not (begins or name))
+            name = begins or name
+            columns = [
+                columns[min(3, len(columns) - 1)],
+                f"{'B' if begins else 'I'}-{name}" if name else "O",
+            ]
+            name = "" if ends else name
+        if bad:
+            raise ValueError(f"{where}: line {number}: column 11 must be *, (X*, *) or (X)")
+        yield line, columns
 
 
 def _is_tag_first(lines: Sequence[Sequence[str]]) -> bool:

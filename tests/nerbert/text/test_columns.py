@@ -82,3 +82,39 @@ def test_a_line_needs_a_token_and_a_tag(tmp_path, line, told):
     with pytest.raises(ValueError, match=rf"line 2: {told}.* is no token with a tag"):
         read(tmp_path, f"Ulm\tB-LOC\n{line}\nis\tO\n")
     assert read(tmp_path, "Ulm\tB-LOC\nis\tO\n") == [(["Ulm", "is"], ["B-LOC", "O"])]
+
+
+def ontonotes(words, names):
+    """A sentence in the columns of CoNLL-2012, with three predicates."""
+    rows = [
+        f"bc/x/00/x_0000   0   {n}   {word}   NN   (TOP*   -   -   -   A   {name}   *   (V*)   *   -"
+        for n, (word, name) in enumerate(zip(words, names, strict=True))
+    ]
+    return "\n".join(rows) + "\n\n"
+
+
+def test_files_of_ontonotes(tmp_path):
+    content = "#begin document (bc/x/00/x_0000); part 000\n"
+    content += ontonotes(
+        ["The", "West", "Bank", "O", "in", "2005", "Mr.", "Bush"],
+        ["(GPE*", "*", "*)", "(ORG)", "*", "(DATE)", "*", "(PERSON)"],
+    )
+    content += "#end document\n#begin document (bc/x/00/x_0000); part 001\n"
+    content += ontonotes(["-LRB-", "EU", "-RRB-"], ["*", "(WORK_OF_ART)", "*"]) + "#end document\n"
+    assert read(tmp_path, content) == [
+        (
+            ["The", "West", "Bank", "O", "in", "2005", "Mr.", "Bush"],
+            ["B-GPE", "I-GPE", "I-GPE", "B-ORG", "O", "B-DATE", "O", "B-PERSON"],
+        ),
+        (["-LRB-", "EU", "-RRB-"], ["O", "B-WORK_OF_ART", "O"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "line"), [(["*", "*)"], 3), (["(A*", "(B)"], 3), (["(A*", "*"], 4), (["*", "A"], 3)]
+)
+def test_wrong_brackets_of_ontonotes(tmp_path, names, line):
+    good = ontonotes(["well"], ["(A)"])
+    content = "#begin document (x); part 000\n" + ontonotes(["a", "b"], names) + good
+    with pytest.raises(ValueError, match=rf"set\.conll: line {line}: column 11 must be"):
+        read(tmp_path, content)
