@@ -147,7 +147,7 @@ class RunOptions(DataOptions, Device):
 class EvaluateOptions(RunOptions):
     r"""Fine-tunes taggers on named-entity sets, and scores them on the test splits.
 
-        nerbert evaluate --model ner-bert --data crossner/politics --seeds 5
+        nerbert evaluate --model ner-bert --data crossner/politics --seeds 3
         nerbert evaluate --models bert-base-cased ner-bert --data 'crossner/*' \
             --regime source-target --source conll2003-crossner --output report
         nerbert evaluate --models bert-base-cased ner-bert --data crossner/ai --shots 10 25 50 all
@@ -157,6 +157,8 @@ class EvaluateOptions(RunOptions):
     runs.
     """
 
+    # Five seeds: Liu et al. 2021 (NER-BERT), section 4.4.
+    seeds: int = option(5, "number of repetitions with different seeds", ge=1, le=len(SEEDS))
     regime: Regime = option(
         "target",
         "train on the target; on the source, then on the target; on both together; on the source "
