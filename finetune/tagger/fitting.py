@@ -7,30 +7,28 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from datasets import Dataset
-from peft import LoraConfig, LoraModel
-from torch import nn
-from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
+from transformers import TrainerCallback, TrainingArguments
 from transformers.integrations.integration_utils import (
     INTEGRATION_TO_CALLBACK,
     get_available_reporting_integrations,
 )
 
-from finetune.heads.sequence import MODULE, StateHead
+from finetune.heads.sequence import StateHead
 from finetune.settings import FitSettings
+from finetune.tagger.lora import HEADS, lora
 from finetune.tagger.train_rows import epochs_of
+from finetune.tagger.trainers import DomainTrainer, SeparateTrainer, Stopping
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 from pretrain.training.checkpoints import last_whole, resume
-from pretrain.training.features import PIECES, UNLINKED, Collator, PieceFeatures
+from pretrain.training.features import UNLINKED, Collator, PieceFeatures
 from pretrain.training.pieces import count_subwords
 from pretrain.training.scores import EntityScores
 from pretrain.training.trainer import TaggingTrainer, epoch_size
@@ -65,9 +63,6 @@ class Work:
     device: str = "auto"
     report_to: Sequence[str] = ()
 
-
-HEADS = ("classifier", "crf", MODULE)
-"""Modules of a model that are its head."""
 
 _ALONE = Work()
 
@@ -107,7 +102,7 @@ def trained(
         pieces = epoch_size(more["groups"])
     chooses = "dev" in splits and settings.keep == "best"
     stopping = [Stopping(settings.patience, first=settings.stop_after)] if chooses else []
-    with _folder(work) as folder:
+    with _folder(work) as folder, lora(model, settings.lora_rank, settings.lora_alpha):
         tokenizer = train.tokenizer
         trainer = make(
             model=model,
@@ -129,9 +124,8 @@ def trained(
         )
         # The checkpoints are not needed afterwards: the Trainer loads the best weights at the end.
         checkpoint = last_whole(Path(folder)) if work.folder else None
-        with lora(model, settings.lora_rank, settings.lora_alpha):
-            resume(trainer, str(checkpoint) if checkpoint else None)
-        model.requires_grad_(True)
+        resume(trainer, str(checkpoint) if checkpoint else None)
+    model.requires_grad_(True)
     return trainer
 
 
@@ -143,8 +137,9 @@ def _with_two_rates(model: Any, settings: FitSettings) -> torch.optim.Optimizer 
     head: list[torch.nn.Parameter] = []
     for name, weight in model.named_parameters():
         (head if name.partition(".")[0] in HEADS else encoder).append(weight)
-    for weight in encoder:
-        weight.requires_grad_(settings.learning_rate > 0)
+    if not settings.learning_rate:
+        for weight in encoder:
+            weight.requires_grad_(False)
     groups: list[dict[str, Any]] = [
         {"params": encoder},
         {"params": head, "lr": settings.head_learning_rate},
@@ -152,74 +147,6 @@ def _with_two_rates(model: Any, settings: FitSettings) -> torch.optim.Optimizer 
     return torch.optim.AdamW(
         groups, lr=settings.learning_rate, weight_decay=settings.weight_decay, eps=1e-8
     )
-
-
-class Stopping(EarlyStoppingCallback):
-    """Ends a training without a better dev F1, but not in its first steps."""
-
-    def __init__(
-        self, early_stopping_patience: int, early_stopping_threshold: float = 0.0, first: int = 0
-    ) -> None:
-        """Takes the arguments of transformers' callback, and a number of first steps."""
-        super().__init__(early_stopping_patience, early_stopping_threshold)
-        self._first = first
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        content: dict[str, Any] = super().state()
-        return {**content, "args": {**content["args"], "first": self._first}}
-
-    def on_evaluate(  # type: ignore[override]
-        self, args: Any, state: Any, control: Any, metrics: Any, **facts: Any
-    ) -> None:
-        super().on_evaluate(args, state, control, metrics, **facts)  # type: ignore[no-untyped-call]
-        if state.global_step < self._first:
-            self.early_stopping_patience_counter = 0
-            control.should_training_stop = False
-
-
-class DomainTrainer(TaggingTrainer):
-    """A Trainer that tells the loss the domains of the sentences."""
-
-    train_dataset: PieceFeatures
-
-    def __init__(self, kinds: npt.NDArray[np.int64], **kwargs: Any) -> None:
-        """Takes the domain of each train piece, and the arguments of `TaggingTrainer`."""
-        super().__init__(**kwargs)
-        self._kinds = torch.from_numpy(kinds)
-        self._loss: Any = self.compute_loss_func
-
-    def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Loss of a batch; dev sentences are of the target."""
-        kinds = self._kinds[inputs[PIECES].cpu()] if model.training else None
-        self.compute_loss_func = partial(self._loss, kinds=kinds)
-        return super().compute_loss(model, inputs, *args, **kwargs)
-
-
-class SeparateTrainer(DomainTrainer):
-    """A Trainer of `Coach`: a step for the mentions of a batch, then one for the types of a text.
-
-    Source: `src/coach/trainer.py` of github.com/zliucr/CrossNER. There the states of the words are
-    those of before the first step; here the model reads each text again.
-    """
-
-    def training_step(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """Runs all steps but the last one's update, which the Trainer does."""
-        optimizer: Any = self.optimizer
-        head: Any = self.accelerator.unwrap_model(model).get_submodule(MODULE)
-        labels = inputs["labels"]
-        mentions = ((labels > 0) & (labels % 2 == 1)).sum(1).tolist()
-        head.part = "mentions"
-        loss = super().training_step(model, dict(inputs), len(labels))
-        head.part = "types"
-        for row, count in enumerate(mentions):
-            if count:
-                optimizer.step()
-                model.zero_grad()
-                text = {name: values[row : row + 1] for name, values in inputs.items()}
-                loss = super().training_step(model, text, count)
-        head.part = "both"
-        return loss
 
 
 @contextmanager
@@ -307,41 +234,3 @@ def check_reports(names: Sequence[str]) -> None:
             raise UserError(f"transformers knows {', '.join(INTEGRATION_TO_CALLBACK)}", name)
         if name not in there:
             raise UserError("it is not installed here; install it with pip", name)
-
-
-_NAME = "default"
-_HEADS = ("classifier", "crf")
-
-
-@contextmanager
-def lora(model: nn.Module, rank: int, alpha: int) -> Iterator[None]:
-    """Adds LoRA's matrices to all linear layers but the head; adds them to the weights afterwards.
-
-    In between only these matrices and the head are trained. The layers are changed in place, so
-    that checkpoints of the Trainer hold the head and the matrices as well as all other weights.
-
-    Args:
-        model: tagger.
-        rank: rank of the matrices; 0 changes nothing.
-        alpha: scale of the matrices: their product is multiplied by alpha / rank.
-
-    Raises:
-        UserError: the model has no linear layers.
-    """
-    if rank == 0:
-        yield
-        return
-    linear = [
-        name
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Linear) and name.partition(".")[0] not in _HEADS
-    ]
-    if not linear:
-        raise UserError("--lora-rank: this model has no linear layers but its head; leave it out")
-    config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=linear)
-    layers = LoraModel(model, config, _NAME)
-    for head in _HEADS:
-        if hasattr(model, head):
-            model.get_submodule(head).requires_grad_(True)
-    yield
-    layers.merge_and_unload()

@@ -2,7 +2,7 @@
 
 Source: Liu et al. 2020, ACL, arXiv:2004.11727, section 2; sizes of the released code of CrossNER
 (github.com/zliucr/CrossNER), which has no template regularisation, and trains in separate steps
-(`finetune.tagger.fitting.SeparateTrainer`).
+(`finetune.tagger.trainers.SeparateTrainer`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import pytest
 from tests.helpers.lazy import lazy
 from tests.helpers.toy import QUICK, rows
 
-lora_module = lazy("finetune.tagger.fitting")
+lora_module = lazy("finetune.tagger.lora")
 models = lazy("pretrain.training.models")
 tagger = lazy("finetune.tagger.tagger")
 torch = lazy("torch")
@@ -30,9 +30,11 @@ def test_an_ordinary_checkpoint(base, tmp_path, head):
     transformers.AutoModelForTokenClassification.from_pretrained(tmp_path / "saved")
 
 
-def test_only_the_matrices_and_the_head_are_trained(base):
+@pytest.mark.parametrize("rate", [None, 1e-2])
+def test_only_the_matrices_and_the_head_are_trained(base, rate):
     """The change of a weight has LoRA's rank; embeddings and norms stay."""
-    made = tagger.Tagger(base, LORA).fit(rows(48), rows(12, 48))
+    settings = replace(LORA, head_learning_rate=rate)
+    made = tagger.Tagger(base, settings).fit(rows(48), rows(12, 48))
     before = models.load_encoder(base).state_dict()
     after = made.model.base_model.state_dict()
     changed = {
@@ -44,6 +46,24 @@ def test_only_the_matrices_and_the_head_are_trained(base):
     for name in changed:
         values = torch.linalg.svdvals(after[name] - before[name])
         assert (values[4:] < 1e-4 * values[0]).all(), name
+
+
+def test_all_of_a_large_head_is_trained(base, monkeypatch):
+    from finetune.tagger import fitting
+
+    start, trained = {}, fitting.trained
+
+    def watched(model, *args, **kwargs):
+        start.update({name: weight.clone() for name, weight in model.named_parameters()})
+        return trained(model, *args, **kwargs)
+
+    monkeypatch.setattr(fitting, "trained", watched)
+    settings = replace(LORA, head="multicell", word_hidden=8, epochs=1, keep="last")
+    made = tagger.Tagger(base, settings).fit(rows(24))
+    weights = {n: w for n, w in made.model.named_parameters() if n.startswith("words_head.")}
+    still = {name for name, weight in weights.items() if torch.equal(weight, start[name])}
+    assert {name.split(".")[1] for name in weights.keys() - still} >= {"forwards", "domains"}
+    assert all(".1" in name or "domains" in name for name in still)  # of the other domain
 
 
 def test_scale(base):
