@@ -89,23 +89,27 @@ def _run(plan: Plan, output: Path) -> Iterator[Done]:
     renewed = False
     for number, step in enumerate(plan.steps, start=1):
         why = step.why_not
-        earlier = record.get(step.name, {})
-        if earlier.get("command") == step.command and not renewed:
+        known = record.get(step.name, {})
+        if known.get("command") != step.command:
+            known = {"command": step.command, "seconds": 0.0, "done": False}
+        if known["done"] and not renewed:
             why = ""  # it has a result, whatever is asked for now
         elif not why and (lacking := without & {*step.after}):
             why = f"needs the step {min(lacking)}"
         elif not why:
             _LOGGER.info("step %d of %d, %s: %s", number, len(plan.steps), step.name, step.says)
             start, renewed = time.monotonic(), True
-            why = _failure(step, output / "logs" / f"{step.name}.log")
-            if not why:
-                seconds = round(time.monotonic() - start, 1)
-                record[step.name] = earlier = {"command": step.command, "seconds": seconds}
+            why = "stopped"
+            try:
+                why = _failure(step, output / "logs" / f"{step.name}.log")
+            finally:  # the time before a stop counts
+                spent = known["seconds"] + time.monotonic() - start
+                record[step.name] = known = known | {"seconds": round(spent, 1), "done": not why}
                 files.write_json(str(output / STEPS), record)
         if why:
             without.add(step.name)
             _LOGGER.info("step %d of %d, %s: not run: %s", number, len(plan.steps), step.name, why)
-        yield Done(step, earlier.get("seconds", 0.0) if not why else 0.0, why)
+        yield Done(step, known["seconds"] if not why else 0.0, why)
 
 
 def _failure(step: Step, log: Path) -> str:

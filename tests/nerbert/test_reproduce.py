@@ -112,6 +112,22 @@ def test_claims_compare_each_language(tmp_path):
     assert (found.pairs, round(found.gain, 6), round(found.error, 6)) == (2, 4.0, 3.0)
 
 
+def test_the_time_before_a_stop_counts(tmp_path, monkeypatch, capsys):
+    now, stops = iter(range(100, 1000, 10)), iter([True, False, False])
+    monkeypatch.setattr(run.time, "monotonic", lambda: next(now))
+
+    def failure(step, log):
+        if next(stops):
+            raise KeyboardInterrupt
+        return ""
+
+    monkeypatch.setattr(run, "_failure", failure)
+    plan = Plan.of(options("dualner", "debug"))
+    with pytest.raises(KeyboardInterrupt):
+        list(run._run(plan, tmp_path))
+    assert [(one.seconds, one.why_not) for one in run._run(plan, tmp_path)] == [(20, ""), (10, "")]
+
+
 def test_a_run_goes_on_and_says_what_failed(tmp_path, monkeypatch, capsys):
     """A failing step does not stop the others; the next run repeats only what is not done."""
     pytest.importorskip("torch")
