@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Literal
@@ -59,7 +59,7 @@ class Step:
         says: what it repeats, with the section, table or figure of the paper.
         command: the words of the command, without `nerbert`.
         hours: hours on one A100 at the scale of the paper, estimated.
-        after: steps that must have run before.
+        after: steps that must have run before, if they are of the scale.
         why_not: why it does not run; empty if it does.
     """
 
@@ -136,7 +136,8 @@ class Plan:
                 raise UserError(f"no such step; there are {', '.join(names)}", name)
         # A step may have a command for some scales and another for the others.
         entries = {e["name"]: e for e in sorted(table["steps"], key=lambda e: _is_at(e, options))}
-        steps = [_step(entries[name], options, values) for name in names]
+        here = [name for name in names if _is_at(entries[name], options)]
+        steps = [_step(entries[name], options, values, here) for name in names]
         claims = [
             Claim(**{key: _facts(value, values) for key, value in entry.items()})
             for entry in table.get("claims", [])
@@ -144,7 +145,12 @@ class Plan:
         return cls(table["title"], _filled(scale.get("notes", ""), values), steps, claims)
 
 
-def _step(entry: Mapping[str, Any], options: ReproduceOptions, values: Mapping[str, str]) -> Step:
+def _step(
+    entry: Mapping[str, Any],
+    options: ReproduceOptions,
+    values: Mapping[str, str],
+    here: Collection[str],
+) -> Step:
     missing = [name for name in entry.get("needs", ()) if not getattr(options, name)]
     why = ""
     if options.only and entry["name"] not in options.only:
@@ -158,7 +164,7 @@ def _step(entry: Mapping[str, Any], options: ReproduceOptions, values: Mapping[s
         entry["says"],
         shlex.split(_filled(entry["command"], values)),
         entry.get("hours", 0.0),
-        tuple(entry.get("after", ())),
+        tuple(name for name in entry.get("after", ()) if name in here),
         why,
     )
 
