@@ -206,6 +206,13 @@ class FitSettings:
     def __post_init__(self) -> None:
         if not (self.learning_rate or self.head_learning_rate):
             raise ValueError("--learning-rate 0 trains nothing; give --head-learning-rate")
+        if self.makes_separate_steps and self.accumulation > 1:
+            raise ValueError("--accumulation: give --no-separate-steps, too")
+
+    @property
+    def makes_separate_steps(self) -> bool:
+        """Whether the head is trained in separate steps."""
+        return self.separate_steps and self.head == "coach"
 
 
 @dataclass(frozen=True, config=CHECKED)

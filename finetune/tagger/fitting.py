@@ -97,7 +97,7 @@ def trained(
     pieces = len(train)
     if isinstance(head, StateHead):
         of_pieces = np.asarray(kinds, np.int64)[train.rows]
-        make = SeparateTrainer if settings.separate_steps else DomainTrainer
+        make = SeparateTrainer if settings.makes_separate_steps else DomainTrainer
         more = {"kinds": of_pieces, "groups": epochs_of(of_pieces)}
         pieces = epoch_size(more["groups"])
     chooses = "dev" in splits and settings.keep == "best"

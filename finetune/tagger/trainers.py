@@ -65,7 +65,7 @@ class SeparateTrainer(DomainTrainer):
     """
 
     def training_step(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """Runs all steps but the last one's update, which the Trainer does."""
+        """Runs all steps but the last one's update, which the Trainer does; returns their loss."""
         optimizer: Any = self.optimizer
         head: Any = self.accelerator.unwrap_model(model).get_submodule(MODULE)
         labels = inputs["labels"]
@@ -78,6 +78,6 @@ class SeparateTrainer(DomainTrainer):
                 optimizer.step()
                 model.zero_grad()
                 text = {name: values[row : row + 1] for name, values in inputs.items()}
-                loss = super().training_step(model, text, count)
+                loss = loss + super().training_step(model, text, count)
         head.part = "both"
         return loss

@@ -1,9 +1,11 @@
 """Coach, against its equations written out on small numbers."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 
+from finetune.settings import FitSettings
 from finetune.words.words import description
 from tests.helpers.lazy import lazy
 
@@ -97,10 +99,16 @@ def test_the_parts_are_the_whole():
     assert min(losses.values()) > 0
 
 
+def test_separate_steps_take_whole_batches():
+    settings = FitSettings(separate_steps=True, accumulation=2)  # of another head
+    with pytest.raises(ValueError, match="--accumulation: give --no-separate-steps"):
+        replace(settings, head="coach")
+    replace(settings, head="coach", separate_steps=False)
+
+
 def test_separate_steps_by_hand():
     """One epoch of two sentences, against steps of Adam written out, as in the released code."""
     fitting = pytest.importorskip("finetune.tagger.fitting")
-    from finetune.settings import FitSettings
     from finetune.tagger import models
     from finetune.words import bilstm
     from nerbert.text.columns import Sentence
