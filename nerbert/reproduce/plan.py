@@ -127,7 +127,8 @@ class Plan:
             "types": shlex.join(options.types),
             "root": shlex.join(["--data-root", options.data_root]) if options.data_root else "",
         }
-        values |= {name: _filled(str(value), values) for name, value in scale.items()}
+        for name, value in scale.items():  # a value may hold earlier ones
+            values[name] = _filled(str(value), values)
         if options.base_model:
             values["base"] = values["encoder"] = shlex.quote(options.base_model)
         names = dict.fromkeys(entry["name"] for entry in table["steps"])

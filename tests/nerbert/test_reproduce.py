@@ -138,7 +138,7 @@ def test_a_run_goes_on_and_says_what_failed(tmp_path, monkeypatch, capsys):
     assert main(flags) == 1
     assert "out/report/index.html: matrix: " in capsys.readouterr().err
     page = (tmp_path / "out" / "report" / "report.md").read_text()
-    assert "| A tagger is best in its own domain (Table 4) | not run |" in page
+    assert "| A tagger is best in its own domain (Tables 3 and 7) | not run |" in page
     assert "(exit code 2, out/logs/matrix.log)" in page
     (tmp_path / "sets" / "crossner").mkdir(parents=True)
     for name in ("politics", "ai"):
@@ -153,7 +153,7 @@ def test_a_run_goes_on_and_says_what_failed(tmp_path, monkeypatch, capsys):
     assert main(flags) == 0
     assert done == ["matrix"]
     out = capsys.readouterr().out
-    assert "| A tagger is best in its own domain (Table 4) | " in out
+    assert "| A tagger is best in its own domain (Tables 3 and 7) | " in out
     html = (tmp_path / "out" / "report" / "index.html").read_text()
     assert "<table>" in html
     for figure in (tmp_path / "out" / "matrix").glob("*.png"):
