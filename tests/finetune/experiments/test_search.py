@@ -248,7 +248,7 @@ def test_spaces():
         ("speed=1", r"^speed=1: write NAME=VALUE,VALUE or NAME=LOW\.\.HIGH"),
         ("learning_rat=1", "did you mean learning_rate"),
         ("learning_rate=fast", "fast is no value of learning_rate"),
-        ("learning_rate=-1,1", "--space learning_rate -1: give more than 0"),
+        ("learning_rate=-1,1", "--space learning_rate -1: give 0 or more"),
         ("learning_rate=1..0.1", "give the lower number first: LOW..HIGH"),
         ("head=a..b", "a is no value of head"),
     ):
