@@ -53,7 +53,8 @@ def test_a_system_learns_saves_and_loads(name, tmp_path):
     # The place of a weight in memory may change the last bits of a score.
     assert [one.score for one in entities] == pytest.approx([one.score for one in same])
     assert [replace(one, score=0) for one in entities] == [replace(one, score=0) for one in same]
-    assert entities and not none
+    assert entities
+    assert not none
     (found,) = again.predictions(["Ada Byron lived in Ulm"], probabilities=True)
     assert found.probabilities.sum(1) == pytest.approx(1, abs=1e-4)
 
