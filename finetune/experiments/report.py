@@ -84,7 +84,8 @@ class Report:
                 + [cent(self._average(model)) for _ in average]
                 for model in self._models
             ]
-            rows += self._published(average)
+            if self._shots == [ALL]:
+                rows += self._published(self._sets, len(average))
             lines += [
                 *markdown([["model", *(self._named[one] for one in self._sets), *average], *rows]),
                 "",
@@ -101,6 +102,11 @@ class Report:
                     ]
                     for model in self._models
                 ]
+                if ALL in self._shots:
+                    rows += [
+                        [title, *(score if shots == ALL else "-" for shots in self._shots)]
+                        for title, score in self._published([name])
+                    ]
                 lines += [
                     *markdown([[f"{self._named[name]}, train sentences", *self._shots], *rows]),
                     "",
@@ -117,16 +123,16 @@ class Report:
         means: list[float] = [mean(map(main_f1, rows)) for rows in of_sets]
         return mean(means)
 
-    def _published(self, average: list[str]) -> list[list[str]]:
-        """Rows of the papers' tables, if they have one of the sets."""
-        if self._shots != [ALL] or (self._of(setting="zero-shot") and self._results[0]["source"]):
+    def _published(self, sets: Sequence[str], averages: int = 0) -> list[list[str]]:
+        """Rows of the papers' tables, if they have one of the sets, and the averages."""
+        if self._of(setting="zero-shot") and self._results[0]["source"]:
             return []
-        names = [self._store.sets.identity(name) for name in self._sets]
+        names = [self._store.sets.identity(name) for name in sets]
         published = published_rows(self._results[0]["setting"], names)
         return [
             [title, *("-" if value is None else f"{value:.2f}" for value in row)]
             for title, values in published.items()
-            if any(row := values[: len(names) + len(average)])
+            if any(row := values[: len(names) + averages])
         ]
 
     def _note(self, name: str) -> str:

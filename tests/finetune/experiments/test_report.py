@@ -279,6 +279,11 @@ def test_what_a_group_lacks_and_a_training_without_dev(evaluate, base, tmp_path,
     assert code == 0, err
     assert sum(": not run: " in line for line in out.splitlines()) == 10
     assert "| BERT, published (NER-BERT, table 2) | 78.05 |" in out
+    few = ("--data", "nerbert/bionlp13cg", "--shots", 4, "all")
+    assert (
+        "| BERT, published (NER-BERT, table 2) | - | 78.05 |"
+        in evaluate("--models", base, *few, *flags)[1]
+    )
     folder = write_set(tmp_path / "toy")
     (folder / "valid.txt").unlink()
     code, out, err = evaluate("--models", base, "--data", folder, *flags[2:])
