@@ -154,10 +154,10 @@ def _step(
 ) -> Step:
     missing = [name for name in entry.get("needs", ()) if not getattr(options, name)]
     why = ""
-    if options.only and entry["name"] not in options.only:
-        why = "not asked for (--only)"
-    elif not _is_at(entry, options):
+    if not _is_at(entry, options):
         why = f"not at the scale {options.scale}"
+    elif options.only and entry["name"] not in options.only:
+        why = "not asked for (--only)"
     elif missing:
         why = f"needs --{missing[0].replace('_', '-')}"
     return Step(
