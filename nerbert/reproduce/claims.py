@@ -62,10 +62,10 @@ class Verdict:
 
     @property
     def says(self) -> str:
-        """Holds, does not hold, or not clear: the difference is smaller than two errors."""
+        """Holds, does not hold, or not clear: the difference is at most two errors."""
         if not self.pairs:
             return "not run"
-        if self.pairs > 1 and abs(self.gain) < 2 * self.error:
+        if self.pairs > 1 and abs(self.gain) <= 2 * self.error:
             return "not clear"
         alone = " (one pair)" if self.pairs == 1 else ""
         return f"{'holds' if self.gain > 0 else 'does not hold'}{alone}"

@@ -140,7 +140,7 @@ def page(plan: Plan, done: list[Done], verdicts: list[Verdict], options: Reprodu
         _claims(verdicts),
         "",
         "A claim is judged by the mean difference over all pairs of runs that are equal otherwise. "
-        "It is not clear if the difference is smaller than two standard errors.",
+        "It is not clear if the difference is at most two standard errors.",
         "",
         "## What was run",
         "",

@@ -98,6 +98,7 @@ def test_claims_compare_equal_runs_only(tmp_path):
         ("a", "x", "all", 2, 50), ("b", "x", "all", 2, 51),
     )  # fmt: skip
     assert judged(Claim("", "", better, than), close).says == "not clear"
+    assert judged(Claim("", "", better, better), close).says == "not clear"
 
 
 def test_claims_compare_each_language(tmp_path):
