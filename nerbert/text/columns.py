@@ -13,8 +13,8 @@ _SPACES = re.compile(" +")
 _TAG = re.compile(r"O|[BIMESLU]-.*\S")
 _COMMENT = re.compile(r"#.*|IMGID:\S+")
 """A line without a tag that is no token: a comment, or the image of a post on Twitter."""
-_BRACKETS = re.compile(r"(?:\(([^()*]+))?(?:\*|(?=\)))(\))?")
-"""A name of OntoNotes: `*`, `(GPE*`, `*)` or `(GPE)`."""
+_OUTSIDE, _INSIDE = re.compile(r"\*|\([^()*]+[*)]"), re.compile(r"\*\)?")
+"""Column of OntoNotes outside of a name, `*`, `(GPE*` or `(GPE)`, and inside, `*` or `*)`."""
 _LANGUAGE = re.compile(r"[a-z]{2,}(?:-[a-z]+)*:")
 _INDEXED = 0.9
 """Share of the lines whose first column must count the tokens of its sentence to be an index."""
@@ -91,20 +91,17 @@ def _ontonotes(
     """The lines with two columns, token and tag, instead of those of CoNLL-2012."""
     name = ""  # type of the name that is open
     for number, (line, columns) in enumerate(lines, start=1):
-        if columns is None or line.startswith("#"):
-            bad = bool(name)
-        else:
-            marks = _BRACKETS.fullmatch(columns[10]) if len(columns) > 10 else None
-            begins, ends = marks.groups() if marks else (None, None)
-            bad = marks is None or bool(begins and name) or bool(ends and not (begins or name))
-            name = begins or name
-            columns = [
-                columns[min(3, len(columns) - 1)],
-                f"{'B' if begins else 'I'}-{name}" if name else "O",
-            ]
-            name = "" if ends else name
-        if bad:
+        if line.startswith("#"):
+            columns = None
+        mark = columns[10] if columns and len(columns) > 10 else ""
+        fits = (_INSIDE if name else _OUTSIDE).fullmatch(mark) if columns else not name
+        if not fits:
             raise ValueError(f"{where}: line {number}: column 11 must be *, (X*, *) or (X)")
+        if columns:
+            name = mark.strip("()*") or name
+            begins = mark.startswith("(")
+            columns = [columns[3], f"{'B' if begins else 'I'}-{name}" if name else "O"]
+            name = "" if mark.endswith(")") else name
         yield line, columns
 
 
