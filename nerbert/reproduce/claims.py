@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -17,10 +18,10 @@ _SAME = ("data", "domain", "seed", "shots", "setting", "share", "source", "train
 """Facts in which two runs must be equal to be compared, unless a claim speaks of them."""
 
 
-def rows_of(folder: Path) -> list[Row]:
-    """The runs in the report of a step: facts and F1 in per cent, a row for each language."""
+def rows_of(*folders: Path) -> list[Row]:
+    """The runs in the reports of steps: facts and F1 in per cent, a row for each language."""
     found: list[Row] = []
-    for name, keys in _REPORTS.items():
+    for folder, (name, keys) in product(folders, _REPORTS.items()):
         content = files.read_json_or_none(str(folder / name)) or {}
         found += [row for key in keys for entry in content.get(key, ()) for row in _rows(entry)]
     return found

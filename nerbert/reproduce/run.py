@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from nerbert.errors import RunError
-from nerbert.reproduce.claims import Row, Verdict, judged, rows_of
-from nerbert.reproduce.plan import Claim, Plan, ReproduceOptions, Step
+from nerbert.reproduce.claims import Verdict, judged, rows_of
+from nerbert.reproduce.plan import Plan, ReproduceOptions, Step
 from nerbert.storage import files
 
 _LOGGER = logging.getLogger("nerbert")
@@ -54,18 +54,16 @@ def reproduce(options: ReproduceOptions) -> str:
     (output / "logs").mkdir(parents=True, exist_ok=True)
     with files.locked(str(output)):
         done = list(_run(plan, output))
-        verdicts = [judged(claim, _rows(claim, output)) for claim in plan.claims]
+        verdicts = [
+            judged(claim, rows_of(*(output / step for step in claim.step.split())))
+            for claim in plan.claims
+        ]
         text = page(plan, done, verdicts, options)
         write_page(output / REPORT, plan.title, text)
     if failed := [one for one in done if one.why_not and not one.step.why_not]:
         first = failed[0]
         raise RunError(f"{output / REPORT / 'index.html'}: {first.step.name}: {first.why_not}")
     return f"{_claims(verdicts)}\npage        {output / REPORT / 'index.html'}"
-
-
-def _rows(claim: Claim, output: Path) -> list[Row]:
-    """The runs of all steps that a claim speaks of."""
-    return [row for step in claim.step.split() for row in rows_of(output / step)]
 
 
 def _outlook(plan: Plan) -> str:
