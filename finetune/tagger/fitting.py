@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from finetune.settings import FitSettings
 from finetune.tagger.lora import HEADS, lora
 from finetune.tagger.train_rows import epochs_of
 from finetune.tagger.trainers import DomainTrainer, SeparateTrainer, Stopping
+from finetune.words.seen import only_seen
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
@@ -102,7 +103,9 @@ def trained(
         pieces = epoch_size(more["groups"])
     chooses = "dev" in splits and settings.keep == "best"
     stopping = [Stopping(settings.patience, first=settings.stop_after)] if chooses else []
-    with _folder(work) as folder, lora(model, settings.lora_rank, settings.lora_alpha):
+    # The state of an optimiser that goes on belongs to whole tables.
+    seen = nullcontext() if settings.carry_optimizer else only_seen(model, train)
+    with _folder(work) as folder, seen, lora(model, settings.lora_rank, settings.lora_alpha):
         tokenizer = train.tokenizer
         trainer = make(
             model=model,
