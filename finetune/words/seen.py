@@ -19,7 +19,7 @@ from torch.nn import functional
 from finetune.words.words import WordVectors, spelled
 from pretrain.training.features import PieceFeatures
 
-_BATCH = 1000  # sentences that are looked at together
+_BATCH = 100  # sentences that are looked at together; a word of many characters pads all others
 
 
 class _Partly(nn.Module):
@@ -31,7 +31,6 @@ class _Partly(nn.Module):
         """Takes an embedding, and whether each of its rows is trained (rows,)."""
         super().__init__()
         self.table = table.requires_grad_(False)
-        self.embedding_dim = table.embedding_dim
         self.weight = nn.Parameter(table.weight[trained].clone())
         places = torch.where(trained, trained.cumsum(0) - 1, -1)
         self.register_buffer("places", places, persistent=False)
@@ -61,13 +60,15 @@ def only_seen(model: Any, train: PieceFeatures) -> Iterator[None]:
         yield
         return
     trained: dict[str, Tensor] = {}
+    device = vectors.digests.device  # a GPU, after a training on the source
     for start in range(0, len(train), _BATCH):
         pieces = train.__getitems__(range(start, min(start + _BATCH, len(train))))
-        ids = torch.from_numpy(np.concatenate([piece.input_ids for piece in pieces]))
+        ids = torch.from_numpy(np.concatenate([piece.input_ids for piece in pieces])).to(device)
         words = spelled(ids, torch.ones_like(ids), ids.eq(model.config.boundary_id))
         for name, rows in vectors.used(words).items():
             count = getattr(vectors, name).num_embeddings
-            trained.setdefault(name, torch.zeros(count, dtype=torch.bool))[rows] = True
+            none = torch.zeros(count, dtype=torch.bool, device=device)
+            trained.setdefault(name, none)[rows] = True
     for name, seen in trained.items():
         setattr(vectors, name, _Partly(getattr(vectors, name), seen))
     yield

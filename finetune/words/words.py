@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -109,31 +110,33 @@ class WordVectors(nn.Module):
 
     def _by_grams(self, words: Tensor) -> Tensor:
         """Mean of the vectors of the known n-grams of each word, its edges included."""
-        rows = self._gram_rows(words)
-        count = rows.ne(0).sum(1, keepdim=True)
-        total: Tensor = self.gram_embeddings(rows).sum(1)
+        total = self.gram_embeddings.weight.new_zeros(
+            len(words), self.gram_embeddings.weight.shape[1]
+        )
+        count = total.new_zeros(len(words), 1)
+        for rows in self._gram_rows(words):
+            total = total + self.gram_embeddings(rows).sum(1)
+            count = count + rows.ne(0).sum(1, keepdim=True)
         return total / count.clamp(min=1)
 
-    def _gram_rows(self, words: Tensor) -> Tensor:
-        """Rows of the n-grams of each word (words, n-grams); 0 for unknown ones, and as padding."""
+    def _gram_rows(self, words: Tensor) -> Iterator[Tensor]:
+        """Rows of the n-grams of each word (words, n-grams), by size; 0 for unknown ones."""
         lengths = words.ne(0).sum(1, keepdim=True)
         marked = torch.cat([words, words.new_zeros(len(words), 1)], 1)
         marked = marked.scatter(1, lengths, self._end)
-        found = [words.new_zeros(len(words), 0)]
         for size in GRAMS:
             if marked.shape[1] >= size:
                 windows = marked.unfold(1, size, 1)
                 inside = torch.arange(size - 1, marked.shape[1], device=words.device) <= lengths
                 rows = _places(self.gram_digests, digests(windows.flatten(0, 1)))
-                found.append(rows.view(inside.shape) * inside)
-        return torch.cat(found, 1)
+                yield rows.view(inside.shape) * inside
 
     def used(self, words: Tensor) -> dict[str, Tensor]:
         """Rows of the tables, by their names in this module, that training on words may change."""
         rows = self.rows(words)
         found = {"word_embeddings": torch.cat([rows, rows.new_zeros(1)])}  # of forgotten words
         if self._spelling == "ngrams":
-            grams = self._gram_rows(words)
+            grams = torch.cat([words.new_zeros(0), *(g.flatten() for g in self._gram_rows(words))])
             found["gram_embeddings"] = grams[grams > 0]  # the row of unknown ones stays zero
         return found
 
