@@ -36,6 +36,7 @@ class NamedSet:
         carved: number of dev sentences that are drawn from the train split; 0 for none.
         types: new name of a type -> its names in the files; other mentions are dropped. Empty if
             all types are kept.
+        words: "mecab" if the sentences are split into MeCab's words; empty for those of the files.
         note: what differs from the paper that uses the set.
     """
 
@@ -57,6 +58,7 @@ class NamedSet:
     like: str = ""
     carved: int = 0
     types: dict[str, list[str]] = field(default_factory=dict)
+    words: str = ""
     note: str = ""
 
     @property

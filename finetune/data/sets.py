@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from finetune.data import conll, hub, json_rows
+from finetune.data import conll, hub, json_rows, mecab
 from finetune.data.registry import NamedSet, known_names, known_set, registry
 from finetune.data.views import View, renamed
 from finetune.settings import DataOptions, DataRoot
@@ -133,6 +133,8 @@ class DataSets:
             return []
         carved = known.carved if split != "test" else 0
         rows = self._read(self.find(known, "train" if carved else split))
+        if known.words == "mecab":
+            rows = mecab.in_words(rows)
         if carved:
             dev = draw(rows, carved, _CARVING)
             own = {id(row) for row in dev}

@@ -1,0 +1,57 @@
+"""Splits Japanese sentences of characters into words by MeCab; of the extra `ja`.
+
+Source: Ushio and Camacho-Collados 2021 (T-NER), section 4.1.1; the tags as in an early version of
+its released code (github.com/asahi417/tner, mecab_wrapper.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from nerbert.errors import UserError
+from nerbert.text.columns import Sentence
+from nerbert.text.tags import to_iob2
+
+
+@cache
+def _tagger() -> Any:
+    from fugashi import Tagger  # of the extra `ja`
+
+    return Tagger()
+
+
+def in_words(rows: Iterable[Sentence]) -> list[Sentence]:
+    """Joins the tokens of each sentence, and splits the text into MeCab's words.
+
+    A word has the tag of its first character. So a mention that begins within a word loses this
+    word, and one that lies within a word vanishes.
+
+    Raises:
+        UserError: MeCab is not installed.
+    """
+    try:
+        tagger = _tagger()
+    except (ImportError, RuntimeError) as error:  # RuntimeError: without a dictionary
+        raise UserError(
+            "words by MeCab need the extra `ja`; install it with pip install 'nerbert[ja]'"
+        ) from error
+    return [_in_words(row, tagger) for row in rows]
+
+
+def _in_words(row: Sentence, tagger: Any) -> Sentence:
+    text = "".join(row.tokens)
+    of_character = [
+        tag if place == 0 else tag.replace("B-", "I-", 1)
+        for token, tag in zip(row.tokens, row.tags, strict=True)
+        for place in range(len(token))
+    ]
+    words, tags = [], []
+    end = 0
+    for word in tagger(text):
+        start = text.index(word.surface, end)  # MeCab leaves out spaces
+        end = start + len(word.surface)
+        words.append(word.surface)
+        tags.append(of_character[start])
+    return Sentence(words, to_iob2(tags))
