@@ -156,6 +156,13 @@ class FitSettings:
         "of its n-grams",
         group=_WORDS,
     )
+    word_encoder: Text = option(
+        "",
+        "encoder whose states of words, as they are, stand beside their vectors: name, or folder "
+        "(default: none)",
+        metavar="MODEL",
+        group=_WORDS,
+    )
     word_size: int = option(
         100, "size of words' vectors, unless they are given", ge=1, group=_WORDS
     )

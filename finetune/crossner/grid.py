@@ -158,6 +158,8 @@ def _rows(
     rows = [(encoder, settings) for encoder in candidates]
     for name, own in systems.items():
         system = SYSTEMS[name]
+        if system.reads and not own.word_encoder:
+            own = replace(own, word_encoder=options.base_model)
         bases = (
             [one for one in candidates if one.domain] if system.adapted else [Encoder(system.base)]
         )

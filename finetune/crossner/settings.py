@@ -33,6 +33,7 @@ SystemName = Literal[
     "cdlm",
     "multicell",
     "multicell-dapt",
+    "multicell-code",
     "all",
 ]
 
@@ -48,6 +49,7 @@ class System:
         changes: settings that differ from the recipe.
         of_domain: settings that differ from the recipe in some domain.
         adapted: whether it is on the domain-adapted encoders.
+        reads: whether the base model is its frozen encoder.
     """
 
     row: str
@@ -56,6 +58,7 @@ class System:
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     of_domain: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     adapted: bool = False
+    reads: bool = False
 
     def in_domain(self, domain: str, settings: FitSettings) -> FitSettings:
         """The settings in a domain; those that a user has changed are kept."""
@@ -89,6 +92,9 @@ SYSTEMS: dict[str, System] = {
     "cdlm": System("CDLM", "cdlm", WORDS),
     "multicell": System("multi-cell LSTM", "multicell"),
     "multicell-dapt": System("multi-cell LSTM", "multicell", adapted=True),
+    "multicell-code": System(
+        "multi-cell LSTM, frozen encoder", "multicell-code", WORDS, reads=True
+    ),
 }
 """Name of a system -> what it is, in the order of the table."""
 
@@ -127,8 +133,9 @@ class CrossnerOptions(DataRoot):
     )
     systems: tuple[SystemName, ...] = option(
         (),
-        f"baseline systems: {', '.join(SYSTEMS)}, or all; the last is multicell on the encoders of "
-        "--dapt and --corpus. Each has its own recipe, which flags override",
+        f"baseline systems: {', '.join(SYSTEMS)}, or all; multicell-dapt is on the encoders of "
+        "--dapt and --corpus, and multicell-code beside the frozen base model. Each has its own "
+        "recipe, which flags override",
         metavar="NAME",
     )
     regime: tuple[GridRegime, ...] = option(

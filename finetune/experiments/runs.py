@@ -106,6 +106,8 @@ class ResultStore:
                 *(self.set_fingerprint(name) for name in (run.data, *run.source)),
             ],
         }
+        if run.settings.word_encoder:
+            content["word_encoder"] = self._model_fingerprint(run.settings.word_encoder)
         for flag in ("vectors", "lm_text"):
             if paths := getattr(run.settings, flag):
                 content[flag] = [self._file_fingerprint(path, flag) for path in paths]

@@ -14,15 +14,15 @@ from finetune.data.registry import expand
 from finetune.data.sets import DataSets
 from finetune.options import Device, TsneOptions
 from finetune.scoring import plots
-from finetune.tagger.models import word_tagger
 from finetune.tagger.tagger import Tagger
+from finetune.words.encoder import state_tagger
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
 from nerbert.progress import Countdown
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import tags_to_spans
 from pretrain.training.checkpoints import check_vocabulary
-from pretrain.training.models import device_of, load_encoder, longest_input, place
+from pretrain.training.models import device_of, load_encoder, place
 from pretrain.training.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")
@@ -111,12 +111,14 @@ def representations(
     tokenizer = load_tokenizer(model)
     check_vocabulary(encoder, tokenizer, model)
     place(encoder, device_of(placing.device), placing.half)
-    words = word_tagger(encoder, tokenizer, longest_input(encoder), hidden=True)
-    states = words.logits([row.tokens for row in rows])
+    states = state_tagger(encoder, tokenizer).logits([row.tokens for row in rows])
     spans = [tags_to_spans(row.tags) for row in rows]
     entities = [
-        np.concatenate([state[start], state[end - 1]]) if joined else state[start]
+        (np.concatenate([state[start], state[end - 1]]) if joined else state[start], name)
         for state, spans_here in zip(states, spans, strict=True)
-        for start, end, _ in spans_here
+        for start, end, name in spans_here
     ]
-    return np.array(entities), [name for spans_here in spans for _, _, name in spans_here]
+    known = [(vector, name) for vector, name in entities if not np.isnan(vector).any()]
+    if len(known) < len(entities):
+        _LOGGER.warning("%d entities without sub-words left out", len(entities) - len(known))
+    return np.array([vector for vector, _ in known]), [name for _, name in known]

@@ -203,18 +203,16 @@ def word_tagger(
     tokenizer: PreTrainedTokenizerFast,
     max_subwords: int,
     batch_size: int = windows.BATCH,
-    hidden: bool = False,
     forward: windows.Forward | None = None,
     attend: bool = False,
 ) -> windows.WordTagger:
     """Scores words by a model of transformers.
 
     Args:
-        model: tagger; with `hidden`, any encoder.
+        model: tagger.
         tokenizer: tokenizer of the model.
         max_subwords: largest number of sub-words of a window, including special ones.
         batch_size: number of windows of a batch.
-        hidden: whether the scores are the last hidden states (words, hidden size) instead.
         forward: computes instead of the model.
         attend: see `WordTagger`.
     """
@@ -226,15 +224,14 @@ def word_tagger(
         outputs = model(
             **{name: torch.from_numpy(of).to(model.device) for name, of in given.items()}
         )
-        values = outputs.last_hidden_state if hidden else outputs.logits
-        scores: Floats = values.float().cpu().numpy()
+        scores: Floats = outputs.logits.float().cpu().numpy()
         return scores
 
     return windows.WordTagger(
         forward or computed,
         tokenizer.backend_tokenizer,
         int(tokenizer.pad_token_id or 0),
-        model.config.hidden_size if hidden else spans.scores_of(model),
+        spans.scores_of(model),
         max_subwords,
         batch_size,
         hasattr(model, MODULE),

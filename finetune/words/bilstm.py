@@ -23,6 +23,7 @@ from transformers import (
 from transformers.modeling_outputs import TokenClassifierOutput
 
 from finetune.settings import NAME, WORDS, FitSettings
+from finetune.words.encoder import FrozenEncoder, loaded
 from finetune.words.vocabulary import BOUNDARY, PAD, VectorFiles, Vocabulary, tokenizer_of
 from finetune.words.words import WordVectors, description, spelled
 from nerbert.text.columns import Sentence
@@ -49,6 +50,11 @@ class BiLstmConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         dropout: float = 0.5,
         state_dropout: float | None = None,
         boundary_id: int = 2,
+        encoder: str = "",
+        encoder_size: int = 0,
+        encoder_digest: str = "",
+        letters: str = "",
+        strange: str = "",
         **kwargs: Any,
     ) -> None:
         """Takes sizes, and arguments of `PretrainedConfig`.
@@ -66,6 +72,13 @@ class BiLstmConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
             dropout: share of numbers that are dropped before each layer.
             state_dropout: share of numbers that are dropped after the BiLSTM; None for `dropout`.
             boundary_id: id of the boundary.
+            encoder: name of a frozen encoder whose states stand beside the words' vectors; empty
+                for none.
+            encoder_size: size of its states.
+            encoder_digest: digest of its weights.
+            letters: what it reads for each id from `boundary_id` on.
+            strange: what it reads for characters that are neither in train sentences nor in its
+                vocabulary.
             kwargs: arguments of `PretrainedConfig`.
         """
         super().__init__(**kwargs)
@@ -75,6 +88,9 @@ class BiLstmConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         self.layers, self.hidden_size = layers, hidden_size
         self.dropout, self.boundary_id = dropout, boundary_id
         self.state_dropout = dropout if state_dropout is None else state_dropout
+        self.encoder, self.encoder_size = encoder, encoder_size
+        self.encoder_digest = encoder_digest
+        self.letters, self.strange = letters, strange
         self.num_hidden_layers = 0  # layers with attention, for counting FLOPs
 
 
@@ -95,11 +111,12 @@ class BiLstm(PreTrainedModel):  # type: ignore[no-untyped-call]
         """Initialises all weights at random."""
         super().__init__(config)
         self.vectors = WordVectors(config)
+        self._encoders: list[FrozenEncoder] = []  # not a part of the weights
         self.dropout = nn.Dropout(config.dropout)
         self.state_dropout = nn.Dropout(config.state_dropout)
         self.word_lstm = (
             nn.LSTM(
-                self.vectors.size,
+                self.vectors.size + config.encoder_size,
                 config.hidden_size // 2,
                 config.layers,
                 batch_first=True,
@@ -129,12 +146,27 @@ class BiLstm(PreTrainedModel):  # type: ignore[no-untyped-call]
             empty = weight.new_zeros(*input_ids.shape, self.config.hidden_size)
             return WordOutput(logits=torch.zeros_like(self.classifier(empty)), words=rows)
         words = spelled(input_ids, attention_mask, starts)
-        scores = self.classifier(self._states(self.vectors(words), starts.sum(1)))
+        vectors = self.vectors(words)
+        if self.config.encoder:
+            states = self._encoded(words, starts.sum(1))
+            vectors = torch.cat([vectors, states.to(vectors.dtype)], 1)
+        scores = self.classifier(self._states(vectors, starts.sum(1)))
         logits = scores.new_zeros(*input_ids.shape, scores.shape[1])
         return WordOutput(
             logits=logits.index_put((starts,), scores),
             words=rows.index_put((starts,), self.vectors.rows(words)),
         )
+
+    def _encoded(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """States of all words of a batch by the frozen encoder (words, size)."""
+        if not self._encoders:
+            self._encoders.append(loaded(self.config.encoder, self.config.encoder_digest))
+        letters = ["", self.config.strange, *self.config.letters]  # ids 0 and 1: padding, unknown
+        spellings = ["".join(letters[i] for i in row[1:] if i) for row in words.tolist()]
+        ends = lengths.cumsum(0).tolist()
+        starts = [0, *ends[:-1]]
+        texts = [spellings[start:end] for start, end in zip(starts, ends, strict=True)]
+        return self._encoders[0](texts, words.device)
 
     def _states(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         """States of all words of a batch (words, hidden size)."""
@@ -161,12 +193,14 @@ def build(
         settings: settings with the sizes, and with files of vectors.
 
     Raises:
-        UserError: a file of vectors cannot be read.
+        UserError: a file of vectors cannot be read, or there is no such encoder.
     """
     files = VectorFiles.read(settings.vectors)
+    encoder = FrozenEncoder(settings.word_encoder) if settings.word_encoder else None
     words = [word for row in rows for word in row.tokens]
     words += [word for name in labels.categories for word in description(name)]
-    vocabulary = Vocabulary.of(words, files, settings.spelling == "ngrams")
+    more, strange = encoder.letters() if encoder else ([], "")
+    vocabulary = Vocabulary.of(words, files, settings.spelling == "ngrams", more)
     names = dict(enumerate(labels.tags))
     config = BiLstmConfig(
         len(vocabulary.ids),
@@ -185,9 +219,14 @@ def build(
         label2id={name: place for place, name in names.items()},
         pad_token_id=vocabulary.ids[PAD],
     )
+    if encoder:
+        config.encoder, config.encoder_size = settings.word_encoder, encoder.size
+        config.encoder_digest = encoder.digest
+        config.strange, config.letters = strange, "".join([*vocabulary.ids][config.boundary_id :])
     if base == WORDS:
-        config.hidden_size = WordVectors(config).size
+        config.hidden_size = WordVectors(config).size + config.encoder_size
     model = BiLstm(config)
+    model._encoders = [encoder] if encoder else []
     vocabulary.fill(model.vectors, settings.forget_rare)
     return tokenizer_of(vocabulary.ids), model
 

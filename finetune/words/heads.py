@@ -43,6 +43,8 @@ def add(
     kind = settings.head
     if kind in _ONLY_WORDS and not (isinstance(model, BiLstm) and not model.config.layers):
         raise UserError(f"--head {kind}: it is for the model `words`")
+    if kind == "coach" and settings.word_encoder:
+        raise UserError("--word-encoder: coach describes types by words alone; leave it out")
     sizes: dict[str, Any] = {"hidden": settings.word_hidden, "dropout": settings.word_dropout}
     if kind == "coach":
         lengths = [len(description(name)) for name in types_of(tag_names(model))]

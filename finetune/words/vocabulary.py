@@ -88,13 +88,16 @@ class Vocabulary:
     grams: Sequence[tuple[str, ...]]
 
     @classmethod
-    def of(cls, words: Iterable[str], files: VectorFiles, grams: bool) -> Vocabulary:
+    def of(
+        cls, words: Iterable[str], files: VectorFiles, grams: bool, letters: Iterable[str] = ()
+    ) -> Vocabulary:
         """The vocabulary of train words and given vectors.
 
         Args:
             words: train words.
             files: given vectors.
             grams: whether n-grams are known: those of the files, or without any those of `words`.
+            letters: more characters.
         """
         seen = Counter(words)
         counts: Counter[str] = Counter()
@@ -105,11 +108,11 @@ class Vocabulary:
             known = {gram_of(text) for text in files.grams} or {
                 gram for word in seen for gram in grams_of(word)
             }
-        letters = {character for word in seen for character in word}
-        letters |= {mark for gram in known for mark in gram} - {BEGIN_MARK, END_MARK}
-        joined = "".join(sorted(letters))
-        letters |= {*joined.lower(), *joined.upper()}
-        names = [PAD, UNKNOWN, BOUNDARY, *sorted(letters - {BOUNDARY})]
+        known_letters = {*letters, *(character for word in seen for character in word)}
+        known_letters |= {mark for gram in known for mark in gram} - {BEGIN_MARK, END_MARK}
+        joined = "".join(sorted(known_letters))
+        known_letters |= {*joined.lower(), *joined.upper()}
+        names = [PAD, UNKNOWN, BOUNDARY, *sorted(known_letters - {BOUNDARY})]
         return cls(
             counts,
             files,

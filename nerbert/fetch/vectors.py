@@ -51,16 +51,18 @@ def fetch(options: VectorsOptions) -> str:
             raise UserError(f"no such vectors; there are {', '.join(known)}", name)
     chosen = [known[name] for name in dict.fromkeys(options.names)]
     downloader = Downloader()
-    wanted = []
+    wanted: dict[str, Wanted] = {}  # by archive, which may have several
     for one in chosen:
         file = os.path.basename(one["url"])
+        if file in wanted:
+            continue
         url = f"{options.mirror.rstrip('/')}/{file}" if options.mirror else one["url"]
         size = downloader.client.size(url)
-        wanted.append(Wanted(url, os.path.join(options.output, file), size))
-    text = report(wanted, options.dry_run, downloader, options.output)
+        wanted[file] = Wanted(url, os.path.join(options.output, file), size)
+    text = report([*wanted.values()], options.dry_run, downloader, options.output)
     if options.dry_run:
         return text
-    unpacked = [_unpack(w.path, one["member"]) for w, one in zip(wanted, chosen, strict=True)]
+    unpacked = [_unpack(wanted[os.path.basename(one["url"])].path, one["member"]) for one in chosen]
     return "\n".join([text, *unpacked])
 
 

@@ -217,11 +217,11 @@ def test_settings_of_systems_are_those_of_their_recipes_and_flags():
     found = {name: system.settings(given) for name, system in SYSTEMS.items()}
     assert {settings.epochs for settings in found.values()} == {3}
     assert [settings.head for settings in found.values()] == [
-        *("crf", "crf", "coach", "coach", "cdlm", "multicell", "multicell")
+        *("crf", "crf", "coach", "coach", "cdlm", "multicell", "multicell", "multicell")
     ]
     assert found["bilstm-crf-word"].spelling == "none"
     assert found["bilstm-crf"].source_times == 10
-    rows = [system.row for system in SYSTEMS.values()]
+    rows = [system.row.removesuffix(", frozen encoder") for system in SYSTEMS.values()]
     assert set(rows) <= set(published()["crossner"]["joint"])
 
 
@@ -269,6 +269,23 @@ def test_text_for_cdlm_alone(world, grid, tmp_path):
     assert texts == {"linear": [], "cdlm": [str(world / "music-corpus")]}
     code, _, err = grid(*flags, "--text", tmp_path)
     assert (code, "is no corpus of music" in err) == (2, True)
+
+
+def test_the_frozen_encoder_is_the_base_model(world, grid, tmp_path):
+    """Its row follows that of the published multi-cell LSTM."""
+    flags = ("--systems", "multicell-code", "--regime", "target", "joint", "--epochs", 1)
+    flags += ("--seeds", 1, "--word-size", 8, "--word-hidden", 8)
+    code, out, err = grid(*flags)
+    assert code == 0, err
+    cells = json.loads((tmp_path / "out" / "report.json").read_text())["cells"]
+    own = [cell["settings"] for cell in cells if cell["settings"]["word_encoder"]]
+    assert [one["word_encoder"] for one in own] == [cells[0]["model"]] * 2
+    assert {one["head"] for one in own} == {"multicell"}
+    rows = [line.split("|")[1].strip() for line in out.splitlines() if line.startswith("| multi")]
+    assert rows == [
+        "multi-cell LSTM, frozen encoder", "multi-cell LSTM", "multi-cell LSTM, frozen encoder",
+        "multi-cell LSTM, span integrated",
+    ]  # fmt: skip
 
 
 def test_two_checkpoints_of_one_kind_are_two_rows():

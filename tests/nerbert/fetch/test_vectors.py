@@ -18,6 +18,7 @@ def mirror():
     packed, tarred = io.BytesIO(), io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("glove.6B.50d.txt", "other")
+        archive.writestr("glove.6B.100d.txt", b"short 1 2\n")
         archive.writestr("glove.6B.300d.txt", GLOVE)
     with tarfile.open(fileobj=tarred, mode="w:gz") as archive:
         member = tarfile.TarInfo("jmt_pre-trained_embeddings/charNgram.txt")
@@ -47,6 +48,16 @@ def test_both_are_unpacked_and_read(mirror, tmp_path, capsys):
         "ab": [3, 4],
         "#BEGIN#ab": [5, 6],
     }
+
+
+def test_two_sizes_of_one_archive(mirror, tmp_path, capsys):
+    assert fetch(mirror, tmp_path, "glove-6b-300", "glove-6b-100") == 0
+    *_, long, short = capsys.readouterr().out.splitlines()
+    assert [[*VectorFiles.read([one]).words] for one in (long, short)] == [
+        ["the", "ulm"],
+        ["short"],
+    ]
+    assert [path for path, *_ in mirror.requests].count("/glove.6B.zip") <= 2  # size, and content
 
 
 def test_what_is_wrong_is_one_line(mirror, tmp_path, capsys):
