@@ -157,7 +157,7 @@ def fit_settings(*flags):
 
 @pytest.mark.parametrize("name", RECIPES.names)
 def test_recipes(name):
-    words = ("bilstm-crf", "lample", "coach", "cdlm")
+    words = ("bilstm-crf", "lample", "coach", "cdlm", "multicell-code")
     lengths = {"crossner-code": 512, "nerbert": None, **dict.fromkeys(words, 4096)}
     assert fit_settings("--recipe", name).max_subwords == lengths.get(name, 128)
     assert fit_settings("--recipe", name, "--epochs", "3").epochs == 3
