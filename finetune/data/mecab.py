@@ -6,13 +6,16 @@ its released code (github.com/asahi417/tner, mecab_wrapper.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import to_iob2
+
+_LOGGER = logging.getLogger("nerbert")
 
 
 @cache
@@ -22,11 +25,15 @@ def _tagger() -> Any:
     return Tagger()
 
 
-def in_words(rows: Iterable[Sentence]) -> list[Sentence]:
+def in_words(rows: Sequence[Sentence], where: str) -> list[Sentence]:
     """Joins the tokens of each sentence, and splits the text into MeCab's words.
 
     A word has the tag of its first character. So a mention that begins within a word loses this
-    word, and one that lies within a word vanishes.
+    word, and one that lies within a word vanishes. The log counts those that vanish.
+
+    Args:
+        rows: sentences.
+        where: name of their file.
 
     Raises:
         UserError: MeCab is not installed.
@@ -37,7 +44,16 @@ def in_words(rows: Iterable[Sentence]) -> list[Sentence]:
         raise UserError(
             "words by MeCab need the extra `ja`; install it with pip install 'nerbert[ja]'"
         ) from error
-    return [_in_words(row, tagger) for row in rows]
+    split = [_in_words(row, tagger) for row in rows]
+    before, after = _mentions(rows), _mentions(split)
+    if after < before:
+        lost = before - after
+        _LOGGER.warning("%s: %d of %d mentions lie within a word of MeCab", where, lost, before)
+    return split
+
+
+def _mentions(rows: Sequence[Sentence]) -> int:
+    return sum(tag.startswith("B-") for row in rows for tag in row.tags)
 
 
 def _in_words(row: Sentence, tagger: Any) -> Sentence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -35,6 +35,12 @@ _NAMES = {
     "dev": ("dev", "validation", "valid", "val", "devel", "testa"),
     "test": ("test", "testb"),
 }
+_SPLITTERS: dict[str, Callable[[list[Sentence], str], list[Sentence]]] = {
+    "": lambda rows, _: rows,
+    "mecab": mecab.in_words,
+}
+"""What splits the sentences of a file into words -> does so."""
+
 _ENDINGS = ("", ".xz", ".gz", ".bz2")
 _ZIP = ".zip:"
 _CARVING = 0  # seed of the draw of dev sentences from a train split
@@ -66,7 +72,9 @@ class DataSets:
         self._revision = revision
         self._names = {**_NAMES, **_other_names(splits)}
         # Time and size of a file are part of the key, so a changed file is read again.
-        self._read_once = lru_cache(maxsize=16)(lambda path, *_: conll.read(path))
+        self._read_once = lru_cache(maxsize=16)(
+            lambda path, words, *_: _SPLITTERS[words](conll.read(path), path)
+        )
 
     @classmethod
     def chosen(cls, options: DataRoot, several: bool = False) -> DataSets:
@@ -132,9 +140,7 @@ class DataSets:
                 raise UserError(f"this set has no {split} split", known.name)
             return []
         carved = known.carved if split != "test" else 0
-        rows = self._read(self.find(known, "train" if carved else split))
-        if known.words == "mecab":
-            rows = mecab.in_words(rows)
+        rows = self._read(self.find(known, "train" if carved else split), known.words)
         if carved:
             dev = draw(rows, carved, _CARVING)
             own = {id(row) for row in dev}
@@ -147,13 +153,13 @@ class DataSets:
             ]
         return rows
 
-    def _read(self, path: str) -> list[Sentence]:
-        """Reads the sentences of a file."""
+    def _read(self, path: str, words: str = "") -> list[Sentence]:
+        """Reads the sentences of a file, in the words of the file or of a splitter."""
         file = path.partition(_ZIP)[0] + ".zip" if _ZIP in path else path
         if not Path(file).is_file():
             return conll.read(path)  # says why
         facts = Path(file).stat()
-        return list(self._read_once(path, facts.st_mtime_ns, facts.st_size))
+        return list(self._read_once(path, words, facts.st_mtime_ns, facts.st_size))
 
     def exists(self, known: NamedSet, split: str) -> bool:
         """Whether the file of a split exists."""

@@ -31,21 +31,25 @@ def by_hand(fugashi, tokens, tags):
     return Sentence(words, result)
 
 
-def test_words_and_tags_are_those_of_the_released_code(fugashi):
+def test_words_and_tags_are_those_of_the_released_code(fugashi, caplog):
+    caplog.set_level("WARNING", "nerbert")
     whole = [*PERSON, "O", *SCHOOL, *"OOOOO"]
     one = ["O", *["I-PER"] * 13]  # not IOB2, as files may be: a mention begins within a word
     within = ["O", "B-PER", *"OOOOOOOOOOOO"]
     for tags in (whole, one, within):
-        (row,) = mecab.in_words([Sentence(list(TEXT), tags)])
+        (row,) = mecab.in_words([Sentence(list(TEXT), tags)], "f")
         assert row == by_hand(fugashi, list(TEXT), tags)
-    (row,) = mecab.in_words([Sentence(list(TEXT), whole)])
+    (row,) = mecab.in_words([Sentence(list(TEXT), whole)], "f")
+    assert [one.getMessage() for one in caplog.records] == [
+        "f: 1 of 1 mentions lie within a word of MeCab"
+    ]
     assert row.tokens[:2] == ["夏目", "漱石"]
     assert row.tags[:3] == ["B-PER", "I-PER", "O"]
 
 
 def test_tokens_of_several_characters_and_spaces(fugashi):
     (row,) = mecab.in_words(
-        [Sentence(["東京", "\u3000", "Ulm", " ", "は"], ["B-LOC", "O", "B-LOC", "I-LOC", "O"])]
+        [Sentence(["東京", "\u3000", "Ulm", " ", "は"], ["B-LOC", "O", "B-LOC", "I-LOC", "O"])], "f"
     )
     kept = [pair for pair in zip(row.tokens, row.tags, strict=True) if pair[0].strip()]
     assert kept == [("東京", "B-LOC"), ("Ulm", "B-LOC"), ("は", "O")]
