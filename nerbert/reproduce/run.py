@@ -19,6 +19,7 @@ from nerbert.reproduce.plan import Plan, ReproduceOptions, Step
 from nerbert.storage import files
 
 _LOGGER = logging.getLogger("nerbert")
+Record = dict[str, dict[str, Any]]
 STEPS, REPORT = "steps.json", "report"
 """File with what was done, and folder of the page."""
 
@@ -45,12 +46,11 @@ def reproduce(options: ReproduceOptions) -> str:
         UserError: the plan does not fit the options.
         RunError: a step failed; the page says which.
     """
-    plan = Plan.of(options)
+    plan, output = Plan.of(options), Path(options.output)
     if options.dry_run or options.scale == "paper":
-        print(_outlook(plan))
+        print(_outlook(plan, _record(output)))
     if options.dry_run:
         return ""
-    output = Path(options.output)
     (output / "logs").mkdir(parents=True, exist_ok=True)
     with files.locked(str(output)):
         done = list(_run(plan, output))
@@ -66,15 +66,42 @@ def reproduce(options: ReproduceOptions) -> str:
     return f"{_claims(verdicts)}\npage        {output / REPORT / 'index.html'}"
 
 
-def _outlook(plan: Plan) -> str:
+def _outlook(plan: Plan, record: Record) -> str:
+    """What a run would do now."""
     lines = [plan.title, *filter(None, [plan.notes]), ""]
+    without: set[str] = set()
+    hours, renewed = 0.0, False
     for step in plan.steps:
-        cost = f"{step.hours:g} h on one A100" if step.hours else "minutes"
-        lines.append(f"{step.name}: {step.says} ({step.why_not or cost})")
-        if not step.why_not:
+        if _known(record, step)["done"] and not renewed:
+            lines.append(f"{step.name}: {step.says} (done)")
+        elif why := _why_not(step, without):
+            without.add(step.name)
+            lines.append(f"{step.name}: {step.says} ({why})")
+        else:
+            cost = f"{step.hours:g} h on one A100" if step.hours else "minutes"
+            lines.append(f"{step.name}: {step.says} ({cost})")
             lines.append(f"    nerbert {shlex.join(step.command)}")
-    total = sum(step.hours for step in plan.steps if not step.why_not)
-    return "\n".join([*lines, "", f"{total:g} hours on one A100 at the scale of the paper"])
+            hours, renewed = hours + step.hours, True
+    return "\n".join([*lines, "", f"{hours:g} hours on one A100 at the scale of the paper"])
+
+
+def _record(output: Path) -> Record:
+    return files.read_json_or_none(str(output / STEPS)) or {}
+
+
+def _known(record: Record, step: Step) -> dict[str, Any]:
+    """What is on record of a step, if its command was the same."""
+    known = record.get(step.name, {})
+    if known.get("command") == step.command:
+        return known
+    return {"command": step.command, "seconds": 0.0, "done": False}
+
+
+def _why_not(step: Step, without: set[str]) -> str:
+    """Why a step cannot run: its own reason, or a step before it that has no result."""
+    if step.why_not or not (lacking := without & {*step.after}):
+        return step.why_not
+    return f"needs the step {min(lacking)}"
 
 
 def _run(plan: Plan, output: Path) -> Iterator[Done]:
@@ -82,19 +109,14 @@ def _run(plan: Plan, output: Path) -> Iterator[Done]:
 
     After a step that ran now it is: its inputs may be others. Its command repeats what they change.
     """
-    record: dict[str, Any] = files.read_json_or_none(str(output / STEPS)) or {}
+    record = _record(output)
     without: set[str] = set()
     renewed = False
     for number, step in enumerate(plan.steps, start=1):
-        why = step.why_not
-        known = record.get(step.name, {})
-        if known.get("command") != step.command:
-            known = {"command": step.command, "seconds": 0.0, "done": False}
+        known = _known(record, step)
         if known["done"] and not renewed:
             why = ""  # it has a result, whatever is asked for now
-        elif not why and (lacking := without & {*step.after}):
-            why = f"needs the step {min(lacking)}"
-        elif not why:
+        elif not (why := _why_not(step, without)):
             _LOGGER.info("step %d of %d, %s: %s", number, len(plan.steps), step.name, step.says)
             start, renewed = time.monotonic(), True
             why = "stopped"

@@ -129,6 +129,22 @@ def test_the_time_before_a_stop_counts(tmp_path, monkeypatch, capsys):
         list(run._run(plan, tmp_path))
     done = {one.step.name: (one.seconds, one.why_not) for one in run._run(plan, tmp_path)}
     assert (done["dual"], done["share"]) == ((20, ""), (10, ""))
+    record = json.loads((tmp_path / run.STEPS).read_text())
+    assert "dual: " in (outlook := run._outlook(plan, record))
+    assert "nerbert dualner" not in outlook
+    record["dual"]["done"] = False
+    assert run._outlook(plan, record).count("    nerbert dualner") == 2  # all after it, again
+
+
+def test_a_dry_run_names_the_steps_that_lack_an_earlier_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    flags = ["--scale", "small", "--base-model", "m", "--output", "out", "--dry-run"]
+    assert main(["reproduce", "nerbert", *flags]) == 0
+    out = capsys.readouterr().out
+    assert "run: the corpus (section 2, Table 1) (needs --dump)\n" in out
+    assert "full: pre-training with all categories (section 3) (needs the step run)\n" in out
+    assert "nerbert pretrain" not in out
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_run_goes_on_and_says_what_failed(tmp_path, monkeypatch, capsys):
