@@ -99,7 +99,8 @@ def heat_map(
             )
     axes.set_xticks(range(len(columns)), map(short, columns), rotation=45, ha="right", fontsize=8)
     axes.set_yticks(range(len(rows)), map(short, rows), fontsize=8)
-    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    axes.set(xlabel=x_label, ylabel=y_label)
+    axes.set_title(title, fontsize=9, wrap=True)
     return png(figure)
 
 
