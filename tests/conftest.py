@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # as many processes as cores run tests; before torch
+
 import hypothesis
 import pytest
 
