@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
 from nerbert.commands.recipes import Recipes
 from nerbert.errors import UserError
+from nerbert.text.lines import ColumnsText
 
 Regime = Literal["target", "source-target", "joint", "zero-shot"]
 """How source and target data are combined."""
@@ -242,6 +243,12 @@ class DataRoot:
         (),
         "other names of splits, such as train=train_2020 test=test_2021",
         metavar="SPLIT=NAME",
+        group=_READING,
+    )
+    columns: ColumnsText = option(
+        None,
+        "columns of words and tags in files, by number or name (default: the first and the last)",
+        metavar="word=N,tag=N",
         group=_READING,
     )
 

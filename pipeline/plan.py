@@ -16,9 +16,10 @@ from typing import Any
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 from nerbert.storage import files
-from nerbert.storage.folders import Folder, check_made
+from nerbert.storage.folders import Folder
 from nerbert.storage.identity import Identities
-from nerbert.text.columns import check_columns
+from nerbert.storage.records import check_made
+from nerbert.text.columns import read_columns
 from nerbert.text.sentences import TRAINED, SentenceModel
 from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
@@ -139,7 +140,7 @@ def make_plan(settings: CorpusSettings) -> Plan:
     for path in settings.langlinks:
         checked("--langlinks", path, lambda local: check_table(local, "langlinks", wiki))
     for path in settings.exclude:
-        checked("--exclude", path, check_columns)
+        checked("--exclude", path, lambda local: read_columns(local, settings.columns))
     mapping = _mapping(settings, inputs[0].site.language)
     try:
         categories = CategorySet.load(settings.categories)

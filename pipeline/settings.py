@@ -8,6 +8,7 @@ from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
 from nerbert.commands.options import CHECKED, Option, Seed, Text, Texts, option, options_of
+from nerbert.text.lines import ColumnsText
 
 Stage = Literal["extract", "resolve", "corpus"]
 
@@ -261,6 +262,14 @@ class CorpusSettings:
         group=_CORPUS,
         decides="select",
         path="workers",
+    )
+    columns: ColumnsText = option(
+        None,
+        "columns of words and tags in these files, by number or name (default: the first and the "
+        "last)",
+        metavar="word=N,tag=N",
+        group=_MORE,
+        decides="select",
     )
     balance: Literal["category-first", "calibrated", "none"] = option(
         "category-first", "how train examples are repeated", group=_CORPUS, decides="balance"

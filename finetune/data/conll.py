@@ -5,62 +5,49 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import chain
 from zipfile import BadZipFile, ZipFile
 
 from finetune.data import json_rows
 from nerbert.errors import UserError
-from nerbert.text.columns import Sentence, parse_columns, read_columns
-from nerbert.text.tags import Scheme, scheme_of, to_iob2
+from nerbert.text.columns import Sentence, Sentences, parse_columns, read_columns
+from nerbert.text.schemes import Scheme
 
 _LOGGER = logging.getLogger("nerbert")
 
 
-class Sentences(list[Sentence]):
-    """The sentences of a file.
-
-    Attributes:
-        path: path of the file.
-        scheme: tagging scheme of the file. If it is IOB2, `scheme.opened` tags were corrected.
-    """
-
-    def __init__(self, sentences: Iterable[Sentence], path: str, scheme: Scheme) -> None:
-        super().__init__(sentences)
-        self.path = path
-        self.scheme = scheme
-
-    @property
-    def types(self) -> list[str]:
-        """Entity types, sorted."""
-        return sorted({tag[2:] for sentence in self for tag in sentence.tags if tag != "O"})
-
-
-def read(path: str | os.PathLike[str]) -> Sentences:
+def read(path: str | os.PathLike[str], columns: str | None = None) -> Sentences:
     """Reads the sentences of a file, in strict IOB2. Corrections are logged.
 
     A file may be:
-    - columns that are separated by tabs or spaces, the tag last (or first of two), of any scheme
-      (IOB1, IOB2 with or without stray I-, IOBES, BILOU);
+    - columns that are separated by tabs or spaces, the tag last (or first of two);
     - a zip of such files: all of them, or `FILE.zip:MEMBER`;
     - `.json` or `.jsonl`: see `finetune.data.json_rows.read`.
 
-    Files may be compressed (.xz, .bz2, .gz).
+    Files may be compressed (.xz, .bz2, .gz). Tags may be of any scheme of `nerbert.text.schemes`.
+
+    Args:
+        path: path of the file.
+        columns: "word=2,tag=3", by number or name; None to recognise them.
 
     Raises:
         UserError: the file cannot be read, or has none of these formats.
     """
     path = os.fspath(path)
     try:
-        rows = list(_rows(path))
+        sentences = _sentences(path, columns)
     except (OSError, EOFError, ValueError, BadZipFile) as error:
         message = str(error)
         raise UserError(message if path in message else f"{path}: {message}") from error
-    scheme = scheme_of(tags for _, tags in rows)
-    if scheme.name != "IOB2":
-        _LOGGER.info("%s: %s converted to IOB2", path, scheme.name)
-    elif scheme.opened:
-        _LOGGER.info("%s: %d mentions begin with I-, changed to B-", path, scheme.opened)
-    return Sentences((Sentence(words, to_iob2(tags)) for words, tags in rows), path, scheme)
+    log_scheme(path, sentences.scheme)
+    return sentences
+
+
+def log_scheme(where: str, scheme: Scheme) -> None:
+    """Logs the scheme of a set, if its tags were converted."""
+    if not scheme.strict:
+        _LOGGER.info("%s: %s", where, scheme)
 
 
 def write(sentences: Iterable[Sentence], path: str | os.PathLike[str]) -> None:
@@ -72,17 +59,16 @@ def write(sentences: Iterable[Sentence], path: str | os.PathLike[str]) -> None:
             file.write("\n")
 
 
-def _rows(path: str) -> Iterator[tuple[list[str], list[str]]]:
-    """The tokens and tags in a file of any format, not yet converted."""
+def _sentences(path: str, columns: str | None) -> Sentences:
+    """The sentences of a file of any format."""
     if re.search(r"\.jsonl?(\.\w+)?$", path):
-        yield from json_rows.read(path)
-    elif match := re.fullmatch(r"(.+\.zip)(?::(.+))?", path):
-        yield from _from_zip(match[1], match[2])
-    else:
-        yield from ((row.tokens, row.tags) for row in read_columns(path))
+        return json_rows.read(path, columns)
+    if match := re.fullmatch(r"(.+\.zip)(?::(.+))?", path):
+        return _from_zip(match[1], match[2], columns)
+    return read_columns(path, columns)
 
 
-def _from_zip(path: str, member: str | None) -> Iterator[tuple[list[str], list[str]]]:
+def _from_zip(path: str, member: str | None, columns: str | None) -> Sentences:
     """Rows of a member of a zip, or of all members in the order of names; a README is skipped."""
     with ZipFile(path) as archive:
         names = [
@@ -92,6 +78,10 @@ def _from_zip(path: str, member: str | None) -> Iterator[tuple[list[str], list[s
         ]
         if member is not None and member not in names:
             raise ValueError(f"{path}:{member}: not in the archive, which has {', '.join(names)}")
-        for name in [member] if member else names:
-            rows = parse_columns(archive.read(name), f"{path}:{name}")
-            yield from ((row.tokens, row.tags) for row in rows)
+        members = [
+            parse_columns(archive.read(name), f"{path}:{name}", columns)
+            for name in ([member] if member else names)
+        ]
+    schemes = " and ".join(sorted({one.scheme.name for one in members}))
+    scheme = Scheme(schemes, sum(one.scheme.opened for one in members))
+    return Sentences(chain.from_iterable(members), scheme)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
+from finetune.data import conll, json_rows
 from finetune.data.registry import NamedSet, known_set, registry
 from nerbert.commands.options import CHECKED, Text, Texts, option
-from nerbert.errors import UserError
+from nerbert.errors import RunError, UserError
 from nerbert.fetch.download import Downloader, report
 from nerbert.fetch.wanted import Wanted, source
 
@@ -48,7 +49,28 @@ def fetch(options: SetsOptions) -> str:
         print(line)
     if not wanted:
         raise UserError("none of these sets may be downloaded")
-    return report(wanted, options.dry_run, downloader, options.output)
+    new = [file.path for file in wanted if file.digest is None and not os.path.exists(file.path)]
+    text = report(wanted, options.dry_run, downloader, options.output)
+    if not options.dry_run:
+        _check_readable(new)
+    return text
+
+
+def _check_readable(paths: Sequence[str]) -> None:
+    """Checks that new files, of which no checksum is published, are sets, or labels of sets.
+
+    Raises:
+        RunError: a server has sent something else. It is removed.
+    """
+    for path in paths:
+        is_table = os.path.basename(path) in json_rows.LABEL_FILES
+        try:
+            _ = json_rows.numbered(Path(path)) if is_table else conll.read(path)
+        except (UserError, ValueError) as error:
+            os.remove(path)
+            raise RunError(
+                f"{error}; the server sends something else; run it again later"
+            ) from None
 
 
 def sets_files(options: SetsOptions, downloader: Downloader) -> tuple[list[Wanted], list[str]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from finetune.data import json_rows
 from nerbert.errors import UserError
-from nerbert.text.columns import Sentence
-from nerbert.text.tags import to_iob2
+from nerbert.text.columns import Sentences
+from nerbert.text.schemes import Scheme
 
 PREFIX = "hf:"
 """Prefix of names on the hub: `hf:NAME`, or `hf:NAME:CONFIG`."""
@@ -36,8 +36,12 @@ def is_folder(path: Path) -> bool:
 
 
 def read(
-    name: str, splits: Sequence[str], needed: bool, revision: str | None = None
-) -> list[Sentence]:
+    name: str,
+    splits: Sequence[str],
+    needed: bool,
+    revision: str | None = None,
+    columns: str | None = None,
+) -> Sentences:
     """Reads the sentences of a split, in strict IOB2.
 
     Args:
@@ -45,6 +49,7 @@ def read(
         splits: possible names of the split; the first one that exists is used.
         needed: whether a missing split is an error; else it is empty.
         revision: branch, tag or commit on the hub; None for the main branch.
+        columns: columns of words and tags, such as "word=tokens,tag=fine"; None for usual ones.
 
     Raises:
         UserError: the set cannot be loaded, has no such split, or no columns of words and tags.
@@ -54,31 +59,23 @@ def read(
     if split is None:
         if needed:
             raise UserError(f"no split {' or '.join(splits)}; it has {', '.join(dataset)}", name)
-        return []
+        return Sentences((), Scheme("IOB2", 0))
     rows = dataset[split]
-    words = json_rows.column(rows.column_names, json_rows.WORD_COLUMNS)
-    tags = json_rows.column(rows.column_names, json_rows.TAG_COLUMNS)
-    if words is None or tags is None:
-        raise UserError(
-            f"columns {', '.join(rows.column_names)}; one of {', '.join(json_rows.WORD_COLUMNS)} "
-            f"and one of {', '.join(json_rows.TAG_COLUMNS)} are needed",
-            name,
+    lists = [key for key, kind in rows.features.items() if hasattr(kind, "feature")]
+    table = rows.select_columns(lists).to_dict()
+    try:
+        words, tags = json_rows.columns_of(table, columns)
+        listed = getattr(rows.features[tags].feature, "names", None)
+        return json_rows.sentences(
+            (
+                (f"row {number}", {words: one, tags: other})
+                for number, (one, other) in enumerate(zip(table[words], table[tags], strict=True))
+            ),
+            f"word={words},tag={tags}",
+            lambda: dict(enumerate(listed)) if listed else _label_names(name),
         )
-    listed = getattr(getattr(rows.features[tags], "feature", None), "names", None)
-    table = rows.select_columns([words, tags]).to_dict()
-    names = dict(enumerate(listed)) if listed else None
-    if names is None and any(isinstance(tag, int) for row in table[tags] for tag in row):
-        names = _label_names(name)
-        if names is None:
-            raise UserError(
-                f"column {tags} has numbers without names; save it as ClassLabel, or put "
-                f"{json_rows.LABEL_FILES[0]} beside",
-                name,
-            )
-    return [
-        Sentence(list(one), to_iob2(json_rows.named(other, names)))
-        for one, other in zip(table[words], table[tags], strict=True)
-    ]
+    except ValueError as error:
+        raise UserError(str(error), name) from None
 
 
 def _label_names(name: str) -> dict[int, str] | None:

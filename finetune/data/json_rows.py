@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from nerbert.storage.files import open_decompressed
+from nerbert.text.columns import Sentence, Sentences
+from nerbert.text.lines import chosen_columns
+from nerbert.text.schemes import TagError, read_tags
 from nerbert.text.tags import spans_to_tags
 
 WORD_COLUMNS = ("tokens", "words")
 TAG_COLUMNS = ("ner_tags", "tags", "labels", "ner")
-"""Names of the columns of words and of tags; the first one that is there is read."""
+"""Names of the columns of words and of tags."""
 
 LABEL_FILES = ("label2id.json", "label.json")
 """Files with the numbers of tags, as T-NER's sets have them beside their splits."""
@@ -26,45 +29,66 @@ _TOKEN = re.compile(r"[A-Za-z]+|\d+|\S")
 Row = tuple[list[str], list[str]]
 
 
-def read(path: str) -> Iterator[Row]:
-    """The tokens and tags of each row of a file: a list of rows, or a row on each line.
+def read(path: str, columns: str | None = None) -> Sentences:
+    """Reads the sentences of a file: a list of rows, or a row on each line, in strict IOB2.
 
     A row is `{"tokens": [...], "tags": [...]}`, with tags or their numbers, or
     `{"text", "entities": [{"span": [start, end], "type"}]}`, also with "start" and "end".
 
+    Args:
+        path: path of the file.
+        columns: keys of tokens and tags, such as "word=tokens,tag=fine"; None for usual ones.
+
     Raises:
-        ValueError: a row is none of these.
+        ValueError: a row is none of these, or the tags are of no scheme.
         OSError: the file cannot be read.
     """
     with open_decompressed(path) as file:
         content = file.read().decode("utf-8-sig")
     names = cache(lambda: beside(Path(path).parent))
-    for place, row in _rows(content):
-        try:
-            yield parsed(row, names)
-        except ValueError as error:
-            raise ValueError(f"{place}: {error}") from error
+    return sentences(_rows(content), columns, names)
 
 
-def parsed(row: Any, names: Callable[[], dict[int, str] | None] = lambda: None) -> Row:
-    """The tokens and tags of a row.
+def sentences(
+    rows: Iterable[tuple[str, Any]],
+    columns: str | None = None,
+    names: Callable[[], dict[int, str] | None] = lambda: None,
+) -> Sentences:
+    """The sentences of rows, in strict IOB2.
 
     Args:
-        row: see `read`.
+        rows: place of each row, for errors, and the row; see `read`.
+        columns: keys of tokens and tags; None for usual ones.
         names: gives the names of tags by number; it is called if a tag is a number.
 
     Raises:
-        ValueError: the row has another form, or holds half of a character.
+        ValueError: a row has another form, or holds half of a character, or a tag is of no scheme.
     """
+    table = cache(names)
+    places, parsed = [], []
+    for place, row in rows:
+        try:
+            parsed.append(_parsed(row, columns, table))
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from error
+        places.append(place)
+    # The names of numbers are tags of the set, also where it has no such mention.
+    every = (table() or {}).values() if table.cache_info().currsize else ()
     try:
-        if "text" in row and "entities" in row:
+        tags, scheme = read_tags([row[1] for row in parsed], every)
+    except TagError as error:
+        raise ValueError(f"{places[error.sentence]}: {error}") from None
+    return Sentences((Sentence(row[0], one) for row, one in zip(parsed, tags, strict=True)), scheme)
+
+
+def _parsed(row: Any, columns: str | None, names: Callable[[], dict[int, str] | None]) -> Row:
+    """The tokens and tags of a row."""
+    try:
+        if columns is None and "text" in row and "entities" in row:
             row["text"].encode()
             return _from_spans(row["text"], sorted(map(_span, row["entities"])))
-        words, tags = column(row, WORD_COLUMNS), column(row, TAG_COLUMNS)
-        if words is None or tags is None:
-            raise ValueError("neither tokens and tags, nor text and entities")
-        numbered = any(isinstance(tag, int) for tag in row[tags])
-        tokens, named_tags = list(row[words]), named(row[tags], names() if numbered else None)
+        words, tags = columns_of(row, columns)
+        tokens, named_tags = list(row[words]), [_named(tag, names) for tag in row[tags]]
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(repr(error)) from error
     if len(tokens) != len(named_tags) or not all(isinstance(token, str) for token in tokens):
@@ -87,20 +111,44 @@ def _rows(content: str) -> Iterator[tuple[str, Any]]:
             yield f"line {number}", row
 
 
-def column(columns: Any, names: Sequence[str]) -> str | None:
-    """The first of some names that is a column."""
-    return next((name for name in names if name in columns), None)
-
-
-def named(tags: Sequence[Any], names: dict[int, str] | None) -> list[str]:
-    """Tags by their numbers; tags that are no numbers stay.
+def columns_of(row: Mapping[str, Any], columns: str | None) -> tuple[str, str]:
+    """The keys of tokens and tags in a row, or in a table.
 
     Raises:
-        ValueError: there are numbers without names.
+        ValueError: there are none, or two of tags.
     """
-    if names is None and any(isinstance(tag, int) for tag in tags):
-        raise ValueError(f"tags are numbers without names; put {LABEL_FILES[0]} beside the file")
-    return [names[tag] if isinstance(tag, int) and names else str(tag) for tag in tags]
+    if columns is not None:
+        chosen = chosen_columns(columns)
+        if missing := [name for name in chosen if name not in row]:
+            raise ValueError(f"no {missing[0]!r}; there are {', '.join(row)}")
+        return chosen
+    words = next((name for name in WORD_COLUMNS if name in row), None)
+    tags = [name for name in TAG_COLUMNS if isinstance(row.get(name), Sequence)]
+    if words is None or not tags:
+        told = "neither tokens and tags, nor text and entities"
+        raise ValueError(f"{told}; there are {', '.join(row)}")
+    if any(row[name] != row[tags[0]] for name in tags):
+        remedy = f"say which, such as --columns word={words},tag={tags[0]}"
+        raise ValueError(f"{' and '.join(tags)} both hold tags; {remedy}")
+    return words, tags[0]
+
+
+def _named(tag: Any, names: Callable[[], dict[int, str] | None]) -> str:
+    """A tag, also by its number.
+
+    Raises:
+        ValueError: a number has no name, or the tag is neither a text nor a number.
+    """
+    if isinstance(tag, str):
+        return tag
+    if not isinstance(tag, int) or isinstance(tag, bool):
+        raise ValueError(f"tag {tag!r} is no text such as B-PER, and no number")
+    if (table := names()) is None:
+        raise ValueError(
+            "tags are numbers without names; save them as ClassLabel, or put "
+            f"{LABEL_FILES[0]} beside the file"
+        )
+    return table[tag]
 
 
 def beside(folder: Path) -> dict[int, str] | None:

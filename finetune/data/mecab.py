@@ -13,7 +13,7 @@ from typing import Any
 
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
-from nerbert.text.tags import to_iob2
+from nerbert.text.schemes import to_iob2
 
 _LOGGER = logging.getLogger("nerbert")
 

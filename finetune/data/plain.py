@@ -47,7 +47,7 @@ def plain_sentences(path: str, flag: str) -> Iterator[list[str]]:
     inner = folder / "documents"
     documents = sorted((inner if inner.is_dir() else folder).glob("part-*.parquet"))
     if folder.is_file():
-        with folder.open(encoding="utf-8") as file:
+        with folder.open(encoding="utf-8-sig") as file:
             lines = (line.strip() for line in file)
             yield from (words_of(line) for line in lines if line)
     elif paths := domain_parts(path):

@@ -19,7 +19,6 @@ from nerbert.errors import UserError
 from nerbert.fetch.wanted import source
 from nerbert.storage.files import open_decompressed
 from nerbert.text.columns import Sentence
-from nerbert.text.tags import to_iob2
 
 Data: TypeAlias = "str | Path | Sequence[Sentence | Mapping[str, Any]] | Sequence[str]"
 """Name of a set, a file, a folder, `hf:NAME`, sentences, or a list of names, files and folders.
@@ -55,6 +54,7 @@ class DataSets:
         view: View | None = None,
         revision: str | None = None,
         splits: Sequence[str] = (),
+        columns: str | None = None,
     ) -> None:
         """Sets the data root and the view.
 
@@ -63,17 +63,18 @@ class DataSets:
             view: changes of types and words; if None, no changes.
             revision: branch, tag or commit of sets on the hub; None for the main branch.
             splits: other names of splits, such as "train=train_2020".
+            columns: columns of words and tags of sets that are not named, such as "word=2,tag=3".
 
         Raises:
             UserError: a name of a split is written in another way.
         """
         self.root = Path(root or os.environ.get("NERBERT_DATA", "data"))
         self.view = view or View()
-        self._revision = revision
+        self._revision, self._columns = revision, columns
         self._names = {**_NAMES, **_other_names(splits)}
         # Time and size of a file are part of the key, so a changed file is read again.
         self._read_once = lru_cache(maxsize=16)(
-            lambda path, words, *_: _SPLITTERS[words](conll.read(path), path)
+            lambda path, words, columns, *_: _SPLITTERS[words](conll.read(path, columns), path)
         )
 
     @classmethod
@@ -88,7 +89,7 @@ class DataSets:
             UserError: the label map cannot be read, or a split is named in another way.
         """
         view = View.chosen(options, several) if isinstance(options, DataOptions) else View()
-        return cls(options.data_root, view, options.revision, options.splits)
+        return cls(options.data_root, view, options.revision, options.splits, options.columns)
 
     def sentences(self, data: Data, split: str, needed: bool = True) -> list[Sentence]:
         """Reads the sentences of a split, changed by the view.
@@ -110,7 +111,7 @@ class DataSets:
         if isinstance(data, str | Path):
             return self._of_name(str(data), split, needed)
         if not any(isinstance(row, str | Path) for row in data):
-            return [_sentence(number, row) for number, row in enumerate(data)] if needed else []
+            return _of_rows(data) if needed else []
         return [row for part in data for row in self._of_name(str(part), split, needed)]
 
     def _of_name(self, name: str, split: str, needed: bool) -> list[Sentence]:
@@ -118,20 +119,22 @@ class DataSets:
             return self._of_set(known, split, needed)
         path = Path(name)
         if name.startswith(hub.PREFIX) or (path.is_dir() and hub.is_folder(path)):
-            return hub.read(name, self._names[split], needed, self._revision)
+            rows = hub.read(name, self._names[split], needed, self._revision, self._columns)
+            conll.log_scheme(name, rows.scheme)
+            return rows
         if not path.exists() and "+" in name:
             parts = name.split("+")
             return [row for part in parts for row in self._of_name(part, split, needed)]
         if path.is_dir():
             if file := split_file(path, self._names[split]):
-                return self._read(str(file))
+                return self._read(str(file), columns=self._columns)
             if needed:
                 raise UserError(f"it has no file {' or '.join(self._names[split])}.*", name)
             return []
         if not needed:
             return []
         if path.is_file() or _ZIP in name:
-            return self._read(name)
+            return self._read(name, columns=self._columns)
         raise UserError(f"not a file, a folder, or one of the sets {known_names()}", name)
 
     def _of_set(self, known: NamedSet, split: str, needed: bool) -> list[Sentence]:
@@ -153,13 +156,13 @@ class DataSets:
             ]
         return rows
 
-    def _read(self, path: str, words: str = "") -> list[Sentence]:
+    def _read(self, path: str, words: str = "", columns: str | None = None) -> list[Sentence]:
         """Reads the sentences of a file, in the words of the file or of a splitter."""
         file = path.partition(_ZIP)[0] + ".zip" if _ZIP in path else path
         if not Path(file).is_file():
-            return conll.read(path)  # says why
+            return conll.read(path, columns)  # says why
         facts = Path(file).stat()
-        return list(self._read_once(path, words, facts.st_mtime_ns, facts.st_size))
+        return list(self._read_once(path, words, columns, facts.st_mtime_ns, facts.st_size))
 
     def exists(self, known: NamedSet, split: str) -> bool:
         """Whether the file of a split exists."""
@@ -234,19 +237,18 @@ class DataSets:
             raise UserError("train and test are the same; give a folder with both", name)
 
 
-def _sentence(number: int, row: Any) -> Sentence:
-    """A sentence that a user gave.
+def _of_rows(data: Sequence[Any]) -> list[Sentence]:
+    """The sentences that a user gave, in strict IOB2.
 
     Raises:
-        UserError: it is neither a `Sentence` nor a mapping with tokens and tags.
+        UserError: one is neither a `Sentence` nor a mapping with tokens and tags, or a tag is of no
+            scheme.
     """
-    if isinstance(row, Sentence):
-        return row
+    rows = (vars(row) if isinstance(row, Sentence) else row for row in data)
     try:
-        tokens, tags = json_rows.parsed(row)
-        return Sentence(tokens, to_iob2(tags))
+        return json_rows.sentences((f"sentence {n}", row) for n, row in enumerate(rows))
     except ValueError as error:
-        raise UserError(f"sentence {number}: {error}") from None
+        raise UserError(str(error)) from None
 
 
 def are_several(names: Iterable[str]) -> bool:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nerbert.errors import RunError
-from nerbert.text.tags import Scores, TypedSpan, tags_to_spans, to_iob2
+from nerbert.text.schemes import to_iob2
+from nerbert.text.tags import Scores, TypedSpan, tags_to_spans
 
 TagLists = Sequence[Sequence[str]]
 Spans = list[set[TypedSpan]]

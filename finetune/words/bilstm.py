@@ -27,6 +27,7 @@ from finetune.words.encoder import FrozenEncoder, loaded
 from finetune.words.vocabulary import BOUNDARY, PAD, VectorFiles, Vocabulary, tokenizer_of
 from finetune.words.words import WordVectors, description, spelled
 from nerbert.text.columns import Sentence
+from nerbert.text.schemes import MARK
 from nerbert.text.tags import LabelSet
 
 
@@ -216,6 +217,7 @@ def build(
         boundary_id=vocabulary.ids[BOUNDARY],
         num_labels=len(names),
         id2label=names,
+        tagging_scheme=MARK,
         label2id={name: place for place, name in names.items()},
         pad_token_id=vocabulary.ids[PAD],
     )

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from nerbert.storage.files import open_decompressed
+from nerbert.text.lines import Line, is_tag, read_lines
+from nerbert.text.schemes import Scheme, TagError, read_tags
 
-_SPACES = re.compile(" +")
-_TAG = re.compile(r"O|[BIMESLU]-.*\S")
-_COMMENT = re.compile(r"#.*|IMGID:\S+")
-"""A line without a tag that is no token: a comment, or the image of a post on Twitter."""
-_OUTSIDE, _INSIDE = re.compile(r"\*|\([^()*]+[*)]"), re.compile(r"\*\)?")
-"""Column of OntoNotes outside of a name, `*`, `(GPE*` or `(GPE)`, and inside, `*` or `*)`."""
+_CHUNKS = frozenset("ADJP ADVP CONJP INTJ LST NP PP PRT SBAR UCP VP NC PC VC".split())
+"""Types of phrases, whose tags look like those of entities.
+
+Source: Tjong Kim Sang and Buchholz 2000; the last three are those of CoNLL-2003 in German.
+"""
 _LANGUAGE = re.compile(r"[a-z]{2,}(?:-[a-z]+)*:")
 _INDEXED = 0.9
-"""Share of the lines whose first column must count the tokens of its sentence to be an index."""
-
-_Line = tuple[int, list[str]]
-"""Number of a line, and its columns."""
+"""Share of the lines whose first column must count the tokens of its sentence to be an index; and
+share of the words that have a digit if they are no words."""
+_NUMBER, _WITH_DIGIT = re.compile(r"\d[\d.,:;/-]*"), re.compile(r".*\d.*")
+_REMEDY = "say which, such as --columns word=2,tag=3"
 
 
 @dataclass(frozen=True)
@@ -35,85 +36,131 @@ class Sentence:
         return " ".join(map("/".join, zip(self.tokens, self.tags, strict=True)))
 
 
-def read_columns(path: str) -> Iterator[Sentence]:
+class Sentences(list[Sentence]):
+    """The sentences of a set, in strict IOB2.
+
+    Attributes:
+        scheme: tagging scheme that the set had. If it is IOB2, `scheme.opened` tags were corrected.
+    """
+
+    def __init__(self, sentences: Iterable[Sentence], scheme: Scheme) -> None:
+        super().__init__(sentences)
+        self.scheme = scheme
+
+    @property
+    def types(self) -> list[str]:
+        """Entity types, sorted."""
+        return sorted({tag[2:] for sentence in self for tag in sentence.tags if tag != "O"})
+
+
+def read_columns(path: str, columns: str | None = None) -> Sentences:
     """Reads the sentences of a column file, which may be compressed (.xz, .bz2, .gz).
 
     Raises:
-        ValueError: a line is neither a token with a tag, nor blank, nor a comment.
+        ValueError: see `parse_columns`.
         OSError: the file cannot be read.
     """
     with open_decompressed(path) as file:
         content = file.read()
-    yield from parse_columns(content, path)
+    return parse_columns(content, path, columns)
 
 
-def check_columns(path: str) -> None:
-    """Checks that all of a column file can be read; raises as `read_columns`."""
-    for _ in read_columns(path):
-        pass
-
-
-def parse_columns(content: bytes, where: str) -> Iterator[Sentence]:
-    """Reads the sentences of column text in UTF-8 or Latin-1.
+def parse_columns(content: bytes, where: str, columns: str | None = None) -> Sentences:
+    """Reads the sentences of column text in UTF-8 or Latin-1, in strict IOB2.
 
     The last column is the tag; in files of two columns whose first one is, that one (the sets of
-    MIT). Tabs separate the columns of a line that has a tab, spaces those of other lines. A first
-    column that counts the tokens of each sentence is ignored, as are comments (`# ...`, `IMGID:1`)
-    and a prefix that all tokens share (`en:EU`, as in PAN-X); `-DOCSTART-` ends a sentence. In
-    OntoNotes (`*_gold_conll` of CoNLL-2012, with lines `#begin document`), the fourth column is the
-    token, and the eleventh has the names in brackets.
+    MIT). The first column is the word. Tabs separate the columns of a line that has a tab, spaces
+    those of other lines. A first column that counts the tokens of each sentence is ignored, as are
+    comments (`# text = ...`, `IMGID:1`) and a prefix that all tokens share (`en:EU`, as in PAN-X);
+    `-DOCSTART-` ends a sentence. In OntoNotes (`*_gold_conll` of CoNLL-2012, with lines `#begin
+    document`), the fourth column is the token, and the eleventh has the names in brackets. For the
+    tags, see `nerbert.text.schemes`.
 
     Args:
         content: the text.
         where: name of the file, for errors.
+        columns: which columns are read, of `chosen_columns`; None for those above.
 
     Raises:
-        ValueError: a line is none of these, or no line holds a token and a tag.
+        ValueError: a line has no token and tag, the tags are of no scheme, the words are numbers,
+            or several columns hold tags.
     """
-    lines = [(line, _columns(line)) for line in _decoded(content, where).split("\n")]
-    if any(line.startswith("#begin document") for line, _ in lines):
-        lines = list(_ontonotes(lines, where))
-    if _is_tag_first([columns for _, columns in lines if columns]):
-        lines = [(line, columns and columns[::-1]) for line, columns in lines]
+    lines = read_lines(content, where, columns)
+    if columns is None:
+        _check_layers([line.cells for line in lines if line.cells], where)
     sentences = list(_sentences(lines, where))
     if not sentences:
         raise ValueError(f"{where}: no line with a token and a tag (CoNLL columns expected)")
     indexed = _is_indexed(sentences)
-    tokens = [[_token(line, indexed, where) for line in lines] for lines in sentences]
+    tokens = [[_token(line, indexed, where) for line in rows] for rows in sentences]
+    if columns is None:
+        _check_words(tokens, len(sentences[0][0].cells or ()), where)
+    tags, scheme = _read_tags(sentences, where)
     start = len(_shared_prefix(tokens))
-    for words, lines_here in zip(tokens, sentences, strict=True):
-        yield Sentence([word[start:] for word in words], [columns[-1] for _, columns in lines_here])
+    pairs = zip(tokens, tags, strict=True)
+    return Sentences(
+        (Sentence([word[start:] for word in words], row) for words, row in pairs), scheme
+    )
 
 
-def _ontonotes(
-    lines: Iterable[tuple[str, list[str] | None]], where: str
-) -> Iterator[tuple[str, list[str] | None]]:
-    """The lines with two columns, token and tag, instead of those of CoNLL-2012."""
-    name = ""  # type of the name that is open
-    for number, (line, columns) in enumerate(lines, start=1):
-        if line.startswith("#"):
-            columns = None
-        mark = columns[10] if columns and len(columns) > 10 else ""
-        fits = (_INSIDE if name else _OUTSIDE).fullmatch(mark) if columns else not name
-        if not fits:
-            raise ValueError(f"{where}: line {number}: column 11 must be *, (X*, *) or (X)")
-        if columns:
-            name = mark.strip("()*") or name
-            begins = mark.startswith("(")
-            columns = [columns[3], f"{'B' if begins else 'I'}-{name}" if name else "O"]
-            name = "" if mark.endswith(")") else name
-        yield line, columns
+def _check_layers(rows: Sequence[Sequence[str]], where: str) -> None:
+    """Checks that only the last column holds tags of entities, as far as can be seen.
+
+    Raises:
+        ValueError: another column does, too.
+    """
+    width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    table = [row for row in rows if len(row) == width]
+    last = [row[-1] for row in table]
+    for place in range(1, width - 1):
+        column = [row[place] for row in table]
+        types = {cell[2:] if is_tag(cell) else cell for cell in column if cell != "O"}
+        counts = Counter(column)
+        # Without prefixes, what is often O: a word, or its part of speech, is not.
+        holds_tags = all(map(is_tag, counts)) or 4 * counts["O"] >= len(column)
+        if holds_tags and types and not types <= _CHUNKS and column != last:
+            raise ValueError(f"{where}: columns {place + 1} and {width} both hold tags; {_REMEDY}")
 
 
-def _is_tag_first(lines: Sequence[Sequence[str]]) -> bool:
-    """Whether the first of two columns is the tag."""
-    first = sum(len(line) == 2 and _is_tag(line[0]) and not _is_tag(line[1]) for line in lines)
-    return first > sum(_is_tag(line[-1]) for line in lines)
+def _check_words(sentences: Sequence[Sequence[str]], width: int, where: str) -> None:
+    """Checks that the words are no numbers; and, of more than two columns, no ids of sentences.
+
+    Raises:
+        ValueError: they are.
+    """
+    words = [word for sentence in sentences for word in sentence]
+    pattern = _WITH_DIGIT if width > 2 else _NUMBER
+    numbers = sum(pattern.fullmatch(word) is not None for word in words)
+    longer = [sentence for sentence in sentences if len(sentence) > 1] if width > 2 else []
+    repeated = sum(len(set(sentence)) == 1 for sentence in longer)
+    if numbers > _INDEXED * len(words) or (longer and repeated > _INDEXED * len(longer)):
+        told = " ".join(words[:3])
+        raise ValueError(f"{where}: the words are numbers or ids ({told} ...); {_REMEDY}")
 
 
-@lru_cache(maxsize=4096)
-def _is_tag(column: str) -> bool:
-    return _TAG.fullmatch(column) is not None
+def _read_tags(sentences: Sequence[Sequence[Line]], where: str) -> tuple[list[list[str]], Scheme]:
+    """The tags of the lines in strict IOB2.
+
+    Raises:
+        ValueError: a tag is of no scheme, or a file without prefixes has ragged lines.
+    """
+    cells = [[line.cells or [] for line in rows] for rows in sentences]
+    try:
+        tags, scheme = read_tags([[row[-1] for row in rows] for rows in cells])
+    except TagError as error:
+        line = sentences[error.sentence][error.token]
+        raise ValueError(_no_token(line, where, str(error))) from None
+    width = len(cells[0][0])
+    ragged = (line for rows in sentences for line in rows if len(line.cells or ()) != width)
+    if scheme.name == "IO" and (odd := next(ragged, None)):
+        reason = f"the first one has {width} columns, and tags have no prefix such as B-"
+        raise ValueError(_no_token(odd, where, reason))
+    return tags, scheme
+
+
+def _no_token(line: Line, where: str, reason: str) -> str:
+    shown = line.text.strip()[:40]
+    return f"{where}: line {line.number}: {shown!r} is no token with a tag ({reason})"
 
 
 def _shared_prefix(sentences: Sequence[Sequence[str]]) -> str:
@@ -127,74 +174,40 @@ def _shared_prefix(sentences: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _sentences(lines: Iterable[tuple[str, list[str] | None]], where: str) -> Iterator[list[_Line]]:
+def _sentences(lines: Iterable[Line], where: str) -> Iterator[list[Line]]:
     """The lines of each sentence."""
-    block: list[_Line] = []
-    for number, (line, columns) in enumerate(lines, start=1):
-        if columns is None:
+    block: list[Line] = []
+    for line in lines:
+        if line.cells is None:
             if block:
                 yield block
             block = []
-        elif len(columns) > 1 and _is_tag(columns[-1]):
-            block.append((number, columns))
-        elif not _COMMENT.fullmatch(line.strip()):
-            raise ValueError(
-                f"{where}: line {number}: {line.strip()[:40]!r} is no token with a tag; the last "
-                "column must be O, or B-, I-, M-, E-, S-, L- or U- and a type"
-            )
+        elif len(line.cells) > 1:
+            block.append(line)
+        else:
+            raise ValueError(_no_token(line, where, "columns are separated by tabs or spaces"))
     if block:
         yield block
 
 
-def _is_indexed(sentences: Sequence[Sequence[_Line]]) -> bool:
+def _is_indexed(sentences: Sequence[Sequence[Line]]) -> bool:
     """Whether the first column of a file counts the tokens of each sentence, from 0 or 1."""
     lines = counted = 0
     for sentence in sentences:
-        first = sentence[0][1][0]
-        start = int(first) if first in ("0", "1") else -1
+        rows = [line.cells or [""] for line in sentence]
+        start = int(rows[0][0]) if rows[0][0] in ("0", "1") else -1
         lines += len(sentence)
         counted += sum(
-            len(columns) > 2 and columns[0] == str(start + place)
-            for place, (_, columns) in enumerate(sentence)
+            len(row) > 2 and row[0] == str(start + place) for place, row in enumerate(rows)
         )
     return counted > _INDEXED * lines
 
 
-def _token(line: _Line, indexed: bool, where: str) -> str:
-    number, columns = line
-    if indexed and not (len(columns) > 2 and columns[0].isdecimal()):
+def _token(line: Line, indexed: bool, where: str) -> str:
+    cells = line.cells or []
+    if indexed and not (len(cells) > 2 and cells[0].isdecimal()):
         raise ValueError(
-            f"{where}: line {number}: begins with {columns[0]!r}, but the first column of this "
+            f"{where}: line {line.number}: begins with {cells[0]!r}, but the first column of this "
             "file is the number of the token"
         )
-    return columns[indexed]  # it may be empty: some sets have lost the characters of a token
-
-
-def _decoded(content: bytes, where: str) -> str:
-    """The text in UTF-8; in Latin-1 if most of its lines with other letters are no UTF-8."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        pass
-    valid = 0
-    invalid: list[int] = []
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        if not line.isascii():
-            try:
-                line.decode("utf-8")
-                valid += 1
-            except UnicodeDecodeError:
-                invalid.append(number)
-    if valid >= len(invalid):
-        raise ValueError(
-            f"{where}: line {invalid[0]}: no UTF-8, as {valid} other lines are; repair this line"
-        )
-    return content.decode("latin-1")
-
-
-def _columns(line: str) -> list[str] | None:
-    """Columns of a line; None for a line that ends a sentence."""
-    line = line.rstrip(" \t\r")
-    if not line.strip() or line.startswith("-DOCSTART-"):
-        return None
-    return line.split("\t") if "\t" in line else _SPACES.split(line)
+    return cells[indexed]  # it may be empty: some sets have lost the characters of a token

@@ -56,14 +56,14 @@ class SentenceIndex:
                     self._ngrams[key] = (*self._ngrams.get(key, ()), place)
 
     @classmethod
-    def of_files(cls, paths: Sequence[str]) -> SentenceIndex:
-        """Indexes the sentences of CoNLL column files.
+    def of_files(cls, paths: Sequence[str], columns: str | None = None) -> SentenceIndex:
+        """Indexes the sentences of CoNLL column files; see `nerbert.text.columns.parse_columns`.
 
         Raises:
             ValueError: a file has no such columns.
             OSError: a file cannot be read.
         """
-        return cls([(sentence.tokens for sentence in read_columns(path)) for path in paths])
+        return cls([[row.tokens for row in read_columns(path, columns)] for path in paths])
 
     def hits(self, text: str) -> Iterator[tuple[str, int, int]]:
         """Kind, set and sentence of each hit, equal sentences first. Hits may repeat."""

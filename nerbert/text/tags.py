@@ -1,4 +1,4 @@
-"""Tags: label sets, spans, tagging schemes, scores of mentions; levels of a domain corpus."""
+"""Tags: label sets, spans, scores of mentions; levels of a domain corpus."""
 
 from __future__ import annotations
 
@@ -66,75 +66,6 @@ def tags_to_spans(tags: Sequence[str]) -> list[TypedSpan]:
         if prefix == "B":
             start, category = index, name
     return spans
-
-
-_BEGIN = {"S": "B", "U": "B", "E": "I", "L": "I", "M": "I"}
-"""Prefixes of IOBES, BILOU and BMES -> prefixes of IOB2."""
-
-_LAST = "ESLU"
-
-
-def to_iob2(tags: Sequence[str]) -> list[str]:
-    """Converts tags of any scheme to strict IOB2, with the mentions that conlleval finds.
-
-    A tag that does not continue a mention of its type begins one. This converts IOB1, and IOB2 with
-    stray I- tags. Prefixes of IOBES, BILOU, BMES are translated; E-, S-, L- and U- end a mention.
-
-    Source: conlleval.pl (Tjong Kim Sang and Buchholz 2000), start and end of a chunk.
-
-    >>> to_iob2(["I-LOC", "I-LOC", "B-LOC", "O", "S-PER", "B-PER", "M-PER", "E-PER"])
-    ['B-LOC', 'I-LOC', 'B-LOC', 'O', 'B-PER', 'B-PER', 'I-PER', 'I-PER']
-    """
-    result: list[str] = []
-    open_type = ""
-    for tag in tags:
-        prefix, _, name = tag.partition("-")
-        if not name:
-            result.append("O")
-        else:
-            continues = _BEGIN.get(prefix, prefix) == "I" and name == open_type
-            result.append(f"{'I' if continues else 'B'}-{name}")
-        open_type = "" if prefix in _LAST else name
-    return result
-
-
-@dataclass(frozen=True)
-class Scheme:
-    """The tagging scheme of a file.
-
-    Attributes:
-        name: IOB1, IOB2 or IOBES.
-        opened: number of mentions that begin with I-, which is the rule in IOB1 and an error in
-            IOB2; in IOBES, number of those that do not begin with B- or S-.
-    """
-
-    name: str
-    opened: int
-
-    @property
-    def strict(self) -> bool:
-        """Whether the tags are already strict IOB2."""
-        return self.name == "IOB2" and not self.opened
-
-
-def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
-    """Recognises the scheme of tagged sentences.
-
-    In IOB1, B- only separates two adjacent mentions of one type. A file with other B- tags is IOB2.
-    """
-    opened = elsewhere = 0
-    ends = False
-    for tags in sentences:
-        before = "O"
-        for tag, iob2 in zip(tags, to_iob2(tags), strict=True):
-            prefix, _, name = tag.partition("-")
-            ends |= bool(name) and prefix in _LAST
-            opened += iob2[0] == "B" and prefix in "IELM"
-            elsewhere += prefix == "B" and before.partition("-")[2] != name
-            before = tag
-    if ends:
-        return Scheme("IOBES", opened)
-    return Scheme("IOB1" if opened and not elsewhere else "IOB2", opened)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from nerbert.commands.options import CHECKED, Given, Text, Texts, build, near, option
 from nerbert.errors import UserError
+from nerbert.text.lines import ColumnsText
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
 
@@ -199,6 +200,13 @@ class DomainSettings:
         metavar="FILE",
         group=_LEVELS,
         path="workers",
+    )
+    columns: ColumnsText = option(
+        None,
+        "columns of words and tags in these files, by number or name (default: the first and the "
+        "last)",
+        metavar="word=N,tag=N",
+        group=_LEVELS,
     )
 
     def definition(self) -> Domain:

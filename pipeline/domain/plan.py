@@ -7,9 +7,10 @@ from typing import Any
 
 from nerbert.errors import UserError
 from nerbert.storage import files
-from nerbert.storage.folders import Folder, check_made
+from nerbert.storage.folders import Folder
 from nerbert.storage.identity import Identities
-from nerbert.text.columns import check_columns
+from nerbert.storage.records import check_made
+from nerbert.text.columns import read_columns
 from ontology.classes import ClassTree
 from pipeline.domain.definition import Domain, DomainSettings
 from pipeline.plan import DICTIONARY, MANIFEST, WORDS, checked
@@ -79,7 +80,7 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
     tree, domain = ClassTree.shipped(), settings.definition()
     domain.check(tree)
     for path in settings.exclude:
-        checked("--exclude", path, check_columns)
+        checked("--exclude", path, lambda local: read_columns(local, settings.columns))
     check_made(settings.output, RECORD, {"documents", "domain", "entity_mentions"})
     manifest = files.read_json_or_none(files.join(settings.documents, MANIFEST))
     if not isinstance(manifest, dict) or not manifest.get("inputs"):
@@ -124,6 +125,7 @@ def _record(settings: DomainSettings, domain: Domain) -> dict[str, Any]:
         "entity_mentions": settings.entity_mentions,
         "task_mentions": settings.task_mentions,
         "exclude": settings.exclude,
+        "columns": settings.columns,
     }
 
 

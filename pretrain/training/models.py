@@ -17,6 +17,7 @@ from transformers import (
 )
 
 from nerbert.errors import UserError
+from nerbert.text.schemes import MARK, ModelTags, TagError
 from nerbert.text.tags import LabelSet
 from pretrain.training.checkpoints import KeyFilter, check_weights, is_head, is_pooler
 from pretrain.training.tokenizer import NO_CODE, UNLOADABLE, load_config, load_tokenizer, no_model
@@ -57,6 +58,7 @@ def load_model(
         id2label=names,
         label2id={name: index for index, name in names.items()},
     )
+    model.config.tagging_scheme = MARK
     if hasattr(model.config, "tag_head"):  # the base model's CRF or span heads are not loaded
         model.config.tag_head = "linear"
     vars(model.config).pop("mention_scores", None)  # of the types of another head
@@ -176,14 +178,14 @@ def load_tagger(folder: str, heads: Mapping[str, Sequence[str]] | None = None) -
         UserError: there is no such model, weights are missing, or it has no tags.
     """
     kind = getattr(load_config(folder), "tag_head", "linear")
-    own = tuple((heads or {}).get(kind, ()))
+    own = tuple((heads or {}).get(str(kind), ()))
     model = _loaded(
         AutoModelForTokenClassification,
         folder,
         lambda name, model: is_pooler(name, model) or bool(own and name.startswith(own)),
     )
     _check_tags(model, folder)
-    _move_o_first(model)
+    _rename_tags(model)
     return model
 
 
@@ -212,17 +214,27 @@ def tag_names(model: PreTrainedModel) -> list[str]:
     return [names[index] for index in range(len(names))]
 
 
+def model_tags(model: PreTrainedModel) -> ModelTags:
+    """The tags of a tagger, and how they are decoded.
+
+    Raises:
+        TagError: its labels are no tags.
+    """
+    return ModelTags.of(tag_names(model), getattr(model.config, "tagging_scheme", None))
+
+
 @torch.no_grad()
-def _move_o_first(model: PreTrainedModel) -> None:
-    """Moves O to label id 0, where our code expects it; T-NER's taggers have it last."""
-    names = tag_names(model)
-    if "O" not in names[1:]:
-        return
-    order = [names.index("O"), *(row for row, name in enumerate(names) if name != "O")]
-    head = _head(model)
-    head.weight.copy_(head.weight[order].clone())
-    head.bias.copy_(head.bias[order].clone())
-    model.config.id2label = {index: names[row] for index, row in enumerate(order)}
+def _rename_tags(model: PreTrainedModel) -> None:
+    """Gives all tags a prefix, and moves O to label id 0; T-NER's taggers have it last."""
+    try:
+        tags = model_tags(model)
+    except TagError:
+        return  # whoever needs tags says so
+    if tags.order != sorted(tags.order):
+        head = _head(model)
+        head.weight.copy_(head.weight[tags.order].clone())
+        head.bias.copy_(head.bias[tags.order].clone())
+    model.config.id2label = dict(enumerate(tags.names))
     model.config.label2id = {name: index for index, name in model.config.id2label.items()}
 
 
@@ -241,11 +253,16 @@ def _borrow_rows(
     """Copies rows of another head: the row of O, and means of rows by `head_init_map`."""
     head, lent = _head(model), _head(other)
     known = {name: index for index, name in enumerate(tag_names(other))}
-    types = [name[2:] for name in known if name.startswith("B-")]
+    types = list(dict.fromkeys(name[2:] for name in known if name != "O"))
+    # Taggers of IO and IOB1 have no B- of some types.
+    rows_of = {(name[0], name[2:]): name for name in known}
     wanted = {"O": ["O"]} | {
-        f"{prefix}-{name}": [f"{prefix}-{source}" for source in head_init_map(name, types)]
+        f"{prefix}-{name}": [
+            rows_of.get((prefix, source)) or rows_of.get((other, source), "")
+            for source in head_init_map(name, types)
+        ]
         for name in labels.categories
-        for prefix in "BI"
+        for prefix, other in ("BI", "IB")
     }
     for index, name in enumerate(tag_names(model)):
         if rows := [known[source] for source in wanted[name] if source in known]:

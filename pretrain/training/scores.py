@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from nerbert.text.tags import Scores, tags_to_spans, to_iob2
+from nerbert.text.schemes import to_iob2
+from nerbert.text.tags import Scores, tags_to_spans
 from pretrain.training.subwords import IGNORED
 
 

@@ -133,3 +133,25 @@ def test_archives_and_other_hosts(mirror, capsys, tmp_path, shared):
     assert len(sets.sentences("conll2002/es", "dev")) == 1915
     assert len(sets.sentences("conll2002/nl", "test")) == 5195
     assert sets.sentences("tweetner7", "test")[0].tags == ["O", "B-location"]
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"error": "rate limit"}', b"noise", b"\x00\x01" * 90, b"a b\n"]
+)
+def test_what_is_no_set_is_not_kept(mirror, capsys, tmp_path, content):
+    """Sets without a published checksum are read once; the bad file is between good ones."""
+    known = known_set("wnut17")
+    files = sorted(known.files.values())
+    for path in files:
+        mirror.files["/" + remote_path(known, path).split("/", 3)[-1]] = b"Ulm\tB-location\nis\tO\n"
+    address = remote_path(known, files[1])
+    mirror.files["/" + (address.split("/", 3)[3] if "//" in address else address)] = content
+    for path in files:
+        address = remote_path(known, path)
+        place = "/" + (address.split("/", 3)[3] if "//" in address else address)
+        mirror.files.setdefault(place, b"Ulm\tB-location\nis\tO\n")
+    code, _, err = fetch(mirror, capsys, tmp_path, "wnut17")
+    assert code == 1
+    assert "the server sends something else; run it again later" in err.splitlines()[-1]
+    assert not (tmp_path / files[1]).exists()
+    assert (tmp_path / files[0]).exists()

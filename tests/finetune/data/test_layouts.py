@@ -105,7 +105,10 @@ def test_wrong_json_rows_name_their_place(tmp_path):
     for line, told in (
         ("{", "line 2: no JSON"),
         ('{"tokens": ["Ulm"], "kinds": [1]}', "line 2: neither tokens and tags, nor text and"),
-        ('{"tokens": ["Ulm"], "tags": [1]}', "line 2: tags are numbers without names; put label2"),
+        (
+            '{"tokens": ["Ulm"], "tags": [1]}',
+            "line 2: tags are numbers without names; save them as",
+        ),
         ('{"text": "Ulm", "entities": [{"start": 1, "end": 9, "type": "x"}]}', "no token begins"),
         (r'{"tokens": ["\ud800"], "tags": ["O"]}', "line 2: .*surrogates not allowed"),
         (r'{"text": "\udfff", "entities": []}', "line 2: .*surrogates not allowed"),
@@ -170,7 +173,7 @@ def test_scripts_on_the_hub(monkeypatch, tmp_path):
     sets = DataSets(revision="refs/convert/parquet")
     assert sets.sentences("hf:tner/conll2003", "train") == [Sentence(["Ulm"], ["B-LOC"])]
     monkeypatch.setattr(files, lambda *_, repo_type: ["README.md"])
-    with pytest.raises(UserError, match="has numbers without names; save it as ClassLabel, or put"):
+    with pytest.raises(UserError, match="numbers without names; save them as ClassLabel, or put"):
         sets.sentences("hf:tner/conll2003", "train")
 
     def fails(*_, repo_type):

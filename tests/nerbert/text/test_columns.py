@@ -1,7 +1,7 @@
 import pytest
 
 from nerbert.text.columns import read_columns
-from nerbert.text.tags import scheme_of, to_iob2
+from nerbert.text.schemes import Scheme, scheme_of
 
 TEXT = "\ufeff# text = one\n-DOCSTART- -X- O O\n\nIMGID:7\nNew\tB-LOC\nYork\tI-LOC\n\n"
 TEXT += "Bonn NN I-NP I-LOC\r\n. . O O\r\n\n\n# O\n"
@@ -16,7 +16,7 @@ def read(tmp_path, content):
 def test_oddities(tmp_path):
     assert read(tmp_path, TEXT) == [
         (["New", "York"], ["B-LOC", "I-LOC"]),
-        (["Bonn", "."], ["I-LOC", "O"]),
+        (["Bonn", "."], ["B-LOC", "O"]),
         (["#"], ["O"]),
     ]
 
@@ -44,22 +44,26 @@ def test_a_wrong_number_in_an_index_is_no_token(tmp_path):
 def test_bmes(tmp_path):
     tags = ["B-LOC", "M-LOC", "E-LOC", "O", "S-PER"]
     ((tokens, found),) = read(tmp_path, "".join(f"w{n} {t}\n" for n, t in enumerate(tags)))
-    assert (len(tokens), found) == (5, tags)
-    assert to_iob2(found) == ["B-LOC", "I-LOC", "I-LOC", "O", "B-PER"]
-    assert scheme_of([found]).name == "IOBES"
-    assert scheme_of([found]).opened == 0
+    assert (len(tokens), found) == (5, ["B-LOC", "I-LOC", "I-LOC", "O", "B-PER"])
+    assert scheme_of([tags]) == Scheme("BMES", 0)
 
 
 def test_a_type_of_several_words_behind_a_tab(tmp_path):
     assert read(tmp_path, "Ulm\tB-creative work\n") == [(["Ulm"], ["B-creative work"])]
 
 
-@pytest.mark.parametrize(
-    "line", ["Ulm B_LOC", "Ulm b-LOC", "Ulm o", "Ulm\t", "Ulm", "Ulm LOC", "Ulm B-", "#tag x y"[1:]]
-)
+@pytest.mark.parametrize("line", ["Ulm\t", "Ulm", "tag x y", "Ulm B-", "Ulm I", "Ulm 1", "Ulm _"])
 def test_a_line_that_is_no_token_is_an_error_with_its_number(tmp_path, line):
     with pytest.raises(ValueError, match=rf"line 3: '{line.strip()}' is no token with a tag"):
         read(tmp_path, f"In O\nof O\n{line}\nis O\n")
+
+
+@pytest.mark.parametrize("line", ["Ulm LOC", "Ulm I", "Ulm 0", "Ulm B-", "a b c"])
+def test_a_tag_of_another_form_than_the_others_is_an_error(tmp_path, line):
+    with pytest.raises(
+        ValueError, match=rf"set\.conll: line 3: '{line}' is no token with a tag \(ta"
+    ):
+        read(tmp_path, f"In O\nBern B-LOC\n{line}\nis O\n")
 
 
 def test_one_bad_byte_does_not_make_a_file_latin_1(tmp_path):

@@ -3,7 +3,8 @@ import random
 import pytest
 from seqeval.scheme import IOB2, IOBES, Entities
 
-from nerbert.text.tags import scheme_of, tags_to_spans, to_iob2
+from nerbert.text.schemes import scheme_of, to_iob2
+from nerbert.text.tags import tags_to_spans
 from tests.helpers.lazy import lazy
 
 sequence_labeling = lazy("seqeval.metrics.sequence_labeling")
