@@ -8,6 +8,7 @@ import shutil
 import time
 from dataclasses import astuple, replace
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from nerbert.errors import UserError
 from nerbert.progress import Countdown
 from nerbert.reports import TRAINING, versions
 from nerbert.storage import files
-from nerbert.storage.folders import seal, sealed
+from nerbert.storage.records import seal, sealed
 from pretrain.training import tiny
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.models import load_model
@@ -77,6 +78,7 @@ class Experiment:
         """Digest of everything that decides the results, except method, share and seed."""
         content = [
             self._settings.to_json(),
+            version("nerbert"),
             model_fingerprint(self._settings.base_model),
             astuple(self._names),
             self._sets.view.text,
@@ -117,7 +119,7 @@ class Experiment:
             }
             made = [path.name for path in folder.iterdir() if path.is_file() and path != done]
             seal(str(done), result, made)
-            result = files.read_json(str(done))
+            result = sealed(str(done)) or {}
             for path in folder.glob("checkpoint-*"):
                 shutil.rmtree(path)
             _LOGGER.info(

@@ -20,6 +20,7 @@ from finetune.tagger.fitting import Work
 from finetune.tagger.tagger import Tagger
 from finetune.words import heads
 from nerbert.commands.process import quiet_libraries
+from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
 from nerbert.text.columns import Sentence
 from pretrain.training.logs import FitProgress
@@ -184,6 +185,8 @@ def predict_run(
     test = sets.sentences(run.data, "test")
     tokens, gold = [row.tokens for row in test], [row.tags for row in test]
     if run.regime == "zero-shot" and tagger.is_open:
+        if not _types(gold):
+            raise UserError("its test split has no mention", run.data)
         tagger.use_types(in_words(_types(gold), all_else=False))
         tags = tagger.tag(tokens)
         return Predictions(tokens, gold, tags), tags, {"O", *(t for row in gold for t in row)}

@@ -23,7 +23,8 @@ from finetune.settings import FitSettings, seeds
 from nerbert.digests import short_key
 from nerbert.errors import UserError
 from nerbert.storage import files
-from nerbert.storage.folders import made_whole, seal, sealed
+from nerbert.storage.folders import made_whole
+from nerbert.storage.records import seal, sealed
 
 if TYPE_CHECKING:
     from finetune.tagger.tagger import Tagger
@@ -66,7 +67,7 @@ class Rows:
         path = self._path(run)
         if sealed(str(path / _MARK)) is None:
             tagger, *_ = fit_run(run, self._store.sets, self._options)
-            with made_whole(path) as folder:
+            with made_whole(path, _MARK) as folder:
                 tagger.save(folder)
                 seal(str(folder / _MARK), run.to_json())
         if self._loaded is None or self._loaded[0] != path:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from hashlib import blake2b
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from finetune.settings import ALL, FitSettings, Regime
 from nerbert.digests import short_key
 from nerbert.errors import UserError
 from nerbert.storage import files
-from nerbert.storage.folders import seal, sealed
 from nerbert.storage.identity import Identities
+from nerbert.storage.records import seal, sealed
 
 _LOGGER = logging.getLogger("nerbert")
 
@@ -100,6 +101,7 @@ class ResultStore:
         """Digest of everything that decides the result of a run."""
         content = {
             **run.to_json(),
+            "nerbert": version("nerbert"),
             "contents": [
                 self._model_fingerprint(run.model),
                 run.view.text,
@@ -208,6 +210,7 @@ def made_from(base_model: str, sets: DataSets, names: Sequence[str]) -> dict[str
         "data": {name: sets.fingerprint(name) for name in names},
         "label_map": sets.view.text,
         "lowercase": sets.view.lowercase,
+        "nerbert": version("nerbert"),
     }
 
 

@@ -24,7 +24,7 @@ from finetune.settings import FitSettings
 from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
 from nerbert.progress import Countdown
-from nerbert.storage.folders import check_same
+from nerbert.storage.records import check_same
 
 RECORD = "search.json"
 """File that says what is searched."""
@@ -163,8 +163,12 @@ class Study:
         gone = time.monotonic() - self._start
         if self._minutes is not None and self.done() and gone > 60 * self._minutes:
             raise _SpentError
-        values = self._drawn(method) if values is None else values
-        scores = self._fits.fit(values, **how)
+        scores: list[float] = []
+        if values is None:
+            values = self._drawn(method)
+            # A small space is drawn from twice; the same settings give the same weights.
+            scores = [trial.value or 0.0 for trial in self.done() if trial.params == values][:1]
+        scores = scores or self._fits.fit(values, **how)
         # As in T-NER, a training that pauses counts by what it has then.
         best = scores[-1] if how.get("pause") else max(scores)
         ahead = [trial.value or 0.0 for trial in self.of_stage(stage)]

@@ -23,7 +23,8 @@ from finetune.tagger.tagger import Tagger
 from nerbert.commands.options import Given, Option, build, near, options_of
 from nerbert.digests import short_key
 from nerbert.errors import UserError
-from nerbert.storage.folders import made_whole, seal, sealed
+from nerbert.storage.folders import made_whole
+from nerbert.storage.records import seal, sealed
 from nerbert.text.columns import Sentence
 from pretrain.training.logs import FitProgress
 
@@ -151,7 +152,7 @@ class Fits:
 
     def keep(self, values: Values, f1: float) -> None:
         """Saves the last tagger as the best one, in `model`."""
-        with made_whole(self._output / "model") as folder:
+        with made_whole(self._output / "model", _MARK) as folder:
             self._tagger.save(folder)
             seal(str(folder / _MARK), {"settings": values, "dev_f1": f1})
 

@@ -11,6 +11,7 @@ import lzma
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -157,7 +158,11 @@ def locked(folder: str) -> Iterator[None]:
     import fcntl  # Windows lacks it, and `nerbert.commands.parser` says that it is not supported
 
     os.makedirs(folder, exist_ok=True)
-    with open(join(folder, _LOCK), "ab") as file:
+    # Opening a pipe would wait for its other end.
+    descriptor = os.open(join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666)
+    with open(descriptor, "r+b", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise UserError(f"{join(folder, _LOCK)}: not a file; remove it")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

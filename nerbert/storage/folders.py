@@ -6,12 +6,10 @@ size of each file. Only files that it lists, or whose names stages give, are eve
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +18,10 @@ from typing import Any
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 from nerbert.storage import files, unfinished
+from nerbert.storage.records import SIZES, damaged, read_record, seal
 from nerbert.storage.unfinished import finished_name
 
 STATE = "stage.json"
-_SIZES = "sizes"
 _LOGGER = logging.getLogger("nerbert")
 _PART = re.compile(r"part-\d+(?:-\d+)?\.(?:parquet|jsonl?|conll)")
 _OTHERS = {
@@ -87,7 +85,7 @@ class Folder:
 
     def on_disk(self) -> dict[str, Any]:
         """The state on disk, without the sizes of files; empty if there is none, or it is torn."""
-        return {key: value for key, value in self._read().items() if key != _SIZES}
+        return {key: value for key, value in self._read().items() if key != SIZES}
 
     def is_current(self) -> bool:
         """Whether the outputs, as far as there are any, were made from the same."""
@@ -98,7 +96,7 @@ class Folder:
         state = self._read()
         if not state.get("complete") or state["fingerprint"] != self.fingerprint:
             return False
-        return not _damaged(state, files.listing(self.path))
+        return not damaged(state, files.listing(self.path))
 
     def prepare(self) -> None:
         """Empties the folder if its outputs were made from something else; else keeps its parts.
@@ -111,15 +109,15 @@ class Folder:
             self._check_ours(state, there)
             unfinished.remove(self.path)  # first: a late writer of the old run must not finish now
             files.remove(self.path, [name for name in there if not _is_hidden(name)])
-        elif damaged := _damaged(state, there):
+        elif lost := damaged(state, there):
             _LOGGER.warning(
                 "%s: %d files, such as %s, are missing or have another size; they are made again",
                 self.path,
-                len(damaged),
-                damaged[0],
+                len(lost),
+                lost[0],
             )
             # A part is made again if its report is gone; other files, if all of them are.
-            again = {_stem(name) for name in damaged}
+            again = {_stem(name) for name in lost}
             files.remove(self.path, [name for name in there if _stem(name) in again])
         unfinished.remove(self.path)
         files.write_json(self.state_path, {**self.state, "complete": False})
@@ -139,8 +137,8 @@ class Folder:
         seal(self.state_path, {**self.state, "complete": True, **facts}, edited=())
 
     def _read(self) -> dict[str, Any]:
-        state = files.read_json_or_none(self.state_path)
-        return state if isinstance(state, dict) and "fingerprint" in state else {}
+        state = read_record(self.state_path)
+        return state if {"fingerprint", "made_from"} <= state.keys() else {}
 
     def _check_ours(self, state: Mapping[str, Any], there: Mapping[str, int]) -> None:
         """Checks that a folder may be emptied."""
@@ -150,7 +148,7 @@ class Folder:
                 f"{self.path}: not empty, and no run made it; move its files, or choose another "
                 "--output"
             )
-        sizes = state.get(_SIZES)
+        sizes = state.get(SIZES)
         for name in seen:
             unfinished = finished_name(files.name(name)) is not None
             if sizes is None or unfinished or name == STATE:
@@ -175,125 +173,39 @@ def _is_hidden(name: str) -> bool:
     return last.startswith(".") and finished_name(last) is None
 
 
-def _damaged(record: Mapping[str, Any], there: Mapping[str, int]) -> list[str]:
-    """Files of a finished result that are missing, or have another size."""
-    sizes = record.get(_SIZES, {})
-    return [
-        name for name, size in sizes.items() if name not in there or size not in (None, there[name])
-    ]
-
-
-def check_made(output: str, record: str, keys: set[str]) -> None:
-    """Checks that an output folder is empty, or that a run made it.
-
-    Args:
-        output: the folder.
-        record: name of the JSON file by which a run marks its folder.
-        keys: keys that this file has.
-
-    Raises:
-        UserError: it holds something else.
-    """
-    if not files.is_used_folder(output):
-        return
-    path = files.join(output, record)
-    content = files.read_json_or_none(path)
-    is_torn = files.exists(path) and not files.size(path)  # by a power cut
-    if not is_torn and not (isinstance(content, dict) and keys <= content.keys()):
-        raise UserError(
-            f"{output}: not empty, and no run made it; choose another --output, or empty it"
-        )
-
-
-def check_same(output: str, record: str, content: dict[str, Any]) -> None:
-    """Checks that an output folder is empty, or that the same run made it; then marks it.
-
-    Args:
-        output: the folder.
-        record: name of the JSON file by which a run marks its folder.
-        content: content of this file: everything that decides the outputs.
-
-    Raises:
-        UserError: it holds something else.
-    """
-    check_made(output, record, set(content))
-    path = files.join(output, record)
-    content = json.loads(json.dumps(content))  # a file has lists for tuples
-    earlier = files.read_json_or_none(path) or content
-    if changed := [key for key in content if earlier[key] != content[key]]:
-        raise UserError(
-            f"{output}: made with other {changed[0].replace('_', ' ')}; choose another --output, "
-            "or remove it"
-        )
-    files.write_json(path, content)
-
-
-def seal(
-    record: str,
-    content: Mapping[str, Any],
-    made: Iterable[str] | None = None,
-    edited: Collection[str] = ("README.md",),
-) -> None:
-    """Writes the record of a result, with the sizes of its files; it is written last.
-
-    Args:
-        record: path of the record, a JSON file.
-        content: its content.
-        made: names of the files beside it that belong to the result; None for all in its folder
-            and below, except hidden ones.
-        edited: names of files that users change: they must only be there.
-    """
-    folder, name = os.path.split(record)
-    there = files.listing(folder or ".")
-    if made is None:
-        made = [path for path in there if path != name and not _is_below_hidden(path)]
-    sizes = {path: None if path in edited else there[path] for path in made}
-    files.write_json(record, {**content, _SIZES: sizes})
-
-
-def sealed(record: str, log: bool = True) -> dict[str, Any] | None:
-    """The content of a record whose files are there with their sizes; None otherwise.
-
-    Records of older versions have no sizes; their files are not checked.
-
-    Args:
-        record: path of the record.
-        log: whether a torn result is logged.
-    """
-    if not files.exists(record):
-        return None
-    content = files.read_json_or_none(record)
-    if not isinstance(content, dict) or not isinstance(content.get(_SIZES, {}), dict):
-        reason = f"{record}: torn"
-    else:
-        folder = os.path.dirname(record) or "."
-        damaged = _damaged(content, files.listing(folder))
-        if not damaged:
-            content.pop(_SIZES, None)
-            return content
-        path = os.path.join(folder, damaged[0])
-        reason = f"{path}: missing, or not of the size that was written"
-    if log:
-        _LOGGER.warning("%s; the result is made again", reason)
-    return None
-
-
-def _is_below_hidden(path: str) -> bool:
-    return any(part.startswith(".") for part in path.split(os.sep))
-
-
 @contextmanager
-def made_whole(folder: Path) -> Iterator[Path]:
+def made_whole(folder: Path, record: str) -> Iterator[Path]:
     """A new folder that replaces `folder`, which is a run's own, when the block ends.
 
     If the block fails, or the process dies in it, the old folder stays.
+
+    Args:
+        folder: the folder.
+        record: name of its record, of `nerbert.storage.records`.
+
+    Raises:
+        UserError: `folder` holds files that its record does not list, or is a link.
     """
-    half = folder.with_name(folder.name + ".tmp")
+    if folder.is_symlink() or folder.is_file():
+        raise UserError(f"{folder}: not a folder of ours; move it away")
+    there = set(files.listing(str(folder)))
+    sizes = read_record(str(folder / record)).get(SIZES)
+    is_torn = sizes is None and record in there  # then the names of the new files tell
+    if not is_torn:
+        _check_foreign(folder, there - {record, *(sizes or ())})
+    half = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(half, ignore_errors=True)
     half.mkdir(parents=True)
     yield half
+    if is_torn:
+        _check_foreign(folder, there - set(files.listing(str(half))))
     shutil.rmtree(folder, ignore_errors=True)
     half.rename(folder)
+
+
+def _check_foreign(folder: Path, names: Collection[str]) -> None:
+    if names:
+        raise UserError(f"{folder / min(names)}: no run made it; move it away first")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from nerbert.errors import UserError
+from nerbert.errors import RunError, UserError
 from nerbert.storage import files
 
 
@@ -63,17 +63,29 @@ def writer_if_rows(path: str, schema: pa.Schema) -> Iterator[Callable[[pa.Record
         yield write
 
 
+@contextmanager
+def _whole(path: str) -> Iterator[None]:
+    """Raises a RunError of one line for a part that has other bytes than were written."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        reason = " ".join(str(error).split())[:100]
+        raise RunError(
+            f"{path}: damaged ({reason}); remove it, and run the same command again"
+        ) from None
+
+
 def read_batches(
     path: str, columns: Sequence[str] | None = None, rows: int = 4096
 ) -> Iterator[pa.RecordBatch]:
     """Reads the rows of a part in order, in batches of at most `rows`."""
-    with files.open_read(path) as file, pq.ParquetFile(file) as parquet:
+    with _whole(path), files.open_read(path) as file, pq.ParquetFile(file) as parquet:
         yield from parquet.iter_batches(batch_size=rows, columns=columns)
 
 
 def read_groups(path: str) -> Iterator[pa.Table]:
     """Reads the rows of a part in order, in the groups in which they were written."""
-    with files.open_read(path) as file, pq.ParquetFile(file) as parquet:
+    with _whole(path), files.open_read(path) as file, pq.ParquetFile(file) as parquet:
         for group in range(parquet.num_row_groups):
             yield parquet.read_row_group(group)
 
@@ -88,7 +100,7 @@ def read_range(path: str, column: str, low: int, high: int) -> pa.Table:
     """Reads the rows of a part with `low <= column < high`; other row groups are not read."""
     field = pc.field(column)
     rows = (field >= pa.scalar(low, pa.uint64())) & (field <= pa.scalar(high - 1, pa.uint64()))
-    with files.open_read(path) as file:
+    with _whole(path), files.open_read(path) as file:
         return pq.read_table(file, filters=rows)
 
 
@@ -101,7 +113,7 @@ def read_tables(paths: Sequence[str], schema: pa.Schema) -> pa.Table:
     """
     tables = [schema.empty_table()]
     for path in paths:
-        with files.open_read(path) as file:
+        with _whole(path), files.open_read(path) as file:
             tables.append(pq.read_table(file, columns=schema.names).cast(schema))
     return pa.concat_tables(tables)
 

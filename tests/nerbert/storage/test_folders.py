@@ -7,7 +7,8 @@ import pytest
 
 from nerbert.errors import UserError
 from nerbert.storage import files
-from nerbert.storage.folders import Folder, prepared, seal, sealed
+from nerbert.storage.folders import Folder, prepared
+from nerbert.storage.records import seal, sealed
 
 
 def made(path, finish=True, **made_from):

@@ -1,0 +1,173 @@
+"""Records: JSON files beside a result that say what it is made from, and which files belong to it.
+
+`seal` writes a record last, with the sizes of the files and a digest of itself: a result without
+its record is not finished, and one whose files or record were changed is made again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from nerbert.digests import fingerprint
+from nerbert.errors import UserError
+from nerbert.storage import files
+
+SIZES, _DIGEST = "sizes", "digest"
+_LOGGER = logging.getLogger("nerbert")
+
+
+def read_record(path: str) -> dict[str, Any]:
+    """The content of a record; empty if it is missing, torn, edited or of another shape."""
+    content = files.read_json_or_none(path)
+    if not isinstance(content, dict):
+        return {}
+    digest = content.pop(_DIGEST, None)
+    if digest is not None:
+        return content if digest == _digest(content) else {}
+    # An unfinished result, or one of an older version.
+    tables = (content.get(name, {}) for name in (SIZES, "made_from", "counts", "settings"))
+    return content if all(isinstance(one, dict) for one in tables) else {}
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return fingerprint(json.dumps(content, sort_keys=True))
+
+
+def damaged(record: Mapping[str, Any], there: Mapping[str, int]) -> list[str]:
+    """Files of a finished result that are missing, or have another size.
+
+    Args:
+        record: content of its record.
+        there: size of each file in its folder.
+    """
+    sizes = record.get(SIZES, {})
+    return [
+        name for name, size in sizes.items() if name not in there or size not in (None, there[name])
+    ]
+
+
+def check_made(output: str, record: str, keys: set[str]) -> None:
+    """Checks that an output folder is empty, or that a run made it.
+
+    Args:
+        output: the folder.
+        record: name of the JSON file by which a run marks its folder.
+        keys: keys that this file has.
+
+    Raises:
+        UserError: it holds something else.
+    """
+    if not files.is_used_folder(output):
+        return
+    path = files.join(output, record)
+    content = files.read_json_or_none(path)
+    is_torn = files.exists(path) and not files.size(path)  # by a power cut
+    if not is_torn and not (isinstance(content, dict) and keys <= content.keys()):
+        raise UserError(
+            f"{output}: not empty, and no run made it; choose another --output, or empty it"
+        )
+
+
+def check_same(output: str, record: str, content: dict[str, Any]) -> None:
+    """Checks that an output folder is empty, or that the same run made it; then marks it.
+
+    Args:
+        output: the folder.
+        record: name of the JSON file by which a run marks its folder.
+        content: content of this file: everything that decides the outputs.
+
+    Raises:
+        UserError: it holds something else.
+    """
+    path = files.join(output, record)
+    content = json.loads(json.dumps(content))  # a file has lists for tuples
+    earlier = files.read_json_or_none(path) or content
+    # Runs of other versions have other keys; a foreign file has few of ours.
+    shared = {*earlier} & {*content} if isinstance(earlier, dict) else set()
+    check_made(output, record, shared if 2 * len(shared) > len(content) else {*content})
+    if changed := [key for key in {**content, **earlier} if earlier.get(key) != content.get(key)]:
+        raise UserError(
+            f"{output}: made with other {changed[0].replace('_', ' ')}; choose another --output, "
+            "or remove it"
+        )
+    files.write_json(path, content)
+
+
+def seal(
+    record: str,
+    content: Mapping[str, Any],
+    made: Iterable[str] | None = None,
+    edited: Collection[str] = ("README.md",),
+) -> None:
+    """Writes the record of a result, with the sizes of its files; it is written last.
+
+    Args:
+        record: path of the record, a JSON file.
+        content: its content.
+        made: names of the files beside it that belong to the result; None for all in its folder
+            and below, except hidden ones.
+        edited: names of files that users change: they must only be there.
+    """
+    folder, name = os.path.split(record)
+    there = files.listing(folder or ".")
+    if made is None:
+        made = [path for path in there if path != name and not _is_below_hidden(path)]
+    sizes = {path: None if path in edited else there[path] for path in made}
+    whole = json.loads(json.dumps({**content, SIZES: sizes}))
+    files.write_json(record, {**whole, _DIGEST: _digest(whole)})
+
+
+def sealed(record: str, log: bool = True) -> dict[str, Any] | None:
+    """The content of a record whose files are there with their sizes; None otherwise.
+
+    Records of older versions have no sizes; their files are not checked.
+
+    Args:
+        record: path of the record.
+        log: whether a torn result is logged.
+    """
+    if not files.exists(record):
+        return None
+    try:
+        content = _whole(record)
+    except UserError as error:
+        if log:
+            _LOGGER.warning("%s; the result is made again", error)
+        return None
+    content.pop(SIZES, None)
+    return content
+
+
+def listed(record: str) -> list[str]:
+    """Names of the files of a finished result, its record included, which are as they were written.
+
+    Args:
+        record: path of the record: `stage.json`, or what `seal` wrote.
+
+    Raises:
+        UserError: the result is not finished, or files are missing or have another size.
+    """
+    content = _whole(record) if files.exists(record) else {}
+    if SIZES not in content or content.get("complete") is False:
+        raise UserError(f"{record}: no finished run; run the same command again, which ends it")
+    return [files.name(record), *content[SIZES]]
+
+
+def _whole(record: str) -> dict[str, Any]:
+    """The content of a record; a UserError if it or its files are not as they were written."""
+    content = read_record(record)
+    if not content:
+        raise UserError(f"{record}: torn, or changed since it was written")
+    folder = os.path.dirname(record) or "."
+    if lost := damaged(content, files.listing(folder)):
+        path = os.path.join(folder, lost[0])
+        raise UserError(f"{path}: missing, or not of the size that was written")
+    return content
+
+
+def _is_below_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split(os.sep))
