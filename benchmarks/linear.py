@@ -1,4 +1,4 @@
-"""Time of `render`, sentences and word tokens on nasty input, which must grow with its length only.
+"""Time of `render`, sentences, tokens and names on nasty input: it must only grow with its length.
 
 python -m benchmarks.linear [--json FILE]; exit code 1 when time grows by more than 2.6 a doubling,
 or any input takes more than 2 s.
@@ -13,10 +13,15 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from nerbert.text.punkt import Parameters
 from nerbert.text.sentences import SentenceModel
 from nerbert.text.tokens import tokenize
+from pipeline.examples.name_search import Capitals
+from pipeline.examples.unlinked import PageWords
 from pipeline.wikitext.render import render
 
 SIZES = (20_000, 40_000, 80_000, 160_000, 320_000)
@@ -92,6 +97,20 @@ def _input(name: str, size: int) -> str:
     return "".join("*" * n + "\n" for n in range(depth))
 
 
+def names(count: int) -> object:
+    """Finds linked names that begin alike, as in a list of ships or kings."""
+    linked = [f"King {n}" for n in range(count)]
+    text = " ".join(f"The reign of {name} was short." for name in linked)
+    starts = np.arange(0, len(text), 200)
+    page = PageWords([text])
+    capitals = Capitals(
+        page, np.zeros(len(starts), np.int64), starts, np.append(starts[1:], len(text))
+    )
+    none = np.empty(0, np.int64)
+    runs = list(capitals.whole_names(none, none, none, {"the"}))
+    return runs, list(capitals.occurrences(0, linked, []))
+
+
 def steps() -> dict[str, Callable[[str], object]]:
     """Each step of a page's way."""
     model = SentenceModel("none", Parameters(frozenset({"dr", "a"})))
@@ -102,7 +121,7 @@ def steps() -> dict[str, Callable[[str], object]]:
     }
 
 
-def seconds(step: Callable[[str], object], text: str) -> float:
+def seconds(step: Callable[[Any], object], text: str | int) -> float:
     """The best of three CPU times."""
     best = math.inf
     for _ in range(3):
@@ -134,6 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for step in ("render", "sentences"):  # no sentence of that length is ever tokenised
         rows[f"{step}: one line of 5 MB"] = [seconds(steps()[step], line)]
     rows["render: 100,000 links in a paragraph"] = [seconds(render, many)]
+    rows["names: kings with numbers"] = [seconds(names, n // 40) for n in SIZES]
     bad = 0
     print(f"{'input':44}{'20k ms':>9}{'320k ms':>9}{'a doubling':>12}")
     for name, times in sorted(rows.items(), key=lambda item: -item[1][-1]):

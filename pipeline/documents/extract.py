@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nerbert.commands.process import time_limit
 from nerbert.digests import digest64
 from nerbert.errors import TooSlowError
 from nerbert.storage import files, parts
@@ -25,7 +24,7 @@ from pipeline.documents.report import (
     lost_pages,
     total,
 )
-from pipeline.documents.rows import SCHEMA, Row, articles, document, kept_as, to_batch
+from pipeline.documents.rows import SCHEMA, Row, articles, document, kept_as, page_limit, to_batch
 from pipeline.dump.pages import BadPage, Page, failed_page
 from pipeline.dump.units import Damage, Unit, read_unit
 from pipeline.execution.part_pass import Gather, PartPass, Stage
@@ -42,8 +41,6 @@ More text does not help: on English pages, models of 0.25 and of 2 million chara
 well with NLTK's own model.
 """
 _LARGEST_SAMPLE = 200_000
-_PAGE_SECONDS = 60.0
-"""The largest pages take a second; one that takes longer than this is made to do so."""
 _NO_ID = 1 << 63
 """Arrow cannot represent ids from here on; their pages are set aside."""
 _ROWS, _CHARS = 500, 2_000_000
@@ -182,7 +179,7 @@ class _Documents:
             self.pages["duplicate"] += 1
             return
         try:
-            with time_limit(_PAGE_SECONDS):
+            with page_limit():
                 row = document(page, self._unit.site, self._model, **self._how)
         except TooSlowError as error:
             self._set_aside(BadPage("too-slow", page.page_id, page.title, str(error)))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from itertools import accumulate, chain, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nerbert.commands.process import time_limit
+from nerbert.errors import TooSlowError
 from nerbert.storage import parts
 from nerbert.text.punkt import Span
 from nerbert.text.sentences import SentenceModel
@@ -22,6 +25,9 @@ from pipeline.dump.units import Unit, read_unit
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, SURE, doubt, is_name
 from pipeline.wikitext.render import Rendered, render
 
+T = TypeVar("T")
+PAGE_SECONDS = 60.0
+"""The largest pages take a second; one that takes longer than this is made to do so."""
 _WORD = re.compile(r"[^\W\d_]+")
 
 ANCHOR = pa.struct(
@@ -97,6 +103,34 @@ def read_documents(path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch
         bounds = np.flatnonzero(np.diff(np.cumsum(sizes) // _TEXT_BYTES)) + 1
         for start, end in pairwise([0, *bounds.tolist(), len(batch)]):
             yield batch.slice(start, end - start)
+
+
+def page_limit() -> AbstractContextManager[None]:
+    """Raises a TooSlowError in a block that takes longer than a page may."""
+    return time_limit(PAGE_SECONDS)
+
+
+def made_in_time(
+    batch: pa.RecordBatch, make: Callable[[pa.RecordBatch], T]
+) -> Iterator[tuple[pa.RecordBatch, T | None]]:
+    """What is made of documents, in order; None for one that takes longer than `PAGE_SECONDS`.
+
+    A batch that takes longer is halved until the document is found.
+
+    Args:
+        batch: documents.
+        make: makes something of documents, each by itself.
+    """
+    try:
+        with page_limit():
+            made: T | None = make(batch)
+    except TooSlowError:
+        if len(batch) > 1:
+            for half in (batch[: len(batch) // 2], batch[len(batch) // 2 :]):
+                yield from made_in_time(half, make)
+            return
+        made = None
+    yield batch, made
 
 
 def kept_as(page: Page) -> str:

@@ -14,10 +14,10 @@ import pyarrow as pa
 from nerbert.errors import UserError
 from nerbert.storage import files, parts
 from nerbert.storage.folders import Folder
-from nerbert.storage.parts import Report
+from nerbert.storage.parts import Report, add
 from nerbert.text.overlap import SentenceIndex
 from ontology.dictionary import Dictionary
-from pipeline.documents.rows import read_documents
+from pipeline.documents.rows import made_in_time, read_documents
 from pipeline.domain.category_graph import EDGES, WALKED, Graph, edges
 from pipeline.domain.plan import DomainPlan
 from pipeline.domain.report import DomainReport
@@ -66,7 +66,7 @@ class WriteSentences(_DomainPass):
         plan = self._plan
         walked = parts.read_tables([plan.walked], WALKED)
         with files.local_copies(plan.settings.exclude) as paths:
-            excluded = SentenceIndex.of_files(paths)
+            excluded = SentenceIndex.of_files(paths, plan.settings.columns)
         table = open_table(plan.entities)
         names = None
         if plan.settings.mentions == "all":
@@ -83,10 +83,19 @@ class WriteSentences(_DomainPass):
         annotation = files.join(self._plan.annotation.path, name)
         with parts.writer_if_rows(part, COLUMNS) as write, files.atomic_write(annotation) as conll:
             for batch in read_documents(element, READ):
-                rows, text = self._selector.select(batch, counts)
-                write(rows)
-                conll.write(text.encode("utf-8", "backslashreplace"))
+                for documents, made in made_in_time(batch, self._selected):
+                    if made is None:
+                        counts.pages["too-slow"] += len(documents)
+                        continue
+                    more, rows, text = made
+                    add(vars(counts), vars(more))
+                    write(rows)
+                    conll.write(text.encode("utf-8", "backslashreplace"))
         return counts
+
+    def _selected(self, batch: pa.RecordBatch) -> tuple[DomainReport, pa.RecordBatch, str]:
+        counts = DomainReport()
+        return counts, *self._selector.select(batch, counts)
 
 
 def category_stage(plan: DomainPlan) -> Stage:

@@ -19,14 +19,14 @@ import numpy as np
 import pyarrow as pa
 
 from nerbert.storage import files, parts
-from nerbert.storage.parts import Report
+from nerbert.storage.parts import Report, add
 from nerbert.text.corpus import SPLITS
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
 from ontology.dictionary import Dictionary
 from ontology.entity_table import SOURCES
 from pipeline.documents.extract import words_path
-from pipeline.documents.rows import read_documents
+from pipeline.documents.rows import made_in_time, read_documents
 from pipeline.entities.resolve import open_table
 from pipeline.examples import balance, filters
 from pipeline.examples.boilerplate import DropBoilerplate, boilerplate
@@ -142,7 +142,7 @@ class SelectExamples(_CorpusPass):
     def open(self) -> None:
         super().open()
         with files.local_copies(self._plan.settings.exclude) as paths:
-            self._excluded = SentenceIndex.of_files(paths)
+            self._excluded = SentenceIndex.of_files(paths, self._plan.settings.columns)
 
     def make(self, element: str, part: str, known: Statistics) -> SelectionReport:
         settings = self._plan.settings
@@ -173,12 +173,25 @@ class SelectExamples(_CorpusPass):
             parts.writer(digests_part(self._plan, element), DIGESTS) as digests,
         ):
             for batch in read_documents(element, DOCUMENT_COLUMNS):
-                examples = selector.select(batch, selection)
-                train.write_batch(examples["train"])
-                validation.write_batch(examples["validation"])
-                for split in SPLITS:
-                    digests.write_batch(digests_of(examples[split]))
+                for documents, made in made_in_time(batch, lambda some: _selected(selector, some)):
+                    if made is None:
+                        selection.leave_out(documents)
+                        continue
+                    counts, examples = made
+                    add(vars(selection), vars(counts))
+                    train.write_batch(examples["train"])
+                    validation.write_batch(examples["validation"])
+                    for split in SPLITS:
+                        digests.write_batch(digests_of(examples[split]))
         return selection
+
+
+def _selected(
+    selector: Selector, batch: pa.RecordBatch
+) -> tuple[SelectionReport, dict[str, pa.RecordBatch]]:
+    """The examples of a batch by split, and their counts."""
+    counts = SelectionReport()
+    return counts, selector.select(batch, counts)
 
 
 class BalanceExamples(_CorpusPass):

@@ -96,6 +96,15 @@ class SelectionReport(Report):
         self.mentions[split] += int(mentions.sum())
         return abs(int(mentions.sum()))
 
+    def leave_out(self, documents: pa.RecordBatch) -> None:
+        """Counts the sentences and anchors of documents that took too long."""
+        sizes = pc.list_value_length(documents.column("sentence_starts")).fill_null(0)
+        anchors = pc.list_value_length(documents.column("anchors")).fill_null(0)
+        self.sentences_in += pc.sum(sizes).as_py()
+        self.mentions_in += pc.sum(anchors).as_py()
+        self.dropped_sentences["too-slow"] += pc.sum(sizes).as_py()
+        self.dropped_mentions["too-slow"] += pc.sum(anchors).as_py()
+
     def drop(self, reason: str, dropped: Bools, mentions: Ints) -> None:
         """Counts dropped sentences.
 

@@ -119,5 +119,5 @@ FILTERS: dict[str, Filter] = {
 }
 """Drop reason -> filter, in the order in which they are called. They need no tokens."""
 
-REASONS = (*FILTERS, "repeated", "too-short", "too-long", "contaminated", "boilerplate")
+REASONS = ("too-slow", *FILTERS, "repeated", "too-short", "too-long", "contaminated", "boilerplate")
 """Reasons for dropping a sentence; each dropped sentence has one."""

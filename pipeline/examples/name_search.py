@@ -10,7 +10,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.examples.unlinked import PageWords
+from pipeline.examples.unlinked import NamesByStart, PageWords
 
 Ints = npt.NDArray[np.int64]
 
@@ -134,11 +134,8 @@ class Capitals:
         Yields:
             Number of the sentence, start and end of the occurrence in the document, and the name.
         """
-        by_word: dict[str, list[str]] = {}
-        for name in sorted(names, key=lambda name: (-len(name), name)):
-            word = _CAPITAL.match(name)
-            if word is not None:
-                by_word.setdefault(word[0], []).append(name)
+        matches = ((_CAPITAL.match(name), name) for name in names)
+        by_word = NamesByStart((word[0], name) for word, name in matches if word is not None)
         text, base = self._texts[document], int(self._bases[document])
         first, last = self._bounds[document : document + 2]
         words = self._words[first:last]
@@ -151,11 +148,10 @@ class Capitals:
             begin, end = self._sentence_starts[row], self._sentence_ends[row]
             while anchor < len(taken) and taken[anchor][1] <= start:
                 anchor += 1
-            for name in by_word[self._words[number]]:
+            for name in by_word.at(self._words[number], text, start, end):
                 stop = start + len(name)
-                is_here = text.startswith(name, start) and stop <= end
                 is_taken = anchor < len(taken) and taken[anchor][0] < stop
-                if not is_here or is_taken or _goes_on(text, stop, end):
+                if is_taken or _goes_on(text, stop, end):
                     continue
                 if _INITIAL.search(text, max(begin, start - 3), start):
                     continue
@@ -202,6 +198,7 @@ class Capitals:
         after = np.append(bases + taken_starts, len(self._text) + 2)[place]
         chosen = np.flatnonzero((after > ends + 1) & (ends - starts > 1))
         documents = self._documents[rows]
+        doubtful: dict[tuple[int, str], bool] = {}  # each word of a page once: it reads the page
         columns = first, last, rows, documents, self._bases[documents], starts, ends
         for number, final, row, document, base, start, end in zip(
             *(column[chosen].tolist() for column in columns), strict=True
@@ -212,7 +209,10 @@ class Capitals:
                 continue
             if start == self._sentence_starts[row]:
                 is_plain, has_more = self._is_plain[number], final > number
-                if has_more and (is_plain or _is_doubtful(text, self._words[number], common)):
+                word = self._words[number]
+                if has_more and not is_plain and (document, word) not in doubtful:
+                    doubtful[document, word] = _is_doubtful(text, word, common)
+                if has_more and (is_plain or doubtful[document, word]):
                     if not is_plain:
                         yield document, row, start, end
                     start = int(self._starts[number + 1]) - base

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -19,6 +19,7 @@ from pipeline.examples.mentions import Bools, Ints
 _BRACKET = re.compile(r" \([^()]+\)$")
 _WORD = re.compile(r"\w+")
 _SHORTEST = 4  # characters of a word of the title that is a name by itself: "Lincoln", not "The"
+_LONGEST = 255  # characters of a name; titles have at most 255 bytes in MediaWiki
 _KEY = 2  # first characters, by which names are looked up
 
 
@@ -35,6 +36,43 @@ class PageWords:
         if number not in self._words:
             self._words[number] = set(self.texts[number].split(" "))
         return self._words[number].intersection(words)
+
+
+class NamesByStart:
+    """Names by how they begin: finds those that stand at a place of a text, the longest first.
+
+    It takes time for each length of a name, not for each name: a list of ships or kings links
+    thousands that begin alike.
+    """
+
+    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+        """Takes pairs: beginning of a name, and the name; those that are too long are left out."""
+        self._names: dict[str, set[str]] = {}
+        for start, name in names:
+            if len(name) <= _LONGEST:
+                self._names.setdefault(start, set()).add(name)
+        self._lengths = {
+            start: sorted({len(name) for name in group}, reverse=True)
+            for start, group in self._names.items()
+        }
+
+    def __contains__(self, start: str) -> bool:
+        """Whether names begin so."""
+        return start in self._names
+
+    @property
+    def firsts(self) -> set[str]:
+        """First characters of the names."""
+        return {start[0] for start in self._names}
+
+    def at(self, start: str, text: str, place: int, end: int) -> Iterator[str]:
+        """The names that begin so, at a place of a text, and end at `end` at the latest."""
+        for length in self._lengths[start]:
+            if (
+                place + length <= end
+                and (name := text[place : place + length]) in self._names[start]
+            ):
+                yield name
 
 
 class Names:
@@ -57,12 +95,9 @@ class Names:
         )
         words = [word for word in (*_WORD.findall(title), *last) if word[0].isupper()]
         names = {title, *(word for word in words if len(word) >= _SHORTEST), *surfaces}
-        self.by_key: dict[str, list[str]] = {}
-        for name in sorted(names, key=lambda name: (-len(name), name)):
-            if name.strip():
-                # A newline follows each sentence, also if it ends with a name of one letter.
-                self.by_key.setdefault(f"{name}\n"[:_KEY], []).append(name)
-        self.firsts = {key[0] for key in self.by_key}
+        # A newline follows each sentence, also if it ends with a name of one letter.
+        pairs = ((f"{name}\n"[:_KEY], name) for name in names if name.strip())
+        self.by_start = NamesByStart(pairs)
 
 
 @cache
@@ -130,15 +165,14 @@ class Unlinked:
             names: its names.
         """
         first, last = self._bounds[sentences.start], self._bounds[sentences.stop]
-        firsts, by_key, text = names.firsts, names.by_key, self._text
+        firsts, by_start, text = names.by_start.firsts, names.by_start, self._text
         free = first  # first token after the last name
         for token in [n for n in range(first, last) if self._words[n][0] in firsts]:
             start = self._starts[token]
-            if token < free or text[start : start + _KEY] not in by_key:
+            key = text[start : start + _KEY]
+            if token < free or key not in by_start:
                 continue
-            for name in by_key[text[start : start + _KEY]]:
-                if not text.startswith(name, start):
-                    continue
+            for name in by_start.at(key, text, start, len(text)):
                 after = bisect_left(self._ends, start + len(name), token, last) + 1
                 is_whole = after <= last and self._ends[after - 1] == start + len(name)
                 if is_whole and all(self._is_free[token:after]):

@@ -13,12 +13,14 @@ import time
 import pytest
 
 from nerbert.storage import parts
+from nerbert.text.corpus import load_corpus
 from nerbert.text.sentences import SentenceModel
-from pipeline.documents import extract
+from pipeline.documents import extract, rows
 from pipeline.documents.report import total
 from pipeline.dump import units
 from pipeline.dump.pages import Page
 from pipeline.dump.units import Damage
+from pipeline.examples.selector import Selector
 from tests.helpers import corrupt
 from tests.helpers.runs import DEMO, assert_same_bytes, run, start
 
@@ -120,13 +122,38 @@ def test_a_page_that_takes_too_long_is_set_aside(tmp_path, monkeypatch, how):
         return document(page, *args, **kwargs)
 
     monkeypatch.setattr(extract, "document", slow)
-    monkeypatch.setattr(extract, "_PAGE_SECONDS", 0.2)
+    monkeypatch.setattr(rows, "PAGE_SECONDS", 0.2)
     path = tmp_path / "enwiki.xml.bz2"
     path.write_bytes(corrupt.multistream(GOOD)[0])
     report, kept = documents_of(path, tmp_path / "out")
     assert kept == [n for n in range(corrupt.PAGES) if n != 7]
     assert report["set_aside"] == {"too-slow": 1}
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+def test_a_slow_page_among_others_is_left_out_of_the_corpus(demo, monkeypatch, tmp_path):
+    """As in extract, in every stage: its sentences are counted, those of the others are kept."""
+    select = Selector.select
+
+    def slow(self, batch, counts):
+        if "Albert Einstein" in batch.column("title").to_pylist():
+            time.sleep(5)
+        return select(self, batch, counts)
+
+    _, out, _ = demo
+    assert "dropped" in out
+    monkeypatch.setattr(Selector, "select", slow)
+    monkeypatch.setattr(rows, "PAGE_SECONDS", 0.3)
+    code, out, err = run("--output", "out", "--workers", "1", cwd=tmp_path)
+    assert code == 0, err
+    report = json.loads((tmp_path / "out" / "corpus" / "report.json").read_text())
+    usual = json.loads((demo[0] / "corpus" / "report.json").read_text())
+    counts, before = (one["funnel"]["sentences"] for one in (report, usual))
+    assert 0 < counts["dropped"]["too-slow"] < 30
+    assert counts["in"] == before["in"]
+    titles = set(load_corpus(tmp_path / "out").table("train").column("title").to_pylist())
+    others = set(load_corpus(demo[0]).table("train").column("title").to_pylist())
+    assert others - titles == {"Albert Einstein"}
 
 
 def test_pages_without_prose_or_text(tmp_path):
