@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from lxml import etree
 
+from nerbert.commands.options import near
 from ontology.titles import normal_title
 
 DEFAULT_LINK_TRAIL = "a-z"
@@ -223,6 +224,59 @@ def database(head: bytes, name: str) -> str | None:
     return named[1] if named else None
 
 
+_PROJECTS = re.compile(
+    r"\w*(?:wiktionary|wikibooks|wikinews|wikiquote|wikisource|wikiversity|wikivoyage)"
+    r"|(?:commons|wikidata|species|meta|mediawiki|incubator|outreach|foundation)wiki"
+)
+"""Databases of Wikimedia's other projects, whose pages are about no entities."""
+
+
+def is_other_project(wiki: str | None) -> bool:
+    """Whether a database is of another project of Wikimedia than Wikipedia."""
+    return wiki is not None and _PROJECTS.fullmatch(wiki) is not None
+
+
+def is_stub(head: bytes, name: str) -> bool:
+    """Whether a dump has the pages' facts without their text, by its first bytes or its name."""
+    texts = re.findall(rb"<text\b[^>]*?(/?)>", head)
+    return "-stub-" in name or (len(texts) > 2 and all(texts))
+
+
+def check_language(code: str, wiki: str | None, head: bytes, name: str) -> None:
+    """Checks a language that a user gave against what a dump says.
+
+    Some dumps name a wrong wiki; then the file's name must say the language.
+
+    Args:
+        code: the language.
+        wiki: database of the dump.
+        head: first bytes of the dump.
+        name: name of its file.
+
+    Raises:
+        ValueError: no Wikipedia has this language, or the dump is of another one.
+    """
+    said = {declared_language(head), _language_of(wiki)} - {None}
+    prefixes = interwiki_prefixes()
+    if code not in said and code not in _rows() and prefixes.get(code) != "languages":
+        raise ValueError(f"no Wikipedia has this language{near(code, [*_rows()])}")
+    by_name = re.match(r"[a-z_]+(?=(?:wiki)?[-.])", name)
+    if (
+        wiki is not None
+        and code not in said
+        and not (by_name and by_name[0].removesuffix("wiki").replace("_", "-") == code)
+    ):
+        raise ValueError(
+            f"the dump says {wiki}; leave --language out, or call the file {code}wiki-... if that "
+            "is wrong"
+        )
+
+
 def _database_language(root: etree._Element) -> str | None:
-    match = re.fullmatch(r"(\w+?)wiki", root.findtext("{*}dbname") or "")
+    return _language_of(root.findtext("{*}dbname"))
+
+
+def _language_of(wiki: str | None) -> str | None:
+    """The language of the Wikipedia with a database; None if the database does not say it."""
+    match = re.fullmatch(r"(\w+?)wiki", wiki or "")
     return match[1].replace("_", "-") if match else None

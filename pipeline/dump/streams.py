@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
-from nerbert.errors import UserError
+from nerbert.errors import UserError, check_text
 from nerbert.storage import files
 
 BLOCK = 1 << 20
@@ -146,6 +146,8 @@ def find_dumps(patterns: Sequence[str]) -> list[str]:
     for pattern in patterns:
         try:
             there = files.find(pattern)
+            for path in there:
+                check_text(path)
         except OSError as error:
             raise UserError(f"--dump {pattern}: cannot be read ({error}); check the path") from None
         names = [path for path in there if not _INDEX.search(files.name(path))]

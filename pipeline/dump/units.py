@@ -19,7 +19,14 @@ from nerbert.errors import UserError
 from nerbert.storage import files
 from nerbert.storage.identity import Identities
 from pipeline.dump.pages import BadPage, Page, parse_page, split_pages
-from pipeline.dump.site import Site, database, declared_language
+from pipeline.dump.site import (
+    Site,
+    check_language,
+    database,
+    declared_language,
+    is_other_project,
+    is_stub,
+)
 from pipeline.dump.streams import CorruptStreamError, Piece, read_pieces, stream_starts
 
 _END, _ENDING = b"</mediawiki>", 4096
@@ -114,7 +121,18 @@ def inspect(
             f"{path}: no MediaWiki export (its beginning holds no <mediawiki> element); "
             "give a pages-articles XML file, plain or as .bz2, .gz or .xz"
         )
-    site, wiki = _site(head, path, language), database(head, files.name(path))
+    name = files.name(path)
+    wiki = database(head, name)
+    if is_other_project(wiki):
+        raise UserError(f"{path}: a dump of {wiki}, which is no Wikipedia; give one of a Wikipedia")
+    if is_stub(head, name):
+        raise UserError(f"{path}: a dump of stubs, without text; give pages-articles")
+    if language is not None:
+        try:
+            check_language(language, wiki, head, name)
+        except ValueError as error:
+            raise UserError(f"--language {language}: {path}: {error}") from None
+    site = _site(head, path, language)
     return InputFile(path, compression, size, digest, site, wiki)
 
 

@@ -14,6 +14,7 @@ from pipeline.dump import streams, units
 from pipeline.dump.pages import MAX_PAGE_BYTES, BadPage, Page, split_pages
 from pipeline.dump.site import ENGLISH, Site
 from pipeline.dump.units import Damage
+from tests.helpers.runs import run
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="de">
  <siteinfo><dbname>dewiki</dbname><case>first-letter</case><namespaces>
@@ -176,7 +177,9 @@ def test_old_dumps_without_namespace_and_redirect_elements(tmp_path):
     ("name", "head", "language", "expected"),
     [
         ("d.xml", HEAD, None, "de"),
-        ("d.xml", HEAD, "fr", "fr"),
+        ("d.xml", HEAD, "de", "de"),
+        ("frwiki-2010.xml", HEAD, "fr", "fr"),  # whose siteinfo is wrong
+        ("fr.xml", HEAD, "fr", "fr"),
         ("d.xml", "<mediawiki>", None, "en"),
         ("d.xml", "<mediawiki>", "uk", "uk"),
         ("ukwiki-2020.xml", "<mediawiki>", None, "uk"),
@@ -203,6 +206,61 @@ def test_lengths_of_units(sizes, lengths):
     found = units.cut(files)
     assert [unit.end - unit.start for unit in found] == lengths
     assert [unit.index for unit in found] == list(range(len(lengths)))
+
+
+NO = "<mediawiki xml:lang='nb'><siteinfo><dbname>nowiki</dbname></siteinfo>"
+STUBS = (
+    "<mediawiki>"
+    + '<page><title>A</title><revision><text bytes="9" sha1="x"/></revision></page>' * 3
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "language", "told"),
+    [
+        (
+            "d.xml",
+            HEAD,
+            "fr",
+            "the dump says dewiki; leave --language out, or call the file frwiki-",
+        ),
+        ("enwiki-2020.xml", HEAD, "fr", "the dump says dewiki; leave --language out"),
+        ("d.xml", HEAD, "xx", "no Wikipedia has this language"),
+        ("d.xml", "<mediawiki>", "english", "no Wikipedia has this language"),
+        ("d.xml", NO, "da", "the dump says nowiki"),
+        (
+            "d.xml",
+            HEAD.replace("dewiki", "dewiktionary"),
+            None,
+            "a dump of dewiktionary, which is no",
+        ),
+        (
+            "d.xml",
+            HEAD.replace("dewiki", "commonswiki"),
+            None,
+            "a dump of commonswiki, which is no",
+        ),
+        ("d.xml", STUBS, None, "a dump of stubs, without text; give pages-articles"),
+        ("dewiki-20200801-stub-articles.xml", HEAD, None, "a dump of stubs, without text"),
+    ],
+)
+def test_dumps_of_other_wikis_and_kinds(tmp_path, name, head, language, told):
+    path = tmp_path / name
+    path.write_text(head if head == STUBS else head + BODY[0])
+    with pytest.raises(UserError, match=told) as error:
+        units.inspect(str(path), language)
+    assert str(path) in str(error.value)
+    flags = ["--dump", path, "--output", tmp_path / "out"]
+    code, _, err = run(*flags, *(["--language", language] if language else []), cwd=tmp_path)
+    assert (code, err.count("\n"), told in err) == (2, 1, True)
+    assert list((tmp_path / "out").glob("[!.]*")) == []
+
+
+@pytest.mark.parametrize("language", ["nb", "no", None])
+def test_languages_that_a_dump_says(tmp_path, language):
+    path = tmp_path / "d.xml"
+    path.write_text(NO + BODY[0])
+    assert units.inspect(str(path), language).site.language == (language or "nb")
 
 
 def test_no_dump(tmp_path):
