@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import sqrt
@@ -30,26 +31,29 @@ _HEADS = {
 """Short names of the questions, for tables."""
 
 _MOST_CATEGORIES = 8
+_MOST_NAMES = 1_000_000  # of a sentence
 
 Judgement = Mapping[str, Any]
 
 
-def read_judgements(path: str) -> list[Judgement]:
+def read_judgements(path: str, fingerprint: str) -> list[Judgement]:
     """Reads the judgements that the page of an audit made.
 
+    Args:
+        path: path of the file.
+        fingerprint: digest of the corpus that is audited.
+
     Raises:
-        UserError: the file cannot be read, or holds no judgements.
+        UserError: the file cannot be read, holds no judgements, or those of another corpus.
     """
     try:
-        rows = files.read_json(path)["mentions"]
+        content = files.read_json(path)
+        rows = content["mentions"]
+        judged = content.get("fingerprint")
         for row in rows:
-            answers = [row.get(question) for question in QUESTIONS]
-            if not all(answer in (True, False, None) for answer in answers):
-                raise ValueError(f"an answer of {row['id']} is neither true, false nor null")
-            if missing := {"category", "source"} - row.keys():
-                raise ValueError(f"{row['id']} has no {min(missing)}")
-            if not isinstance(row.get(MISSED) or 0, int):
-                raise ValueError(f"the missed names of {row['id']} are no number")
+            _check(row)
+        if twice := [key for key, count in Counter(map(_key, rows)).items() if count > 1]:
+            raise ValueError(f"mention {twice[0][1]} of {twice[0][0]} is there twice")
     except OSError as error:
         raise UserError(f"{error.strerror}; check the path", path) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -58,7 +62,37 @@ def read_judgements(path: str) -> list[Judgement]:
             "nerbert audit downloaded",
             path,
         ) from None
+    if judged != fingerprint:
+        raise UserError(
+            f"judgements of another corpus ({content.get('corpus')}), or of an earlier run of it; "
+            "name that corpus, or judge a sample of this one",
+            path,
+        )
     return list(rows)
+
+
+def _check(row: Any) -> None:
+    """Checks a judgement; a ValueError says what is wrong."""
+    if not _are_texts(row["id"], row["category"], row["source"]):
+        raise ValueError("an id, category or source is no text")
+    name = row["id"]
+    if not _is_count(row.get("number", 0)):
+        raise ValueError(f"the number of {name} is not 0 or more")
+    if not all(row.get(question) in (True, False, None) for question in QUESTIONS):
+        raise ValueError(f"an answer of {name} is neither true, false nor null")
+    if not _is_count(row.get(MISSED) or 0):
+        raise ValueError(f"the missed names of {name} are not 0 or more")
+    if not isinstance(row.get("others", []), list):
+        raise ValueError(f"the other mentions of {name} are no list")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_NAMES
+
+
+def _are_texts(*values: Any) -> bool:
+    """Whether all are texts, without halves of characters."""
+    return all(isinstance(v, str) and not re.search("[\ud800-\udfff]", v) for v in values)
 
 
 def wilson(right: int, judged: int, z: float = 1.96) -> tuple[float, float]:

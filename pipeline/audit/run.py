@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
@@ -58,7 +59,7 @@ def _judged(settings: AuditSettings, corpus: Corpus) -> str:
     Raises:
         UserError: a file holds no judgements, there are too many, or they have nothing in common.
     """
-    judges = [read_judgements(path) for path in settings.judged]
+    judges = [read_judgements(path, corpus.fingerprint) for path in settings.judged]
     if len(judges) == 1:
         return table(judges[0])
     if len(judges) > 3:
@@ -112,7 +113,8 @@ def _check_ours(path: str) -> None:
     Raises:
         UserError: no audit made it.
     """
-    if files.exists(path) and _MARK not in files.read_bytes(path)[:1024]:
+    is_lost = os.path.islink(path) and not os.path.exists(path)
+    if is_lost or (files.exists(path) and _MARK not in files.read_bytes(path)[:1024]):
         raise UserError("exists, and nerbert audit did not write it; choose another --output", path)
 
 

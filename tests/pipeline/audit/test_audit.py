@@ -182,8 +182,10 @@ def test_keys_judge_in_a_browser(demo, tmp_path):
     assert rows[0]["missed"] == 1
     assert "1 of 12 judged" in found
     # What the page keeps is what the command reads.
-    (tmp_path / "audit.json").write_text(json.dumps({"mentions": rows}))
-    assert "| all | 12 | 100.0 of 3" in table(read_judgements(str(tmp_path / "audit.json")))
+    mark = data_of(page)["fingerprint"]
+    (tmp_path / "audit.json").write_text(json.dumps({"mentions": rows, "fingerprint": mark}))
+    read = read_judgements(str(tmp_path / "audit.json"), mark)
+    assert "| all | 12 | 100.0 of 3" in table(read)
     assert found.count("<mark>") == 12
     assert found.count(">✓ ") == 2 + 4 + 1
     assert found.count(">✗ ") == 1
@@ -193,12 +195,45 @@ def test_keys_judge_in_a_browser(demo, tmp_path):
     assert screenshot(page, tmp_path).stat().st_size > 10_000
 
 
-def test_unknown_answer_is_named(tmp_path):
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"in_context": "yes"}, "an answer of 1:0:0 is neither true, false nor null"),
+        ({"missed": -5}, "the missed names of 1:0:0 are not 0 or more"),
+        ({"missed": 10**400}, "the missed names of 1:0:0 are not 0 or more"),
+        ({"missed": 1.5}, "the missed names of 1:0:0 are not 0 or more"),
+        ({"others": None}, "the other mentions of 1:0:0 are no list"),
+        ({"others": 5}, "the other mentions of 1:0:0 are no list"),
+        ({"id": ["1"]}, "an id, category or source is no text"),
+        ({"category": "\ud800"}, "an id, category or source is no text"),
+        ({"source": None}, "an id, category or source is no text"),
+        ({"number": [1]}, "the number of 1:0:0 is not 0 or more"),
+        ({}, "mention 0 of 1:0:0 is there twice"),
+    ],
+)
+def test_judgements_of_another_shape_are_named(tmp_path, change, told):
+    """The bad one is between good ones."""
     path = tmp_path / "audit.json"
-    row = judged([True, "yes", None, None])
-    path.write_text(json.dumps({"mentions": [row]}))
-    with pytest.raises(UserError, match="an answer of 1:0:0 is neither true, false nor null"):
-        read_judgements(str(path))
+    yes = [True] * 4
+    rows = [judged(yes), {**judged(yes, id="1:0:0"), **change}, judged(yes, id="9:0:0")]
+    rows[0]["id"] = "0:0:0" if change else "1:0:0"
+    path.write_text(json.dumps({"mentions": rows, "fingerprint": "x"}))
+    with pytest.raises(UserError, match=told):
+        read_judgements(str(path), "x")
+
+
+def test_judgements_of_another_corpus_are_refused(demo, tmp_path, capsys):
+    rows = [judged([True] * 4)]
+    for mark in ("another", None):
+        path = tmp_path / "audit.json"
+        path.write_text(json.dumps({"mentions": rows, "corpus": "enwiki", "fingerprint": mark}))
+        assert call("audit", demo[0], "--judged", path) == 2
+        error = capsys.readouterr().err
+        assert f"--judged {path}: judgements of another corpus (enwiki), or of an earlier" in error
+        good = written(demo, tmp_path, "good", rows)
+        assert call("audit", demo[0], "--judged", good, path) == 2
+        assert "judgements of another corpus (enwiki)" in capsys.readouterr().err
+    assert call("audit", demo[0], "--judged", good) == 0
 
 
 def test_a_file_of_yours_is_not_replaced(demo, tmp_path, capsys):
@@ -225,9 +260,10 @@ def data_of(page):
     return json.loads(re.search(r'id="data"[^>]*>(.*?)</script>', text, re.DOTALL)[1])
 
 
-def written(folder, name, rows):
+def written(demo, folder, name, rows):
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"mentions": rows}), encoding="utf-8")
+    content = {"mentions": rows, "fingerprint": load_corpus(demo[0]).fingerprint}
+    path.write_text(json.dumps(content), encoding="utf-8")
     return str(path)
 
 
@@ -240,7 +276,7 @@ def test_two_judges_and_a_third(demo, tmp_path):
     first = [{**row, **yes, "page_class": n >= 10} for n, row in enumerate(sample)]
     second = [{**row, **yes, "page_class": n >= 15} for n, row in enumerate(sample)]
     second[39]["boundary"] = None
-    files = [written(tmp_path, "one", first), written(tmp_path, "two", second[::-1])]
+    files = [written(demo, tmp_path, "one", first), written(demo, tmp_path, "two", second[::-1])]
     conflicts = tmp_path / "conflicts.html"
     code, out, err = run(
         demo[0], "--judged", *files, "--output", conflicts, cwd=tmp_path, name="audit"
@@ -258,12 +294,12 @@ def test_two_judges_and_a_third(demo, tmp_path):
     assert [row["id"] for row in asked] == [row["id"] for row in sample[10:15]]
     assert not any(question in row for row in asked for question in QUESTIONS)
     third = [{**row, **yes, "page_class": n < 2} for n, row in enumerate(asked)]
-    files.append(written(tmp_path, "three", third))
+    files.append(written(demo, tmp_path, "three", third))
     _, out, _ = run(demo[0], "--judged", *files, cwd=tmp_path, name="audit")
     assert "| all | 40 | 67.5 (" in out
     code, _, err = run(demo[0], "--judged", *files, files[0], cwd=tmp_path, name="audit")
     assert (code, err) == (2, "--judged: give the files of at most three judges\n")
-    files[1] = written(tmp_path, "other", [{**first[0], "id": "x"}])
+    files[1] = written(demo, tmp_path, "other", [{**first[0], "id": "x"}])
     code, _, err = run(demo[0], "--judged", *files[:2], cwd=tmp_path, name="audit")
     assert code == 2
     assert err == "--judged: the judges have no mention in common; give the same sample\n"
