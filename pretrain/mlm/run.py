@@ -87,6 +87,7 @@ def run(settings: DaptSettings, rest: Sequence[str]) -> str:
         **done,
     }
     trainer.finish(lambda: _card(training.finish(results)))
+    training.seal(trainer.made)
     return _summary(settings, results)
 
 

@@ -17,8 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet, tags_to_spans
 from ontology.categories import ENTITY
+from pretrain.training.models import longest_input
 
 NAME = "open"
 """Value of `config.tag_head` of such a checkpoint."""
@@ -33,6 +35,7 @@ SIZE = 256
 """Size of the vectors that are compared."""
 _FITS = 0.75  # smallest probability of a type against none that counts as clear
 _BATCH = 256  # names that are encoded together
+_KEPT = 1000  # names whose vectors are kept
 
 
 class OpenHead(nn.Linear):
@@ -95,11 +98,18 @@ def is_open(model: Any) -> bool:
 def name_vectors(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, names: Sequence[str]
 ) -> Tensor:
-    """Vectors of names in words, shape (names, size)."""
+    """Vectors of names in words, shape (names, size).
+
+    Raises:
+        UserError: a name has more sub-words than the encoder takes.
+    """
     head: Any = model.get_submodule("classifier")
     batch = tokenizer(
         list(names), padding=True, return_tensors="pt", return_special_tokens_mask=True
     ).to(model.device)
+    if batch["input_ids"].shape[1] > longest_input(model):
+        longest = max(names, key=len)[:40]
+        raise UserError(f"the type {longest!r}... has more than {longest_input(model)} sub-words")
     inner = (1 - batch.pop("special_tokens_mask")).unsqueeze(-1)
     states = model.base_model(**batch).last_hidden_state
     means = (states * inner).sum(1) / inner.sum(1).clamp(min=1)
@@ -159,20 +169,30 @@ class Types:
             tokenizer: its tokenizer.
             names: the names.
             keeps_others: whether mentions of none of the types are kept.
-            known: vectors of names that are encoded already; those of new ones are added.
+            known: vectors of names that are encoded already, at most `_KEPT`; new ones are added.
+
+        Raises:
+            UserError: a name has more sub-words than the encoder takes.
         """
         known = {} if known is None else known
-        new = [name for name in dict.fromkeys(names) if name not in known]
+        # A copy: other threads add names, too, and remove the oldest.
+        vectors = {name: vector for name in names if (vector := known.get(name)) is not None}
+        new = [name for name in dict.fromkeys(names) if name not in vectors]
         was_training = model.training
-        model.eval()  # type: ignore[no-untyped-call]
+        if was_training:
+            model.eval()  # type: ignore[no-untyped-call]
         for first in range(0, len(new), _BATCH):
             batch = new[first : first + _BATCH]
-            vectors = name_vectors(model, tokenizer, batch).float().cpu()
-            known.update(zip(batch, vectors, strict=True))
-        model.train(was_training)
+            made = name_vectors(model, tokenizer, batch).float().cpu()
+            vectors.update(zip(batch, made, strict=True))
+        if was_training:
+            model.train()
+        known.update({name: vectors[name] for name in new})
+        for name in list(known)[: max(0, len(known) - _KEPT)]:
+            known.pop(name, None)
         head: Any = model.get_submodule("classifier")
         none, scale = (part.detach().float().cpu() for part in (head.none, head.scale))
-        return cls(torch.stack([known[name] for name in names]), none, scale, keeps_others)
+        return cls(torch.stack([vectors[name] for name in names]), none, scale, keeps_others)
 
     def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
         """Tag of each word, and its probability.

@@ -87,9 +87,13 @@ def _run(settings: PretrainSettings, rest: Sequence[str]) -> str:
         **trainer.throughput.totals(),
     }
     model = corpora.only and str(corpora.only.folder / SENTENCES)
-    if trainer.is_world_process_zero() and model and files.exists(model):
+    sentences = [SENTENCES] if model and files.exists(model) else []
+    if trainer.is_world_process_zero() and model and sentences:
         files.write_bytes(str(Path(settings.output, SENTENCES)), files.read_bytes(model))
     trainer.finish(lambda: model_card(training.finish(results), corpora))
+    training.seal(
+        [*trainer.made, *([SENTENCES] if Path(settings.output, SENTENCES).is_file() else [])]
+    )
     return _summary(settings, results)
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
@@ -21,6 +21,7 @@ from nerbert.commands.process import cores
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
 from nerbert.storage import files
+from nerbert.storage.records import seal
 from pretrain.settings import RECORD, Settings
 from pretrain.training import tiny
 from pretrain.training.checkpoints import damage, last_whole, resume
@@ -275,8 +276,9 @@ class TrainingRun(Generic[S]):
         if record["corpus"] != self._record["corpus"]:
             raise UserError(f"{where}: was trained on another corpus; give another --output")
         for part in ("settings", "training"):
-            for name, value in record[part].items():
-                if (ours := self._record[part].get(name)) != value:
+            for name in {**record[part], **self._record[part]}:
+                value, ours = record[part].get(name), self._record[part].get(name)
+                if ours != value:
                     raise UserError(
                         f"{where}: was trained with {name} {value!r}, not {ours!r}; "
                         "give another --output"
@@ -327,6 +329,15 @@ class TrainingRun(Generic[S]):
         self._record["results"] = results
         files.write_json(str(self.folder / RECORD), self._record)
         return self._record
+
+    def seal(self, made: Collection[str]) -> None:
+        """Writes the record for the last time, with the sizes of the files of the checkpoint.
+
+        Args:
+            made: names of these files.
+        """
+        if self.args.process_index == 0:
+            seal(str(self.folder / RECORD), self._record, made)
 
 
 def _plain(value: Any) -> Any:

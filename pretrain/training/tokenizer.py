@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
-from tokenizers import pre_tokenizers
+from tokenizers import normalizers
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerFast
 
 from nerbert.errors import UserError
 
+_LOGGER = logging.getLogger("nerbert")
 _TRIED = ["Dante", "was", "born"]
 """Words that tell whether a tokenizer parts pre-split words as it parts running text."""
+
+_UNKNOWN = "\u16a0\u2603"
+"""A text that no vocabulary of words has."""
 
 NO_CODE = {"trust_remote_code": False}
 """Option of all loaders: a model with code of its own is refused, and nobody is asked."""
 
 UNLOADABLE = (
     *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError),
-    *(ArithmeticError, AssertionError, UnpicklingError, SafetensorError),
+    *(ArithmeticError, AssertionError, UnpicklingError, SafetensorError, StrictDataclassError),
 )
 """What transformers raises for a folder with missing, torn or foreign files."""
 
@@ -82,8 +88,12 @@ def load_tokenizer(base_model: str) -> PreTrainedTokenizerFast:
             )
             if not _parts_words(spaced):  # the class of the tokenizer ignores the option
                 _add_prefix_space(spaced.backend_tokenizer)
-            tokenizer = spaced if _parts_words(spaced) else tokenizer
-    except UNLOADABLE as error:
+            if _parts_words(spaced):
+                tokenizer = spaced
+            else:
+                _LOGGER.warning("%s: words are other sub-words than in running text", base_model)
+        tokenizer(_UNKNOWN)  # raises if there is no sub-word for it
+    except Exception as error:  # those of tokenizers have no class of their own
         raise no_model(base_model, error) from error
     if not tokenizer.is_fast or tokenizer.pad_token_id is None:
         raise UserError(
@@ -111,14 +121,14 @@ def _parts_words(tokenizer: Any) -> bool:
 
 
 def _add_prefix_space(backend: Any) -> None:
-    """Makes the byte-level step of a tokenizer add a space before each word."""
-    first = backend.pre_tokenizer
-    several = isinstance(first, pre_tokenizers.Sequence)
-    steps = [first[place] for place in range(len(first))] if several else [first]
-    for step in steps:
-        if isinstance(step, pre_tokenizers.ByteLevel):
-            step.add_prefix_space = True
-    backend.pre_tokenizer = pre_tokenizers.Sequence(steps) if len(steps) > 1 else steps[0]
+    """Makes a tokenizer add a space before each word, whatever steps split it then.
+
+    The step that splits into bytes could add it, too, but not where an earlier step splits words:
+    it would add a space to each piece (Digits or Split before ByteLevel, as in Llama 3).
+    """
+    space = normalizers.Prepend(" ")
+    before = backend.normalizer
+    backend.normalizer = space if before is None else normalizers.Sequence([space, before])
 
 
 def no_model(base_model: str, error: Exception) -> UserError:
@@ -131,7 +141,10 @@ def no_model(base_model: str, error: Exception) -> UserError:
         )
     path = Path(base_model)
     is_path = path.is_absolute() or path.exists() or len(path.parts) > 2
-    reason = "no such folder" if is_path and not path.exists() else str(error).split("\n", 1)[0]
+    lines = str(error).strip().split("\n")
+    # The first line of an error of a config names the key, the second what is wrong with it.
+    known = lines[1] if isinstance(error, StrictDataclassError) and lines[1:] else lines[0]
+    reason = "no such folder" if is_path and not path.exists() else known.strip()
     return UserError(
         f"{reason.rstrip('.')}; give a model of the hub, or a folder with config.json, weights and "
         "tokenizer",

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, Sampler
 from transformers import PreTrainedModel, PrinterCallback, Trainer
 
 from nerbert.errors import BadLossError
+from pretrain.settings import RECORD
 from pretrain.training.features import PIECES, UNLINKED, PieceFeatures
 from pretrain.training.logs import Throughput
 from pretrain.training.subwords import token_loss
@@ -21,6 +22,7 @@ from pretrain.training.subwords import token_loss
 WINDOW = 50
 """Default number of optimiser steps whose pieces are sorted by length together."""
 
+_NO_PART = (RECORD, "training_args.bin")  # of the checkpoint
 
 Groups = Sequence[tuple[npt.NDArray[np.int64], int]]
 """Numbers of pieces, and how many of them an epoch has."""
@@ -120,6 +122,7 @@ class CardTrainer(Trainer):
         super().__init__(**kwargs)
         self.remove_callback(PrinterCallback)
         self._card = ""
+        self.made: list[str] = []
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """Writes our card instead of that of transformers, also before a push to the hub."""
@@ -130,19 +133,30 @@ class CardTrainer(Trainer):
     def finish(self, make_card: Callable[[], str]) -> None:
         """Saves the model with its card, pushes both to the hub if requested, and ends the run.
 
+        `made` has the names of the files then.
+
         Args:
             make_card: makes the text of the card; called only in the first process.
         """
+        folder = Path(str(self.args.output_dir))
+        before = _times(folder)
         # `_internal_call` saves without a push to the hub, which must wait for the card.
         self.save_model(str(self.args.output_dir), _internal_call=True)
         if self.is_world_process_zero():
             self._card = make_card()
             self.create_model_card()
+        self.made = [name for name, time in _times(folder).items() if time != before.get(name)]
         if self.args.push_to_hub:
             self.push_to_hub()
         # A process that exits early crashes the others, which still communicate with it.
         self.accelerator.wait_for_everyone()
         self.accelerator.end_training()
+
+
+def _times(folder: Path) -> dict[str, int]:
+    """Time of each file in a folder, in nanoseconds; hidden files and folders are left out."""
+    paths = [path for path in folder.glob("[!.]*") if path.is_file() and path.name not in _NO_PART]
+    return {path.name: path.stat().st_mtime_ns for path in paths}
 
 
 class _Loader(DataLoader[Any]):

@@ -1,3 +1,6 @@
+import json
+import shutil
+
 import pytest
 
 from nerbert.errors import UserError
@@ -78,6 +81,83 @@ def test_tokenizers_part_words_as_in_running_text(tmp_path, name):
     tokenizer = tokenizer_module.load_tokenizer(folder)
     tokens = tokenizer(["Dante", "was", "born"], is_split_into_words=True).tokens()
     assert tokens == ["ĠDante", "Ġwas", "Ġborn"]
+
+
+def stepwise(folder, steps, before=None):
+    """A checkpoint whose tokenizer splits words by some steps."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    from transformers import AutoModelForTokenClassification, PreTrainedTokenizerFast
+
+    backend = Tokenizer(models.BPE(unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    if before is not None:
+        backend.normalizer = before
+    alphabet = [*pre_tokenizers.ByteLevel.alphabet(), "▁"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=["<unk>", "<pad>"], initial_alphabet=alphabet
+    )
+    text = "In 2005 Dante was born in Florence . Dante was born in 1265 ."
+    backend.train_from_iterator([text] * 20, trainer)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend, unk_token="<unk>", pad_token="<pad>"
+    )
+    tokenizer.save_pretrained(folder)
+    AutoModelForTokenClassification.from_config(small("bert")).save_pretrained(folder)
+    return str(folder)
+
+
+def steps_of(name):
+    from tokenizers import Regex, normalizers, pre_tokenizers
+
+    plain = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    llama = pre_tokenizers.Split(Regex(r" ?\p{L}+| ?[^\s\p{L}\p{N}]+|\p{N}{1,3}|\s+"), "isolated")
+    joined = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    never = pre_tokenizers.Metaspace("▁", prepend_scheme="never")
+    return {
+        "digits": ([pre_tokenizers.Digits(individual_digits=True), plain], None),
+        "llama 3": ([llama, joined], None),
+        "metaspace never": ([never], None),
+        "gemma": ([pre_tokenizers.Split("▁", "merged_with_next")], normalizers.Replace(" ", "▁")),
+    }[name]
+
+
+@pytest.mark.parametrize("name", ["digits", "llama 3", "metaspace never", "gemma"])
+def test_tokenizers_that_split_in_several_steps(tmp_path, name):
+    """Pre-split words behind the first are what they are in running text, also after saving."""
+    folder = stepwise(tmp_path, *steps_of(name))
+    words = ["Dante", "was", "born", "in", "1265", "."]
+    for place in (folder, tmp_path / "again"):
+        tokenizer = tokenizer_module.load_tokenizer(str(place))
+        split = tokenizer(words, is_split_into_words=True)
+        plain = tokenizer(" ".join(words))
+        assert split["input_ids"] == plain["input_ids"]
+        assert set(split.word_ids()) == set(range(len(words)))
+        tokenizer.save_pretrained(tmp_path / "again")
+        shutil.copy(tmp_path / "config.json", tmp_path / "again")
+
+
+@pytest.mark.parametrize("change", ["no unknown", "bad expression", "null"])
+def test_tokenizers_that_cannot_be_used_are_one_line(tmp_path, change):
+    folder = byte_level(tmp_path, small("bert"))
+    path = tmp_path / "tokenizer.json"
+    content = json.loads(path.read_text())
+    if change == "no unknown":
+        content["model"] = {"type": "WordLevel", "vocab": {"Dante": 0}, "unk_token": "x"}
+        content["pre_tokenizer"] = {"type": "Whitespace"}
+    elif change == "null":
+        content["model"]["vocab"] = None
+    else:
+        step = {
+            "type": "Split",
+            "pattern": {"Regex": "(("},
+            "behavior": "Isolated",
+            "invert": False,
+        }
+        content["pre_tokenizer"] = step
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="give a model of the hub, or a folder with") as error:
+        tokenizer_module.load_tokenizer(folder)
+    assert "\n" not in str(error.value)
 
 
 def test_weights_have_32_bits_whatever_the_file_has(tmp_path):
