@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 BINS = 15
 """Bins of the calibration error, as in Guo et al. 2017."""
 _EDGE = 1e-6
-_LEAST = 20
+_LEAST = 100
 """Mentions that a calibration needs, right ones and wrong ones together."""
 
 
@@ -45,7 +46,7 @@ class Calibration:
             gold: number of gold mentions.
 
         Returns:
-            The calibration; one that changes nothing if there are fewer than 20 mentions.
+            The calibration; one that changes nothing if there are fewer than `_LEAST` mentions.
         """
         # It takes half a second to load, and predicting does not need it.
         from scipy.optimize import minimize
@@ -72,6 +73,25 @@ class Calibration:
             return made
         between = sum(made(scores[place]) for place in order[last : last + 2]) / 2
         return cls(made.slope, made.intercept, round(between, 4))
+
+    @classmethod
+    def parsed(cls, value: Any) -> Calibration:
+        """The calibration with the fields of a dict.
+
+        Raises:
+            ValueError: it has other fields, or values that no calibration has.
+        """
+        names = {field.name for field in fields(cls)}
+        is_form = isinstance(value, dict) and value.keys() <= names
+        numbers = list(value.values()) if is_form else []
+        if not is_form or not all(
+            isinstance(number, int | float) and math.isfinite(number) for number in numbers
+        ):
+            raise ValueError(f"give numbers for {', '.join(sorted(names))}")
+        made = cls(**value)
+        if made.slope <= 0 or not 0 <= made.min_score <= 1:
+            raise ValueError("slope must be above 0, and min_score from 0 to 1")
+        return made
 
     def __call__(self, score: float) -> float:
         """The probability of being right."""

@@ -130,7 +130,12 @@ def spread(values: Sequence[float]) -> str:
     return f"{cent(mean(values))} ± {cent(stdev(values))}" if len(values) > 1 else cent(values[0])
 
 
+def cell(text: str) -> str:
+    """A text for a cell of a Markdown table; names of types may hold HTML, or end the cell."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
 def markdown(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a Markdown table; the first row is the header."""
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines = ["| " + " | ".join(map(cell, row)) + " |" for row in rows]
     return [lines[0], "|" + "---|" * len(rows[0]), *lines[1:]]

@@ -185,12 +185,14 @@ def _arguments(
     has_dev = "dev" in splits
     continues = work.folder is not None
     epoch_steps = -(-pieces // settings.batch_size)
-    between = max(epoch_steps, settings.eval_steps)
+    max_steps = max(settings.epochs * epoch_steps, settings.least_steps)
+    # transformers 5.0 does not evaluate at the end by itself.
+    between = min(max(epoch_steps, settings.eval_steps), max_steps)
     return TrainingArguments(
         output_dir=folder,
         seed=settings.seed,
         learning_rate=settings.learning_rate,
-        max_steps=max(settings.epochs * epoch_steps, settings.least_steps),
+        max_steps=max_steps,
         weight_decay=settings.weight_decay,
         warmup_steps=settings.warmup_steps,
         lr_scheduler_type=settings.schedule,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -198,6 +199,21 @@ def _open_model(base: str, max_subwords: int | None) -> PreTrainedModel:
     return model
 
 
+@dataclass(frozen=True)
+class TorchForward:
+    """Computes the scores of sub-words by a model; it can be pickled with its tagger."""
+
+    model: PreTrainedModel
+
+    @torch.inference_mode()
+    def __call__(self, ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> Floats:
+        """See `finetune.heads.windows.Forward`."""
+        model = self.model.eval()  # type: ignore[no-untyped-call]
+        texts, seen = (torch.from_numpy(one).to(model.device) for one in (ids, mask))
+        scores: Floats = model(input_ids=texts, attention_mask=seen).logits.float().cpu().numpy()
+        return scores
+
+
 def word_tagger(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerFast,
@@ -216,19 +232,8 @@ def word_tagger(
         forward: computes instead of the model.
         attend: see `WordTagger`.
     """
-
-    @torch.inference_mode()
-    def computed(ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> Floats:
-        model.eval()  # type: ignore[no-untyped-call]
-        given = {"input_ids": ids, "attention_mask": mask}
-        outputs = model(
-            **{name: torch.from_numpy(of).to(model.device) for name, of in given.items()}
-        )
-        scores: Floats = outputs.logits.float().cpu().numpy()
-        return scores
-
     return windows.WordTagger(
-        forward or computed,
+        forward or TorchForward(model),
         tokenizer.backend_tokenizer,
         int(tokenizer.pad_token_id or 0),
         spans.scores_of(model),
@@ -251,7 +256,7 @@ def load_with_head(folder: str) -> PreTrainedModel:
 
 
 def _load_head(model: PreTrainedModel, folder: str) -> None:
-    kind = getattr(model.config, "tag_head", "linear")
+    kind = str(getattr(model.config, "tag_head", "linear"))
     if kind not in _WEIGHTS:
         return
     try:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from finetune.tagger.tagger import Tagger
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import spans_to_tags, tags_to_spans
+
+_LOGGER = logging.getLogger("nerbert")
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,25 @@ class OldTypes:
             if name not in self.new and taken.isdisjoint(range(start, end))
         ]
         return Sentence(row.tokens, spans_to_tags(spans, len(row.tokens)))
+
+    def kept(self, types: Collection[str], has_rows: bool) -> list[str]:
+        """Old types that no train sentence has, and whose rows of the head can be kept.
+
+        They are logged, also if they cannot be kept: nothing teaches these types.
+
+        Args:
+            types: types of the train sentences, with the mentions of the old tagger.
+            has_rows: whether the training begins with the head of the old tagger.
+        """
+        without = [name for name in self.tagger.types if name not in types]
+        if without:
+            _LOGGER.warning(
+                "%d old types have no example in these sentences, and %s: %s",
+                len(without),
+                "may be forgotten" if has_rows else "are lost; give the old tagger as --base-model",
+                ", ".join(without),
+            )
+        return without if has_rows else []
 
     def scored(self, tags: Sequence[Sequence[str]]) -> list[list[str]]:
         """Predicted tags without the types that the set says nothing about."""

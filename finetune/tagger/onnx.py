@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from tokenizers import Tokenizer
 
 from finetune.heads.windows import BATCH, Floats, WordTagger
 from nerbert.errors import UserError
-from nerbert.storage.folders import sealed
 from nerbert.storage.identity import Identities
+from nerbert.storage.records import sealed
 
 FOLDER, RECORD, TOKENIZER = "onnx", "export.json", "tokenizer.json"
 """Folder of the files in a checkpoint, the record of what they are made from, and the tokenizer."""
@@ -40,6 +41,7 @@ class Facts:
         pad: id of the sub-word that fills batches.
         scores: number of scores of each sub-word.
         mention_scores: fields of its `Calibration`; None if it has none.
+        tagging_scheme: what its configuration says of the scheme of its tags.
     """
 
     tags: list[str]
@@ -48,6 +50,7 @@ class Facts:
     pad: int
     scores: int
     mention_scores: dict[str, float] | None = None
+    tagging_scheme: str | None = None
 
 
 def made_from(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -59,7 +62,7 @@ def made_from(folder: str | os.PathLike[str]) -> dict[str, Any]:
 def beside(folder: str, kind: str) -> tuple[Path, Facts] | None:
     """The ONNX file of a checkpoint; None if there is none, or it is made from other files."""
     path = Path(folder, FOLDER, NAMES[kind])
-    record = sealed(str(path.with_name(RECORD))) or {}
+    record = sealed(str(path.with_name(RECORD)), log=False) or {}
     if not path.is_file() or record.get("made_from") != made_from(folder):
         return None
     digests = record["digests"]
@@ -97,7 +100,7 @@ class OnnxModel:
         # An extra installs it.
         import onnxruntime
 
-        self.facts = facts
+        self.facts, self._path = facts, path
         self._tokenizer = path.with_name(TOKENIZER)
         try:
             self._session = onnxruntime.InferenceSession(
@@ -118,6 +121,10 @@ class OnnxModel:
         (scores,) = self._session.run(None, {"input_ids": ids, "attention_mask": mask})
         return scores
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles what it is loaded from: a session cannot be pickled."""
+        return OnnxModel, (self._path, self.facts)
+
     def word_tagger(self, max_subwords: int | None) -> WordTagger:
         """Scores words, by the tokenizer beside the file."""
         tokenizer = Tokenizer.from_file(str(self._tokenizer))
@@ -127,7 +134,7 @@ class OnnxModel:
 
 
 def exported(folder: str, backend: str) -> OnnxModel | None:
-    """The ONNX file of a checkpoint, if there is one or it is asked for.
+    """The ONNX file of a checkpoint, if there is one or it is asked for, and what runs it.
 
     Args:
         folder: the checkpoint.
@@ -141,4 +148,6 @@ def exported(folder: str, backend: str) -> OnnxModel | None:
         raise UserError(
             f"no {NAMES[backend]} of these weights; run nerbert export --format {backend}", folder
         )
+    if backend == "auto" and find_spec("onnxruntime") is None and find_spec("torch") is not None:
+        return None
     return OnnxModel(*found) if found else None

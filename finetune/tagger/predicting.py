@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
-from finetune.heads.windows import BATCH, Floats, Forward, LinearHead, WordTagger
+from finetune.heads.windows import BATCH, Floats, Forward, WordTagger
 from finetune.scoring.calibration import AS_THEY_ARE, Calibration
 from finetune.settings import NAMES, FitSettings
-from finetune.tagger.entities import Entities, Prediction, Text, entities_of
+from finetune.tagger.decoding import (
+    NOT_TRAINED,
+    Decoder,
+    calibration_in,
+    names_of_types,
+    open_types_in,
+)
+from finetune.tagger.entities import Entities, Prediction, Text
 from finetune.tagger.texts import TextSplitter, beside, checked_texts
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
+from nerbert.text.schemes import ModelTags
 from nerbert.text.tags import LabelSet, tags_to_spans
-from nerbert.text.tokens import Span
-from ontology.classes import spaced
 
 if TYPE_CHECKING:  # these load torch, which a tagger by ONNX Runtime does not need
     from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-    from finetune.tagger.models import Head
-    from pretrain.tagging.open_head import Types
 
+_LOGGER = logging.getLogger("nerbert")
 
 OPEN_MIN_SCORE = 0.35
 """Smallest score of a mention that an open head finds; see docs/pretraining.md."""
@@ -44,25 +48,25 @@ class Predictor:
         """
         self.base, self.settings = base, settings
         self._words: WordTagger | None = None
-        self._tags: list[str] = []
-        self._head: LinearHead | Head | Types = LinearHead()
+        self._decoder = NOT_TRAINED
         self._names: dict[str, Tensor] = {}  # vectors of types' names, if the head is open
         self._model: PreTrainedModel | None = None
         self._tokenizer: PreTrainedTokenizerFast | None = None
         self.splitter = TextSplitter()
-        self.calibration = AS_THEY_ARE
-        self.min_score = 0.0
 
     def _set(self, model: Any, tokenizer: Any, forward: Forward | None = None) -> None:
         # These load torch.
         from finetune.tagger.models import head_of, word_tagger
-        from pretrain.training.models import longest_input, tag_names
+        from pretrain.training.models import longest_input, model_tags
 
-        self._model, self._tokenizer, self._names = model, tokenizer, {}
+        self._model, self._tokenizer, self._names = model.eval(), tokenizer, {}
+        calibration = calibration_in(model.config, self.base)
         if self.is_open:
-            self.use_types(model.config.open_types)
+            self.use_types(open_types_in(model.config, self.base))
+            if calibration is not None:
+                self._use(calibration)
         else:
-            self._tags, self._head = tag_names(model), head_of(model)
+            self._decoder = self._of_tags(model_tags(model), head_of(model), calibration)
         limit = self.settings.max_subwords or longest_input(model)
         attend = self.settings.attend_padding
         batch_size = self.settings.batch_size if attend else BATCH
@@ -70,9 +74,31 @@ class Predictor:
             model, tokenizer, limit, batch_size, forward=forward, attend=attend
         )
         self._find_splitter()
-        found = getattr(model.config, "mention_scores", None)
-        if found or not self.is_open:
-            self._use(Calibration(**(found or {})))
+
+    def _of_tags(self, tags: ModelTags, head: Any, calibration: Calibration | None) -> Decoder:
+        """The decoder of a tagger with own types."""
+        if not tags.is_strict:
+            _LOGGER.info(
+                "%s: labels of %s; mentions are those of conlleval", self.base, tags.scheme
+            )
+        made = calibration or AS_THEY_ARE
+        return Decoder(tags.names, head, tags.decode, made, made.min_score)
+
+    @property
+    def calibration(self) -> Calibration:
+        """What makes the mean score of a mention's words its score."""
+        return self._decoder.calibration
+
+    @property
+    def min_score(self) -> float:
+        """Smallest score of a mention that is found."""
+        return self._decoder.min_score
+
+    @min_score.setter
+    def min_score(self, value: float) -> None:
+        if not 0 <= value <= 1:
+            raise UserError(f"min_score {value}: give a number from 0 to 1")
+        self._decoder = replace(self._decoder, min_score=value)
 
     @property
     def is_open(self) -> bool:
@@ -84,7 +110,7 @@ class Predictor:
 
         return is_open(self._model)
 
-    def use_types(self, types: Sequence[str] | Mapping[str, str]) -> None:
+    def use_types(self, types: str | Sequence[str] | Mapping[str, str]) -> None:
         """Finds mentions of these types from now on; for open heads.
 
         `min_score` becomes `OPEN_MIN_SCORE`; set it to 0 for all that is found.
@@ -93,8 +119,12 @@ class Predictor:
             types: names in words, such as "political party"; or name of each type -> in words.
 
         Raises:
-            UserError: the tagger has another head, or there is no type.
+            UserError: the tagger has another head, there is no type, or two are alike.
         """
+        self._decoder = self._of_types(types)
+
+    def _of_types(self, types: str | Sequence[str] | Mapping[str, str]) -> Decoder:
+        """The decoder of an open head with some types."""
         # It loads torch.
         from pretrain.tagging.open_head import Types
 
@@ -103,12 +133,11 @@ class Predictor:
                 f"--types: {self.base} has its own types; give a model of nerbert pretrain --head "
                 "open"
             )
-        if not types or len(set(types)) < len(types):
-            raise UserError("--types: give at least one type, and none twice")
-        words = list(types.values() if isinstance(types, Mapping) else map(spaced, types))
-        self._head = Types.of(self.model, self.tokenizer, words, known=self._names)
-        self._tags = LabelSet(tuple(types)).tags
-        self._use(Calibration(min_score=OPEN_MIN_SCORE))
+        names = names_of_types(types)
+        head = Types.of(self.model, self.tokenizer, list(names.values()), known=self._names)
+        calibration = Calibration(min_score=OPEN_MIN_SCORE)
+        tags = LabelSet(tuple(names)).tags
+        return Decoder(tags, head, list, calibration, calibration.min_score)
 
     def _find_splitter(self) -> None:
         if self.base not in NAMES:
@@ -134,12 +163,12 @@ class Predictor:
     @property
     def tags(self) -> list[str]:
         """The tags that the tagger has, by label id."""
-        return list(self._tags)
+        return list(self._decoder.tags)
 
     @property
     def types(self) -> list[str]:
         """The types that the tagger has, or looks for."""
-        return list(dict.fromkeys(tag[2:] for tag in self._tags if tag != "O"))
+        return self._decoder.types
 
     def tag(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
         """Tags the words of each text; with `context` in the settings, texts are neighbours.
@@ -151,10 +180,7 @@ class Predictor:
         """
         if self.is_open:
             return [list(one.tags) for one in self.predictions(texts)]
-        return [
-            [self._tags[index] for index in self._head.decode(logits)[0]]
-            for logits in self._logits([texts])
-        ]
+        return [self._decoder.decode(logits)[0] for logits in self._logits([texts])]
 
     def _logits(self, groups: Iterable[Sequence[Sequence[str]]]) -> list[Floats]:
         """Scores of the words of sentences, which are given in groups of neighbours."""
@@ -166,7 +192,11 @@ class Predictor:
 
     @overload
     def predict(  # type: ignore[overload-overlap]  # a string is a list of strings, too
-        self, texts: str, split: bool = True, types: Sequence[str] = (), overlapping: bool = False
+        self,
+        texts: str,
+        split: bool = True,
+        types: str | Sequence[str] = (),
+        overlapping: bool = False,
     ) -> Entities: ...
 
     @overload
@@ -174,7 +204,7 @@ class Predictor:
         self,
         texts: Iterable[Text],
         split: bool = True,
-        types: Sequence[str] = (),
+        types: str | Sequence[str] = (),
         overlapping: bool = False,
     ) -> list[Entities]: ...
 
@@ -182,7 +212,7 @@ class Predictor:
         self,
         texts: str | Iterable[Text],
         split: bool = True,
-        types: Sequence[str] = (),
+        types: str | Sequence[str] = (),
         overlapping: bool = False,
     ) -> Entities | list[Entities]:
         """Finds the mentions in each text, in order; of a single text, its mentions.
@@ -201,14 +231,10 @@ class Predictor:
         Raises:
             UserError: a text is something else.
         """
-        before = self._head, self._tags, self.calibration, self.min_score
-        if types:
-            self.use_types(types)
-        try:
-            found = self.predictions(texts, split, overlapping=overlapping)
-            entities = [one.entities for one in found]
-        finally:
-            self._head, self._tags, self.calibration, self.min_score = before
+        # A decoder of this call: other threads may ask for other types.
+        decoder = self._of_types(types) if types else self._decoder
+        found = self._predictions(texts, decoder, split, overlapping=overlapping)
+        entities = [one.entities for one in found]
         return entities[0] if isinstance(texts, str) else entities
 
     def predictions(
@@ -230,6 +256,16 @@ class Predictor:
         Raises:
             UserError: a text is something else, or the types of this tagger exclude each other.
         """
+        return self._predictions(texts, self._decoder, split, probabilities, overlapping)
+
+    def _predictions(
+        self,
+        texts: str | Iterable[Text],
+        decoder: Decoder,
+        split: bool,
+        probabilities: bool = False,
+        overlapping: bool = False,
+    ) -> list[Prediction]:
         if overlapping and not self.is_open:
             raise UserError(f"--overlapping: {self.base} has one type for a mention; leave it out")
         texts = checked_texts(texts)
@@ -253,50 +289,8 @@ class Predictor:
         found = []
         for text, sentences in zip(texts, spans, strict=True):
             own = [next(tagged) for _ in sentences]
-            prediction = self._prediction(text, sentences, own, probabilities)
-            found.append(self._with_all_types(prediction, own) if overlapping else prediction)
+            found.append(decoder.prediction(text, sentences, own, probabilities, overlapping))
         return found
-
-    def _with_all_types(
-        self, prediction: Prediction, sentences: Sequence[tuple[list[str], Floats]]
-    ) -> Prediction:
-        """A prediction with an entity of each type that fits a mention, the best one first."""
-        head: Any = self._head
-        entities = iter(prediction.entities)
-        every = []
-        place = 0
-        for words, logits in sentences:
-            for first, end, _ in tags_to_spans(prediction.tags[place : place + len(words)]):
-                best = next(entities)
-                chances = head.fitting(logits, first, end)
-                others = [
-                    replace(best, type=self.types[kind], score=chance)
-                    for kind, chance in sorted(chances.items(), key=lambda pair: -pair[1])
-                    if self.types[kind] != best.type and chance >= self.min_score
-                ]
-                every += [best, *others]
-            place += len(words)
-        return replace(prediction, entities=Entities(every, prediction.entities.text))
-
-    def _prediction(
-        self,
-        text: str | Sequence[str],
-        spans: Sequence[Sequence[Span]],
-        sentences: Sequence[tuple[list[str], Floats]],
-        probabilities: bool,
-    ) -> Prediction:
-        """Puts the sentences of a text together: places of words, words, and scores of tags."""
-        decoded = [self._head.decode(logits) for _, logits in sentences]
-        places = [span for sentence in spans for span in sentence]
-        tags = [self._tags[index] for best, _ in decoded for index in best]
-        scores = [score for _, chances in decoded for score in chances]
-        rows = None
-        if probabilities:
-            per_sentence = [self._head.probabilities(logits) for _, logits in sentences]
-            rows = np.concatenate([np.empty((0, len(self._tags)), np.float32), *per_sentence])
-        words = [word for words, _ in sentences for word in words]
-        entities = entities_of(places, tags, scores, text, self.calibration)
-        return Prediction(words, places, tags, scores, entities, rows).at_least(self.min_score)
 
     def judged(self, rows: Sequence[Sentence]) -> tuple[list[float], list[bool]]:
         """Score of each mention of at least `min_score` in sentences, and whether it is right."""
@@ -309,7 +303,9 @@ class Predictor:
         return scores, is_right
 
     def _use(self, calibration: Calibration) -> None:
-        self.calibration, self.min_score = calibration, calibration.min_score
+        self._decoder = replace(
+            self._decoder, calibration=calibration, min_score=calibration.min_score
+        )
 
 
 def loaded(folder: str) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:

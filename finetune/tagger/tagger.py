@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.data.sets import Data, DataSets
 from finetune.data.views import UNIFIED, LabelMap, View, nearest
-from finetune.heads.windows import Forward
+from finetune.heads.windows import Forward, LinearHead
 from finetune.scoring.calibration import AS_THEY_ARE, Calibration
 from finetune.scoring.metrics import seqeval_scores
 from finetune.settings import FitSettings
+from finetune.tagger.decoding import calibration_in
 from finetune.tagger.onnx import LINEAR, exported
 from finetune.tagger.onnx import NAMES as BACKENDS
 from finetune.tagger.predicting import Predictor, loaded
@@ -22,6 +23,7 @@ from nerbert.commands.options import build_from_python
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
+from nerbert.text.schemes import ModelTags, TagError
 from nerbert.text.tags import LabelSet, tags_to_spans
 
 if TYPE_CHECKING:  # these load torch, which a tagger by ONNX Runtime does not need
@@ -71,6 +73,7 @@ class Tagger(Predictor):
         work: Work | None = None,
         keep_types: bool = False,
         kinds: Sequence[int] | None = None,
+        more_types: Sequence[str] = (),
     ) -> Tagger:
         """Fine-tunes the encoder and a new head; keeps the weights with the best dev F1.
 
@@ -85,6 +88,7 @@ class Tagger(Predictor):
                 `LOC`, `Location` and `location` become one type.
             kinds: domain of each train sentence, of `finetune.heads.sequence`; None if all are of
                 the target.
+            more_types: types that the head has, too; no sentence needs to have them.
 
         Raises:
             UserError: the data cannot be read, or the encoder cannot be loaded.
@@ -100,7 +104,7 @@ class Tagger(Predictor):
         quiet_libraries()
         settings = self.settings
         rows = train_rows(data, dev, before, keep_types, kinds, settings)
-        labels = LabelSet(tuple(sorted({name for types in rows.types for name in types})))
+        labels = LabelSet(tuple(sorted({*more_types, *rows.types[0], *rows.types[1]})))
         set_seed(settings.seed)
         tokenizer, model = fresh_model(
             self.base, settings, [*rows.before, *rows.train], labels, self._head_init_map
@@ -181,7 +185,7 @@ class Tagger(Predictor):
                 on a CPU if it is there, else torch.
 
         Raises:
-            UserError: there is no such checkpoint, device or file, or its tags are not O, B-, I-.
+            UserError: there is no such checkpoint, device or file, or its labels are no tags.
         """
         folder = os.fspath(folder)
         tagger = cls(folder, settings)
@@ -199,22 +203,24 @@ class Tagger(Predictor):
         if onnx is None or onnx.facts.head != LINEAR or tagger.settings.attend_padding:
             tagger._load(device, half, onnx)
         else:
-            tagger._tags = onnx.facts.tags
+            tags = ModelTags.of(onnx.facts.tags, onnx.facts.tagging_scheme)
+            calibration = calibration_in(onnx.facts, folder)
+            tagger._decoder = tagger._of_tags(tags, LinearHead(), calibration)
             tagger._words = onnx.word_tagger(tagger.settings.max_subwords)
             tagger._find_splitter()
-            tagger._use(Calibration(**onnx.facts.mention_scores or {}))
         return tagger
 
     def _load(self, device: str, half: bool, forward: Forward | None) -> None:
         """Loads the model, and moves it to a device."""
         # These load torch.
-        from pretrain.training.models import device_of, place, tag_names
+        from pretrain.training.models import device_of, model_tags, place
 
         where = device_of(device)
         model, tokenizer = loaded(self.base)
-        first, *others = tag_names(model)
-        if first != "O" or not all(name[:2] in ("B-", "I-") for name in others):
-            raise UserError(f"{self.base}: its labels are not O, B-, I-; fine-tune it first")
+        try:
+            model_tags(model)
+        except TagError as error:
+            raise UserError(f"its labels are no tags ({error}); fine-tune it", self.base) from None
         place(model, where, half)
         self._set(model, tokenizer, forward)
 

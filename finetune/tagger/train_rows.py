@@ -66,6 +66,8 @@ def train_rows(
     domains = [*others, *own, *[TARGET] * len(held)]
     for row, kind in zip([*first, *train, *held], domains, strict=True):
         type_sets[kind % TEXT].update(tag[2:] for tag in row.tags if tag != "O")
+    if not any(type_sets):
+        raise UserError("no train sentence has a mention; are the tags in another --columns?")
     return TrainRows(first, others, train, own, list(held), [sorted(types) for types in type_sets])
 
 

@@ -10,7 +10,8 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from finetune.data.registry import known_set
 from finetune.options import TrainOptions
-from nerbert.reports import filled
+from finetune.scoring.tables import cell
+from nerbert.reports import filled, without_paths
 
 _EXAMPLES = ["Dante Alighieri was born in Florence.", "Angela Merkel met Barack Obama in Berlin."]
 
@@ -23,7 +24,7 @@ def model_card(options: TrainOptions, record: Mapping[str, Any], results: Mappin
         record: what the tagger is made from.
         results: scores and counts.
     """
-    name = Path(options.output).name
+    name, record = Path(options.output).name, without_paths(record)
     base = options.base_model
     is_local = Path(base).exists()
     data = ModelCardData(
@@ -43,7 +44,9 @@ def model_card(options: TrainOptions, record: Mapping[str, Any], results: Mappin
         data="\n".join(_data_line(name) for name in record["data"]),
         counts=", ".join(f"{n:,} {split}" for split, n in results["sentences"].items()),
         steps=f"{results['steps']:,}",
-        settings="\n".join(f"| `{key}` | {value} |" for key, value in record["settings"].items()),
+        settings="\n".join(
+            f"| `{key}` | {cell(str(value))} |" for key, value in record["settings"].items()
+        ),
         scores=_score_table(results),
         versions=", ".join(f"{key} {value}" for key, value in results["versions"].items()),
     )
@@ -88,5 +91,5 @@ def _score_table(results: Mapping[str, Any]) -> str:
     ]
     for name, row in rows:
         cells = (*(f"{row[key]:.4f}" for key in ("f1", "precision", "recall")), f"{row['gold']:,}")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines.append(f"| {cell(name)} | {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from finetune.data.sets import DataSets
 from finetune.options import ExportOptions
-from finetune.use.formats import WRITERS, interface
+from finetune.use.formats import WRITERS, interface, write_label_studio
 from finetune.use.labelled import Labelled
 from finetune.use.predict import read_texts
 from nerbert.errors import UserError
@@ -34,13 +35,18 @@ def export(options: ExportOptions) -> str:
         raise UserError("--output is missing: file to write")
     path = Path(options.output)
     made = [path, interface(path)] if options.format == "label-studio" else [path]
-    if there := [one for one in made if one.exists()]:
+    if there := [one for one in made if os.path.lexists(one)]:
         raise UserError(f"{there[0]} is there already; choose another name", options.output)
-    count = WRITERS[options.format](_rows(options), path)
+    types: dict[str, None] = {}  # of the tagger, also those that it finds nowhere
+    rows = _rows(options, types)
+    if options.format == "label-studio":
+        count = write_label_studio(rows, path, types)
+    else:
+        count = WRITERS[options.format](rows, path)
     return f"{path}: {count:,} texts"
 
 
-def _rows(options: ExportOptions) -> Iterator[Labelled]:
+def _rows(options: ExportOptions, types: dict[str, None]) -> Iterator[Labelled]:
     if options.data is not None:
         if Path(options.data, "labels.json").is_file():
             part = {"dev": "validation"}.get(options.part, options.part)
@@ -63,6 +69,7 @@ def _rows(options: ExportOptions) -> Iterator[Labelled]:
     )
     if options.types:
         tagger.use_types(options.types)
+    types.update(dict.fromkeys(tagger.types))
     tagger.min_score = 0.0  # the labels say which mentions are doubtful
     for first in range(0, len(texts), _BATCH):
         batch = texts[first : first + _BATCH]

@@ -77,12 +77,18 @@ def write_gliner(rows: Rows, path: Path) -> int:
     )
 
 
-def write_label_studio(rows: Rows, path: Path) -> int:
+def write_label_studio(rows: Rows, path: Path, types: dict[str, None] | None = None) -> int:
     """Writes tasks of Label Studio, and beside them the labelling interface, as `.xml`.
 
     Mentions of a set are annotations; those of a tagger are predictions, to be corrected.
+
+    Args:
+        rows: the texts.
+        path: path of the tasks.
+        types: types that people may give a mention, besides those of the texts; it is read when all
+            rows are written.
     """
-    types: dict[str, None] = {}
+    types = {} if types is None else types
 
     def tasks() -> Iterator[dict[str, Any]]:
         for number, row in enumerate(rows, start=1):

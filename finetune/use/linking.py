@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from nerbert.errors import UserError
+from nerbert.storage.folders import STATE
+from nerbert.storage.records import listed
 from ontology.dictionary import Dictionary
 from ontology.entity_table import EntityTable
 
@@ -43,13 +46,23 @@ class Linker:
         """Opens the output folder of `nerbert corpus`.
 
         Raises:
-            UserError: it is none, or its stage resolve is not done.
+            UserError: it is none, its stages are not finished, or files are missing or damaged.
         """
-        table, words = Path(folder, "entities"), Path(folder, "examples", "dictionary.arrow")
-        if not (table / "keys.npy").is_file():
+        table, examples = Path(folder, "entities"), Path(folder, "examples")
+        if not (table / STATE).is_file():
             raise UserError("give an output folder of nerbert corpus", os.fspath(folder))
-        known = Dictionary.open(str(words)) if words.is_file() else None
-        return cls(EntityTable.open(table), known)
+        listed(str(table / STATE))
+        words = examples / "dictionary.arrow"
+        if words.is_file():
+            listed(str(examples / STATE))
+        try:
+            entities = EntityTable.open(table)
+            entities.check()
+            dictionary = Dictionary.open(str(words)) if words.is_file() else None
+        except (ValueError, LookupError, TypeError, OSError, EOFError, pa.ArrowException) as error:
+            reason = " ".join(str(error).split())[:100]
+            raise UserError(f"damaged ({reason}); make it again", os.fspath(folder)) from None
+        return cls(entities, dictionary)
 
     def links(self, names: Sequence[str]) -> list[Link | None]:
         """The page of each name; None if it is unknown or doubtful."""

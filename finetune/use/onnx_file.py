@@ -18,7 +18,8 @@ from finetune.heads.spans import scores_of
 from finetune.tagger.onnx import FOLDER, LINEAR, NAMES, RECORD, TOKENIZER, Facts, record_of
 from finetune.tagger.tagger import Tagger
 from nerbert.errors import RunError, UserError
-from nerbert.storage.folders import made_whole, seal
+from nerbert.storage.folders import made_whole
+from nerbert.storage.records import seal
 from pretrain.training.models import longest_input
 
 TOLERANCE = 1e-4
@@ -79,10 +80,8 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
     if not Path(folder, "model.safetensors").is_file():
         raise UserError("give the folder of a tagger (model.safetensors in it)", folder)
     output = Path(folder, FOLDER)
-    if output.is_dir() and not (output / RECORD).is_file():
-        raise UserError(f"{output}: no export of ours made it; move it away first")
-    tagger = Tagger.load(folder, device="cpu", backend="torch")
-    with made_whole(output) as half, _quiet():
+    with made_whole(output, RECORD) as half, _quiet():
+        tagger = Tagger.load(folder, device="cpu", backend="torch")
         try:
             _write(tagger.model, half / NAMES["onnx"])
             tagger.tokenizer.backend_tokenizer.save(str(half / TOKENIZER))
@@ -106,8 +105,8 @@ def _facts(tagger: Tagger) -> Facts:
     model, pad = tagger.model, tagger.tokenizer.pad_token_id
     head = getattr(model.config, "tag_head", LINEAR)
     calibration = getattr(model.config, "mention_scores", None)
-    limit = longest_input(model)
-    return Facts(tagger.tags, head, limit, int(pad or 0), scores_of(model), calibration)
+    limit, scheme = longest_input(model), getattr(model.config, "tagging_scheme", None)
+    return Facts(tagger.tags, head, limit, int(pad or 0), scores_of(model), calibration, scheme)
 
 
 def difference(tagger: Tagger, folder: str, kind: str) -> Difference:

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -36,7 +36,7 @@ def print_predictions(options: PredictOptions) -> None:
         UserError: there is no text, a file cannot be read or is there already, or the model is not
             a tagger.
     """
-    if options.output is not None and Path(options.output).exists():
+    if options.output is not None and os.path.lexists(options.output):
         raise UserError("is there already; choose another name", options.output)
     if options.link is not None and options.format not in ("auto", "jsonl", "csv", "tsv"):
         raise UserError(f"--link: --format {options.format} has no place for it; give jsonl")
@@ -97,14 +97,24 @@ def _texts(options: PredictOptions) -> Iterator[str]:
 def read_texts(path: str) -> list[str]:
     """The texts of a file, one per line; empty lines are empty texts.
 
+    Lines end with LF or CRLF, those of old Macs with CR; a CR inside of a line is a part of it.
+
     Raises:
         UserError: it cannot be read.
     """
     try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        content = _stdin_bytes() if path == "-" else Path(path).read_bytes()
+        text = content.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{error}; give a UTF-8 text file", path) from error
+    text = text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
     return text.removesuffix("\n").split("\n") if text else []
+
+
+def _stdin_bytes() -> bytes:
+    # Notebooks and tests put a stream of text in its place.
+    binary = getattr(sys.stdin, "buffer", None)
+    return binary.read() if binary is not None else sys.stdin.read().encode()
 
 
 def _writer(options: PredictOptions, out: TextIO, linker: Linker | None) -> Write:
@@ -162,7 +172,7 @@ def _text(
 ) -> Iterator[str]:
     """The text with its types behind the entities: [Dante Writer] was born in [Florence City]."""
     parts, end = [], 0
-    for one in prediction.entities:
+    for one in _by_span(prediction.entities):
         shown = f"[{one.text} {one.type}]"
         if colored:
             color = _COLORS[palette.place(one.type) % len(_COLORS)]
@@ -172,10 +182,20 @@ def _text(
     yield "".join([*parts, text[end:]])
 
 
+def _by_span(entities: Sequence[Entity]) -> list[Entity]:
+    """One entity for each span, with all types that `--overlapping` found there."""
+    spans: dict[tuple[int, int], Entity] = {}
+    for one in entities:
+        first = spans.setdefault((one.start, one.end), one)
+        if first is not one:
+            spans[one.start, one.end] = replace(first, type=f"{first.type}, {one.type}")
+    return list(spans.values())
+
+
 def _html(
     palette: Palette, _colored: bool, _: int, text: str, prediction: Prediction
 ) -> Iterator[str]:
-    yield paragraph(text, prediction.entities, palette)
+    yield paragraph(text, _by_span(prediction.entities), palette)
 
 
 def _conll(_number: int, _text: str, prediction: Prediction) -> Iterator[str]:

@@ -22,20 +22,17 @@ from finetune.tagger.fitting import Work, check_reports
 from finetune.tagger.old_types import OldTypes
 from finetune.tagger.tagger import Tagger
 from finetune.use.card import model_card
-from finetune.use.sending import check_token, push
+from finetune.use.sending import METRICS, TRAINED, check_token, files_to_send, push
 from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
 from nerbert.storage import files
-from nerbert.storage.folders import check_same, seal, sealed
+from nerbert.storage.records import check_same, seal, sealed
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import Scores, tags_to_spans
 from pretrain.training.logs import FitProgress
 
-RECORD, METRICS = "training.json", "metrics.json"
-"""Files that say what a tagger is made from, and how well it does; the second is written last."""
-
-_WORK = ".training"
+_WORK, _PLOT = ".training", "reliability.png"
 _LOGGER = logging.getLogger("nerbert")
 Rows = dict[str, list[Sentence]]
 
@@ -60,20 +57,20 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
     if options.keep_old == options.base_model:
         settings = replace(settings, carry_head=True)
     record = {**made_from(options.base_model, sets, names), "settings": asdict(settings)}
-    if options.keep_old:
-        record["keep_old"] = model_fingerprint(options.keep_old)
+    record["keep_old"] = model_fingerprint(options.keep_old) if options.keep_old else None
     quiet_libraries()
     check_reports(options.report_to)
     if options.push_to_hub:
         check_token(options.push_to_hub)
     with only_run(options.output):
         _check_work(options.output)
-        check_same(options.output, RECORD, record)
+        check_same(options.output, TRAINED, record)
         results = sealed(os.path.join(options.output, METRICS))
         if results is None:
             results = _made(options, settings, rows, record)
         if options.push_to_hub:
-            push(options.output, options.push_to_hub, options.private)
+            folder = Path(options.output)
+            push(folder, files_to_send(folder, METRICS), options.push_to_hub, options.private)
     return _summary(options, results)
 
 
@@ -84,7 +81,7 @@ def _check_work(output: str) -> None:
         UserError: it was there before the first run.
     """
     folder = os.path.join(output, _WORK)
-    if os.path.lexists(folder) and not os.path.isfile(os.path.join(output, RECORD)):
+    if os.path.lexists(folder) and not os.path.isfile(os.path.join(output, TRAINED)):
         raise UserError(f"{folder}: not of a run; move it, or choose another --output")
 
 
@@ -102,6 +99,7 @@ def _made(
         old = OldTypes.of(loaded, [row for some in rows.values() for row in some])
     train, dev = (old.added(rows[split]) if old else rows[split] for split in SPLITS[:2])
     types = {tag[2:] for row in train for tag in row.tags if tag != "O"}
+    kept = old.kept(types, options.base_model == options.keep_old) if old else []
     _LOGGER.info(
         "%s train and %s dev sentences, %d types: %s",
         f"{len(train):,}",
@@ -109,24 +107,30 @@ def _made(
         len(types),
         ", ".join(sorted(types)),
     )
-    tagger = Tagger(options.base_model, settings).fit(train, dev, work=work)
+    tagger = Tagger(options.base_model, settings).fit(train, dev, work=work, more_types=kept)
     raw = tagger.judged(rows["test"])
     if dev:
         tagger.calibrate(dev)
-    tagger.save(output)
+    # Apart, so that only what is written is listed in the record, not what lies in the folder.
+    saved = Path(folder, "saved")
+    tagger.save(saved)
+    made = {path.name for path in saved.iterdir()}
+    for name in made:
+        os.replace(saved / name, Path(output, name))
     results = {
         "sentences": {split: len(rows[split]) for split in SPLITS},
         **{split: _scores(tagger, rows[split], old) for split in SPLITS[1:] if rows[split]},
         # The test split does not say which mentions of old types are right.
         **({} if old else _reliability(tagger, *raw, rows["test"], output)),
+        **({"old_types_without_example": kept} if kept else {}),
         "steps": int(tagger.history[-1]["step"]),
         "versions": versions(*TRAINING, "numpy"),
     }
     card = model_card(options, record, results)
     files.write_bytes(os.path.join(output, "README.md"), card.encode("utf-8"))
     shutil.rmtree(folder)
-    made = [path.name for path in Path(output).iterdir() if path.is_file()]
-    seal(os.path.join(output, METRICS), results, {*made} - {METRICS, ".lock"})
+    plots = {_PLOT} if "scores" in results else set()
+    seal(os.path.join(output, METRICS), results, {*made, "README.md", TRAINED, *plots})
     return results
 
 
@@ -152,7 +156,7 @@ def _reliability(
     scores = [tagger.calibration(score) for score in raw]
     before, after = (Reliability.of(given, is_right) for given in (raw, scores))
     plot = reliability({"as they are": before, "calibrated on dev": after}, Path(output).name)
-    files.write_bytes(os.path.join(output, "reliability.png"), plot)
+    files.write_bytes(os.path.join(output, _PLOT), plot)
     kept = [
         right for score, right in zip(scores, is_right, strict=True) if score >= tagger.min_score
     ]

@@ -10,7 +10,7 @@ from finetune.tagger.old_types import OldTypes
 from nerbert.commands.table import main
 from nerbert.text.columns import Sentence
 from tests.helpers.lazy import lazy
-from tests.helpers.toy import FLAGS, rows
+from tests.helpers.toy import FLAGS, QUICK, rows
 
 tagger = lazy("finetune.tagger.tagger")
 
@@ -49,7 +49,7 @@ def with_times(found):
     ]
 
 
-def test_both_are_known_afterwards(fitted, tmp_path):
+def test_both_are_known_afterwards(fitted, tmp_path, capsys):
     fitted.save(tmp_path / "old")
     folder = tmp_path / "times"
     folder.mkdir()
@@ -73,5 +73,36 @@ def test_both_are_known_afterwards(fitted, tmp_path):
     assert (
         json.loads((tmp_path / "keeps" / "metrics.json").read_text())["test"]["strict"]["f1"] > 0.9
     )
-    # Without the old tagger it is another training.
+    # Without the old tagger it is another training, and the other way round.
+    weights = (tmp_path / "keeps" / "model.safetensors").read_bytes()
     assert main(list(map(str, [*common, "--output", tmp_path / "keeps"]))) == 2
+    assert "keeps: made with other" in capsys.readouterr().err
+    assert main(list(map(str, [*common, *keep, "--output", tmp_path / "forgets"]))) == 2
+    assert "forgets: made with other" in capsys.readouterr().err
+    assert (tmp_path / "keeps" / "model.safetensors").read_bytes() == weights
+
+
+def test_rows_of_old_types_without_an_example_stay(base, tmp_path, capsys):
+    """A type that the old tagger finds nowhere in the new sentences is named, and stays."""
+    rivers = [Sentence(["The", "Rhine", "flows"], ["O", "B-river", "O"])] * 12
+    old = tagger.Tagger(base, QUICK).fit([*rows(40), *rivers], rows(12, 40))
+    old.save(tmp_path / "old")
+    folder = tmp_path / "times"
+    folder.mkdir()
+    for name, start, count in (("train", 0, 16), ("valid", 16, 4), ("test", 20, 4)):
+        conll.write(with_times(rows(count, start)), str(folder / f"{name}.txt"))
+    flags = ["--data", folder, "--keep-old", tmp_path / "old", *FLAGS, "--epochs", 2]
+    whole = ["train", "--base-model", tmp_path / "old", *flags, "--output", tmp_path / "both"]
+    assert main(list(map(str, whole))) == 0
+    told = "1 old types have no example in these sentences, and {}: river"
+    assert told.format("may be forgotten") in capsys.readouterr().err
+    assert tagger.Tagger.load(tmp_path / "both").types == ["city", "person", "river", "time"]
+    metrics = json.loads((tmp_path / "both" / "metrics.json").read_text())
+    assert metrics["old_types_without_example"] == ["river"]
+    assert (
+        main(list(map(str, ["train", "--base-model", base, *flags, "--output", tmp_path / "new"])))
+        == 0
+    )
+    lost = told.format("are lost; give the old tagger as --base-model")
+    assert lost in capsys.readouterr().err
+    assert tagger.Tagger.load(tmp_path / "new").types == ["city", "person", "time"]

@@ -425,9 +425,18 @@ def test_a_reader_with_a_keyboard(server, tmp_path):
             assert await tab.js("document.querySelector('tr.t0').offsetHeight") == 0
             found = json.loads(await tab.js("shown()"))
             assert [one["text"] for one in found[0]["entities"]] == ["Ada Byron", "Ulm"]
+            dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+            await tab("Emulation.setEmulatedMedia", features=dark)
             await tab.js(
                 "threshold.value = 1; threshold.dispatchEvent(new Event('input')); undefined"
             )
+            # What is hidden has the colour of the text around it, also in the dark.
+            colors = await tab.js(
+                "[...document.querySelectorAll('mark.off'), document.body].map(one => "
+                "getComputedStyle(one).color)"
+            )
+            assert len(colors) == 3
+            assert len(set(colors)) == 1
             assert json.loads(await tab.js("shown()"))[0]["entities"] == []
             await tab.js("location.hash = new URLSearchParams({text: 'a & <b>\\nα'}); undefined")
             await tab.until("text.value === 'a & <b>\\nα'")

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -232,6 +233,16 @@ def test_a_corpus(demo, tmp_path, capsys):
     assert len(conll.read(output)) > 5
 
 
+def test_label_studio_has_all_types_of_the_tagger(saved, tmp_path):
+    """People give a mention a type that the tagger has not found in these texts."""
+    (tmp_path / "x.txt").write_text("Nothing here\n")
+    flags = ["--model", saved, "--input", tmp_path / "x.txt", "--output", tmp_path / "x.json"]
+    assert main(["export", "--format", "label-studio", *map(str, flags)]) == 0
+    view = ElementTree.parse(tmp_path / "x.xml")
+    labels = [label.get("value") for label in view.iter("Label")]
+    assert labels == sorted(tagger.Tagger.load(saved).types) != []
+
+
 def test_files_of_yours_are_left_alone(saved, toy_set, tmp_path, capsys):
     (tmp_path / "x.xml").write_text("mine")
     flags = ["export", "--format", "label-studio", "--data", str(toy_set)]
@@ -242,8 +253,31 @@ def test_files_of_yours_are_left_alone(saved, toy_set, tmp_path, capsys):
     (folder / "onnx").mkdir()
     (folder / "onnx" / "model.onnx").write_text("mine")
     assert main(["export", "--format", "onnx", "--model", str(folder)]) == 2
-    assert "no export of ours made it; move it away first" in capsys.readouterr().err
+    assert "model.onnx: no run made it; move it away first" in capsys.readouterr().err
     assert (folder / "onnx" / "model.onnx").read_text() == "mine"
+    shutil.rmtree(folder / "onnx")
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "onnx").symlink_to(tmp_path / "elsewhere")
+    assert main(["export", "--format", "onnx", "--model", str(folder)]) == 2
+    assert "onnx: not a folder of ours; move it away" in capsys.readouterr().err
+    (tmp_path / "lost.txt").symlink_to(tmp_path / "nowhere")
+    for command in (["export", "--format", "conll", "--data"], ["predict", "Ulm", "--model"]):
+        given = str(toy_set) if command[0] == "export" else str(saved)
+        assert main([*command, given, "--output", str(tmp_path / "lost.txt")]) == 2
+        assert "is there already; choose another name" in capsys.readouterr().err
+    assert (tmp_path / "lost.txt").is_symlink()
+
+
+def test_what_lies_beside_an_export_is_left_alone(exported, tmp_path, capsys):
+    folder = shutil.copytree(exported, tmp_path / "tagger")
+    (folder / "onnx" / "notes.txt").write_text("mine")
+    (folder / "onnx.tmp").mkdir()
+    (folder / "onnx.tmp" / "notes.txt").write_text("mine")
+    assert main(["export", "--format", "onnx", "--model", str(folder)]) == 2
+    assert "notes.txt: no run made it; move it away first" in capsys.readouterr().err
+    (folder / "onnx" / "notes.txt").unlink()
+    assert main(["export", "--format", "onnx", "--model", str(folder)]) == 0
+    assert (folder / "onnx.tmp" / "notes.txt").read_text() == "mine"
 
 
 @pytest.mark.parametrize("flags", [("--types", "city"), ("--min-score", "0.5")])
@@ -350,6 +384,44 @@ def test_a_torn_file_is_not_used(exported, tmp_path, capsys, content):
     assert main([*arguments, "--backend", "onnx"]) == 2
     assert "no model.onnx of these weights; run nerbert export" in capsys.readouterr().err
     assert main(arguments) == 0  # by torch
+
+
+def test_edited_facts_are_not_used(exported, tmp_path):
+    """Other tags, or no sub-words, in export.json would give other entities, or a traceback."""
+    shutil.copytree(exported, tmp_path / "tagger")
+    path = tmp_path / "tagger" / "onnx" / "export.json"
+    record = json.loads(path.read_text())
+    for key, value in (
+        ("tags", record["tagger"]["tags"][::-1]),
+        ("max_subwords", 0),
+        ("pad", "x"),
+        ("head", None),
+        ("mention_scores", {"slope": -1}),
+    ):
+        path.write_text(json.dumps({**record, "tagger": {**record["tagger"], key: value}}))
+        assert onnx.beside(str(tmp_path / "tagger"), "onnx") is None
+        loaded = tagger.Tagger.load(tmp_path / "tagger", device="cpu")
+        assert loaded.predict(TEXT) == tagger.Tagger.load(exported, backend="torch").predict(TEXT)
+    path.write_text(json.dumps({**record, "digest": 5}))
+    assert onnx.beside(str(tmp_path / "tagger"), "onnx") is None
+
+
+def test_a_machine_without_onnx_runtime_uses_torch(exported, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    flags = ["predict", "--model", str(exported), "--device", "cpu", TEXT]
+    assert main(flags) == 0
+    assert len(json.loads(capsys.readouterr().out)["entities"]) == 4
+    assert main([*flags, "--backend", "onnx"]) == 2
+    assert "onnxruntime is not installed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("backend", ["torch", "onnx"])
+def test_taggers_can_be_pickled(exported, backend):
+    """For pools of processes, joblib and spaCy's `to_pickle`."""
+    loaded = tagger.Tagger.load(exported, backend=backend, device="cpu")
+    again = pickle.loads(pickle.dumps(loaded))
+    assert again.predict(TEXT) == loaded.predict(TEXT)
+    assert again.min_score == loaded.min_score
 
 
 def test_predict_uses_the_file(exported, capsys, monkeypatch):

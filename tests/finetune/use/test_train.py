@@ -11,12 +11,13 @@ import time
 
 import pytest
 
+from finetune.data import conll
 from finetune.scoring.calibration import Calibration, Reliability
 from nerbert.commands.table import main
 from tests.helpers.hub import served_hub
 from tests.helpers.lazy import lazy
 from tests.helpers.runs import ROOT
-from tests.helpers.toy import FLAGS, write_set
+from tests.helpers.toy import FLAGS, rows, write_set
 
 torch = lazy("torch")
 transformers = lazy("transformers")
@@ -29,6 +30,7 @@ NERBERT = [sys.executable, "-m", "nerbert", "train"]
 def toy_set(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sets") / "toy"
     write_set(folder)
+    conll.write(rows(60, 40), folder / "valid.txt")  # mentions enough to calibrate scores
     return folder
 
 
@@ -138,7 +140,7 @@ def test_reports_go_to_tools_that_are_there(base, toy_set, tmp_path, capsys, nam
 
 def test_progress_lines(trained):
     _, _, err = trained
-    assert "40 train and 12 dev sentences, 2 types: city, person" in err.splitlines()
+    assert "40 train and 60 dev sentences, 2 types: city, person" in err.splitlines()
     lines = [line for line in err.splitlines() if line.startswith("step ")]
     assert lines[0].startswith("step 2 of at most 40: at most ")  # there is no score yet
     assert "of at most 40: loss" in lines[-1]

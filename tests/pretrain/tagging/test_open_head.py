@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -176,7 +177,7 @@ def test_names_are_encoded_once_and_not_by_their_neighbours(model, monkeypatch):
     names = ["city", "musical artist who plays the drums", "scientist"]
     model.use_types(names)
     alone = [open_head.Types.of(model.model, model.tokenizer, [name]) for name in names]
-    for row, types in zip(model._head._head[0], alone, strict=True):
+    for row, types in zip(model._decoder.head._head[0], alone, strict=True):
         assert torch.allclose(row, types._head[0][0], atol=1e-5)
     monkeypatch.setattr(open_head, "name_vectors", None)
     model.use_types(names[:2])
@@ -268,11 +269,93 @@ def test_transformers_loads_it_as_a_tagger_of_mentions(trained):
     assert done.stdout == "{0: 'O', 1: 'B-ENTITY', 2: 'I-ENTITY'}\n", done.stderr
 
 
-def test_bad_types_are_one_line(model, trained):
-    with pytest.raises(UserError, match="give at least one type, and none twice"):
-        model.use_types(["city", "city"])
+@pytest.mark.parametrize(
+    ("types", "message"),
+    [
+        ([], "give at least one type"),
+        ({}, "give at least one type"),
+        (["city", "city"], "'city' and 'city' are alike"),
+        (["city", "City"], "'city' and 'City' are alike"),
+        (["city", " city"], "are alike"),
+        (["political party", "political  party"], "are alike"),
+        (["city", "ci\u200bty"], "are alike"),
+        ({"a": "city", "b": "CITY"}, "'city' and 'CITY' are alike"),
+        ([""], "'' is no type"),
+        (["city", "\u200b "], "is no type"),
+        ([None], "None is no type"),
+        ({"a": 5}, "5 is no type"),
+        (["scientist,city"], "has a comma; give types with spaces between them"),
+        (["word " * 600], "has more than 512 sub-words"),
+    ],
+)
+def test_bad_types_are_one_line(model, types, message):
+    for use in (
+        model.use_types,
+        lambda names: model.predict("Ulm", types=names) if names else None,
+    ):
+        if types or use == model.use_types:
+            with pytest.raises(UserError, match=message) as error:
+                use(types)
+            assert "\n" not in str(error.value)
+
+
+def test_types_of_another_head(model):
     with pytest.raises(UserError, match="has its own types"):
         tagging.Tagger("x").use_types(["city"])
+
+
+def test_a_string_is_one_type(model):
+    model.use_types("city")
+    assert model.types == ["city"]
+    model.use_types(["film, song or book"])
+    assert model.types == ["film, song or book"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("open_types", None),
+        ("open_types", 5),
+        ("open_types", {"city": 5}),
+        ("open_types", {"city": " "}),
+        ("mention_scores", [1]),
+        ("mention_scores", "x"),
+        ("mention_scores", {"slope": 1, "other": 2}),
+        ("mention_scores", {"slope": "x"}),
+        ("mention_scores", {"slope": float("nan")}),
+        ("mention_scores", {"slope": 0}),
+        ("mention_scores", {"min_score": 2}),
+    ],
+)
+def test_configs_of_another_shape(trained, tmp_path, key, value):
+    shutil.copytree(trained[0] / "straight", tmp_path / "open")
+    path = tmp_path / "open" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(UserError, match=rf"open: {key} in its config\.json"):
+        tagging.Tagger.load(tmp_path / "open", device="cpu")
+
+
+def test_threads_have_their_own_types(model):
+    """Each call finds its own types only, and leaves those of the tagger."""
+    texts = ["Albert Einstein and Max Planck studied in Zürich and Rome."] * 2
+    model.use_types(["river"])
+    names = ["scientist", "city", "person", "settlement", "album", "place"]
+    subsets = [names[first : first + size] for first in range(6) for size in (1, 2, 3)]
+    alone = [model.predict(texts, types=types) for types in subsets]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda types: model.predict(texts, types=types), subsets * 8))
+    assert together == alone * 8
+    assert model.types == ["river"]
+    assert sum(map(len, alone[0])) + sum(map(len, alone[3])) > 2
+
+
+def test_names_of_strangers_are_forgotten(model, monkeypatch):
+    monkeypatch.setattr(open_head, "_KEPT", 50)
+    for first in range(0, 200, 20):
+        model.predict("Rome", types=[f"type {n}" for n in range(first, first + 20)])
+    assert len(model._names) == 50
+    model.use_types([f"type {n}" for n in range(120)])
+    assert model.predict("Rome") == model.predict("Rome", types=model.types)
 
 
 def test_tags_are_of_mentions_from_the_smallest_score_on(model):
@@ -289,7 +372,7 @@ def test_tags_are_of_mentions_from_the_smallest_score_on(model):
         if one.score >= predicting.OPEN_MIN_SCORE
     ]
     assert kept == spans_to_tags(spans, len(tokens))
-    model.min_score = 2.0
+    model.min_score = 1.0
     assert model.tag([tokens]) == [["O"] * len(tokens)]
 
 
@@ -335,7 +418,7 @@ def test_every_type_that_fits_a_mention(model, trained, capsys):
     best = {(e.start, e.end): e.type for e in one.entities}
     assert {(e.start, e.end) for e in all_.entities} == set(best)
     (logits,) = model._logits([[one.words]])
-    names_, none, scale = model._head._head
+    names_, none, scale = model._decoder.head._head
     for (first, end, _), place in zip(tags_to_spans(one.tags), best, strict=True):
         means = torch.from_numpy(logits[first:end, 3:]).mean(0) @ names_.T
         chances = ((means - none) * scale.exp()).sigmoid()

@@ -1,0 +1,170 @@
+"""Decoders: what makes tags and mentions of the scores that a model gives words."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from finetune.heads.windows import Floats, LinearHead
+from finetune.scoring.calibration import AS_THEY_ARE, Calibration
+from finetune.tagger.entities import Entities, Prediction, entities_of
+from nerbert.errors import UserError
+from nerbert.text.tags import tags_to_spans
+from nerbert.text.tokens import Span
+from ontology.classes import spaced
+
+Tagged = tuple[list[str], Floats]
+"""Words of a sentence, and their scores."""
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """Makes tags and mentions of the scores of words.
+
+    Attributes:
+        tags: the tags, by label id.
+        head: the decoding head: `LinearHead`, another one of `finetune.tagger.models`, or `Types`.
+        in_iob2: makes strict IOB2 of the tags of a sentence; see `nerbert.text.schemes.ModelTags`.
+        calibration: makes the mean score of a mention's words its score.
+        min_score: smallest score of a mention that is kept.
+    """
+
+    tags: list[str]
+    head: Any
+    in_iob2: Callable[[Sequence[str]], list[str]] = list
+    calibration: Calibration = AS_THEY_ARE
+    min_score: float = 0.0
+
+    @property
+    def types(self) -> list[str]:
+        """The types, in the order of their tags."""
+        return list(dict.fromkeys(tag[2:] for tag in self.tags if tag != "O"))
+
+    def decode(self, logits: Floats) -> tuple[list[str], list[float]]:
+        """Tag of each word of a sentence, in strict IOB2, and its probability."""
+        best, scores = self.head.decode(logits)
+        return self.in_iob2([self.tags[index] for index in best]), scores
+
+    def prediction(
+        self,
+        text: str | Sequence[str],
+        spans: Sequence[Sequence[Span]],
+        sentences: Sequence[Tagged],
+        probabilities: bool,
+        overlapping: bool,
+    ) -> Prediction:
+        """Puts the sentences of a text together: places of words, words, tags and mentions.
+
+        Args:
+            text: the text, or its tokens.
+            spans: place of each word of each sentence.
+            sentences: words and scores of each sentence.
+            probabilities: whether the probabilities of all tags are kept.
+            overlapping: whether a mention has an entity of each type that fits.
+        """
+        decoded = [self.decode(logits) for _, logits in sentences]
+        places = [span for sentence in spans for span in sentence]
+        tags = [tag for best, _ in decoded for tag in best]
+        scores = [score for _, chances in decoded for score in chances]
+        rows = None
+        if probabilities:
+            per_sentence = [self.head.probabilities(logits) for _, logits in sentences]
+            rows = np.concatenate([np.empty((0, len(self.tags)), np.float32), *per_sentence])
+        words = [word for words, _ in sentences for word in words]
+        entities = entities_of(places, tags, scores, text, self.calibration)
+        made = Prediction(words, places, tags, scores, entities, rows).at_least(self.min_score)
+        return self._with_all_types(made, sentences) if overlapping else made
+
+    def _with_all_types(self, prediction: Prediction, sentences: Sequence[Tagged]) -> Prediction:
+        """A prediction with an entity of each type that fits a mention, the best one first."""
+        entities = iter(prediction.entities)
+        every = []
+        place = 0
+        for words, logits in sentences:
+            for first, end, _ in tags_to_spans(prediction.tags[place : place + len(words)]):
+                best = next(entities)
+                chances = self.head.fitting(logits, first, end)
+                others = [
+                    replace(best, type=self.types[kind], score=chance)
+                    for kind, chance in sorted(chances.items(), key=lambda pair: -pair[1])
+                    if self.types[kind] != best.type and chance >= self.min_score
+                ]
+                every += [best, *others]
+            place += len(words)
+        return replace(prediction, entities=Entities(every, prediction.entities.text))
+
+
+NOT_TRAINED = Decoder([], LinearHead())
+"""The decoder of a tagger without a model."""
+
+
+def names_of_types(types: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Names of types for an open head -> in words.
+
+    Args:
+        types: a name in words, such as "political party"; several; or name of each type -> in
+            words.
+
+    Raises:
+        UserError: there is no type, one is no text, or two are alike but for case, spaces or marks
+            that nobody sees: they would share the score of what both fit.
+    """
+    several = [types] if isinstance(types, str) else types
+    if not isinstance(several, Mapping):
+        several = {name: name for name in _without_repeats(several)}
+    if not several:
+        raise UserError("--types: give at least one type")
+    _without_repeats(list(several.values()))
+    return {name: spaced(words.strip()) for name, words in several.items()}
+
+
+def _without_repeats(names: Sequence[str]) -> Sequence[str]:
+    """The names; an error if one is no type, or two are alike."""
+    first: dict[str, str] = {}
+    for name in names:
+        key = _key(name) if isinstance(name, str) else ""
+        if not key:
+            raise UserError(f"--types: {name!r} is no type; give names in words")
+        if key in first:
+            raise UserError(f"--types: {first[key]!r} and {name!r} are alike; give one of them")
+        first[key] = name
+        if "," in name.replace(", ", ""):
+            raise UserError(f"--types: {name!r} has a comma; give types with spaces between them")
+    return names
+
+
+def _key(name: str) -> str:
+    """What is equal for names that differ in case, spaces or format characters alone."""
+    visible = "".join(" " if c == "_" else c for c in name if unicodedata.category(c) != "Cf")
+    return " ".join(unicodedata.normalize("NFKC", visible).split()).casefold()
+
+
+def calibration_in(config: Any, where: str) -> Calibration | None:
+    """The calibration in the configuration of a model; None if there is none.
+
+    Raises:
+        UserError: it has another form.
+    """
+    value = getattr(config, "mention_scores", None)
+    try:
+        return None if value is None else Calibration.parsed(value)
+    except ValueError as error:
+        raise UserError(f"mention_scores in its config.json: {error}", where) from None
+
+
+def open_types_in(config: Any, where: str) -> Mapping[str, str]:
+    """The types of an open head in the configuration of its model.
+
+    Raises:
+        UserError: they have another form.
+    """
+    value = getattr(config, "open_types", None)
+    if not isinstance(value, dict) or not all(
+        isinstance(words, str) and words.strip() for words in value.values()
+    ):
+        raise UserError("open_types in its config.json are no names of types", where)
+    return value
