@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from importlib.metadata import version
 from importlib.resources import files
 from string import Template
@@ -28,6 +29,18 @@ def filled(package: str, template: str = "card.md", **values: Any) -> str:
     """
     text = (files(package) / "data" / template).read_text(encoding="utf-8")
     return Template(text).substitute(values)
+
+
+def without_paths(value: Any) -> Any:
+    """JSON-ready values with the last part of each path of this machine instead of the path."""
+    if isinstance(value, dict):
+        return {without_paths(key): without_paths(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_paths(part) for part in value]
+    is_path = isinstance(value, str) and os.sep in value and len(value) < 4096
+    if is_path and (os.path.isabs(value) or os.path.exists(value)):
+        return os.path.basename(value.rstrip(os.sep))
+    return value
 
 
 TRAINING = ("nerbert", "torch", "transformers", "tokenizers", "datasets")

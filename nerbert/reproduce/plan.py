@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import tomllib
@@ -122,7 +123,7 @@ class Plan:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         scale = table["scales"][options.scale]
         values: dict[str, str] = {
-            "out": shlex.quote(options.output),
+            "out": shlex.quote(os.path.abspath(options.output)),
             "dump": shlex.join(options.dump),
             "types": shlex.join(options.types),
             "root": shlex.join(["--data-root", options.data_root]) if options.data_root else "",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -13,13 +15,16 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from nerbert.errors import RunError
+from nerbert.digests import fingerprint
+from nerbert.errors import RunError, UserError
 from nerbert.reproduce.claims import Verdict, judged, rows_of
 from nerbert.reproduce.plan import Plan, ReproduceOptions, Step
 from nerbert.storage import files
+from nerbert.storage.records import check_made
 
 _LOGGER = logging.getLogger("nerbert")
-Record = dict[str, dict[str, Any]]
+Record = dict[str, Any]
+_PARENT_DEATH = 1  # PR_SET_PDEATHSIG of prctl(2)
 STEPS, REPORT = "steps.json", "report"
 """File with what was done, and folder of the page."""
 
@@ -46,14 +51,22 @@ def reproduce(options: ReproduceOptions) -> str:
         UserError: the plan does not fit the options.
         RunError: a step failed; the page says which.
     """
-    plan, output = Plan.of(options), Path(options.output)
+    plan, output = Plan.of(options), Path(options.output).absolute()
     if options.dry_run or options.scale == "paper":
-        print(_outlook(plan, _record(output)))
+        print(_outlook(plan, _record(output), output))
     if options.dry_run:
         return ""
+    about = {"paper": options.paper, "scale": options.scale}
+    check_made(str(output), STEPS, {*about, "steps"})
     (output / "logs").mkdir(parents=True, exist_ok=True)
     with files.locked(str(output)):
-        done = list(_run(plan, output))
+        record: Record = {**about, "steps": {}} | _record(output)
+        if {name: record[name] for name in about} != about:
+            raise UserError(
+                f"{output}: holds {record['paper']} at the scale {record['scale']}; give another "
+                "--output"
+            )
+        done = list(_run(plan, output, record))
         verdicts = [
             judged(claim, rows_of(*(output / step for step in claim.step.split())))
             for claim in plan.claims
@@ -66,13 +79,13 @@ def reproduce(options: ReproduceOptions) -> str:
     return f"{_claims(verdicts)}\npage        {output / REPORT / 'index.html'}"
 
 
-def _outlook(plan: Plan, record: Record) -> str:
+def _outlook(plan: Plan, record: Record, output: Path) -> str:
     """What a run would do now."""
     lines = [plan.title, *filter(None, [plan.notes]), ""]
     without: set[str] = set()
-    hours, renewed = 0.0, False
+    hours = 0.0
     for step in plan.steps:
-        if _known(record, step)["done"] and not renewed:
+        if _known(record, step, output)["done"]:
             lines.append(f"{step.name}: {step.says} (done)")
         elif why := _why_not(step, without):
             without.add(step.name)
@@ -81,20 +94,32 @@ def _outlook(plan: Plan, record: Record) -> str:
             cost = f"{step.hours:g} h on one A100" if step.hours else "minutes"
             lines.append(f"{step.name}: {step.says} ({cost})")
             lines.append(f"    nerbert {shlex.join(step.command)}")
-            hours, renewed = hours + step.hours, True
+            hours += step.hours
     return "\n".join([*lines, "", f"{hours:g} hours on one A100 at the scale of the paper"])
 
 
 def _record(output: Path) -> Record:
-    return files.read_json_or_none(str(output / STEPS)) or {}
+    """What is on record of a run; empty if there is none, or it has another shape."""
+    record = files.read_json_or_none(str(output / STEPS))
+    steps = record.get("steps") if isinstance(record, dict) else None
+    is_whole = isinstance(steps, dict) and all(
+        isinstance(one, dict) and {"command", "seconds", "done", "outputs"} <= one.keys()
+        for one in steps.values()
+    )
+    return record if is_whole else {}
 
 
-def _known(record: Record, step: Step) -> dict[str, Any]:
-    """What is on record of a step, if its command was the same."""
-    known = record.get(step.name, {})
-    if known.get("command") == step.command:
-        return known
-    return {"command": step.command, "seconds": 0.0, "done": False}
+def _known(record: Record, step: Step, output: Path) -> dict[str, Any]:
+    """What is on record of a step, if its command is the same and its outputs are as they were."""
+    known = record.get("steps", {}).get(step.name, {})
+    if known.get("command") == step.command and known["outputs"] == _outputs(output, step):
+        return dict(known)
+    return {"command": step.command, "seconds": known.get("seconds", 0.0), "done": False}
+
+
+def _outputs(output: Path, step: Step) -> str:
+    """Digest of the names and sizes of the outputs of a step."""
+    return fingerprint(files.listing(str(output / step.name)))
 
 
 def _why_not(step: Step, without: set[str]) -> str:
@@ -104,27 +129,27 @@ def _why_not(step: Step, without: set[str]) -> str:
     return f"needs the step {min(lacking)}"
 
 
-def _run(plan: Plan, output: Path) -> Iterator[Done]:
-    """Runs the steps; a finished one with the same command is not run again.
+def _run(plan: Plan, output: Path, record: Record) -> Iterator[Done]:
+    """Runs the steps, also finished ones: each command knows what is done, and whether it is whole.
 
-    After a step that ran now it is: its inputs may be others. Its command repeats what they change.
+    Of steps that are not asked for, the results of an earlier run stay.
     """
-    record = _record(output)
     without: set[str] = set()
-    renewed = False
     for number, step in enumerate(plan.steps, start=1):
-        known = _known(record, step)
-        if known["done"] and not renewed:
-            why = ""  # it has a result, whatever is asked for now
-        elif not (why := _why_not(step, without)):
+        known = _known(record, step, output)
+        why = "" if step.why_not and known["done"] else _why_not(step, without)
+        if not (why or step.why_not):
             _LOGGER.info("step %d of %d, %s: %s", number, len(plan.steps), step.name, step.says)
-            start, renewed = time.monotonic(), True
+            start, before = time.monotonic(), known["done"]
             why = "stopped"
             try:
                 why = _failure(step, output / "logs" / f"{step.name}.log")
-            finally:  # the time before a stop counts
-                spent = known["seconds"] + time.monotonic() - start
-                record[step.name] = known = known | {"seconds": round(spent, 1), "done": not why}
+            finally:  # the time before a stop counts, not that of looking at what was done
+                outputs = _outputs(output, step)
+                looked = before and outputs == known["outputs"]
+                spent = known["seconds"] + (0 if looked else time.monotonic() - start)
+                known |= {"seconds": round(spent, 1), "done": not why, "outputs": outputs}
+                record["steps"][step.name] = known
                 files.write_json(str(output / STEPS), record)
         if why:
             without.add(step.name)
@@ -132,11 +157,19 @@ def _run(plan: Plan, output: Path) -> Iterator[Done]:
         yield Done(step, known["seconds"] if not why else 0.0, why)
 
 
+def _end_with_parent() -> None:
+    """Asks Linux to end this process with the one that started it, also after `kill -9`."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGTERM)
+
+
 def _failure(step: Step, log: Path) -> str:
     """Runs a step; returns the line that says why it failed, or an empty text."""
     with log.open("a", encoding="utf-8") as file:
         command = [sys.executable, "-m", "nerbert", *step.command]
-        code = subprocess.run(command, stdout=file, stderr=file, check=False).returncode
+        code = subprocess.run(
+            command, stdout=file, stderr=file, check=False, preexec_fn=_end_with_parent
+        ).returncode
     if code == 130:
         raise KeyboardInterrupt
     if code == 0:
@@ -174,7 +207,7 @@ def page(plan: Plan, done: list[Done], verdicts: list[Verdict], options: Reprodu
     lines.append("")
     for one in done:
         if not one.why_not:
-            lines += _section(one.step, Path(options.output))
+            lines += _section(one.step, Path(options.output).absolute())
     return "\n".join(lines)
 
 
@@ -215,14 +248,34 @@ img { max-width: 100%; } code { overflow-wrap: anywhere; }
 """
 
 
-def write_page(folder: Path, title: str, text: str) -> None:
-    """Writes `report.md` and `index.html`, which needs no network."""
-    # The extra train installs it.
-    from markdown import markdown  # type: ignore[import-untyped]
+_POLICY = "default-src 'none'; img-src 'self' file: data:; style-src 'unsafe-inline'"
+_MARK = '<meta name="generator" content="nerbert reproduce">'
+"""A line of the page, by which it is known."""
 
+
+def write_page(folder: Path, title: str, text: str) -> None:
+    """Writes `report.md` and `index.html`, which needs no network, and shows HTML in texts as text.
+
+    Raises:
+        UserError: the folder has a page that no run wrote.
+    """
+    # The extra train installs it.
+    from markdown import Markdown  # type: ignore[import-untyped]
+
+    page, report = folder / "index.html", folder / "report.md"
+    for path in (page, report):
+        if path.is_symlink() or (page.is_file() and _MARK not in page.read_text(errors="replace")):
+            raise UserError(f"{path}: nerbert reproduce did not write it; move it away")
     folder.mkdir(exist_ok=True)
-    (folder / "report.md").write_text(text, encoding="utf-8")
-    body = markdown(text, extensions=["tables"])
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+    reader = Markdown(extensions=["tables"])
+    reader.preprocessors.deregister("html_block")  # names of types come from strangers
+    reader.inlinePatterns.deregister("html")
+    head = (
+        f'<meta charset="utf-8">{_MARK}'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style>"
+    )
+    body = reader.convert(text)
     html = f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
-    (folder / "index.html").write_text(html, encoding="utf-8")
+    files.write_bytes(str(report), text.encode())
+    files.write_bytes(str(page), html.encode())

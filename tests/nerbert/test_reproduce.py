@@ -1,7 +1,9 @@
 """Plans of papers: their commands are valid; claims by brute force; a run, stopped and continued."""
 
 import json
+import shutil
 from itertools import product
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -33,9 +35,9 @@ def test_every_command_is_valid(paper, scale):
         parsed = COMMANDS[name].command().parse(flags)
         assert not parsed.rest or name in ("corpus", "pretrain", "dapt")
         output = parsed.output
-        assert output.startswith("my out/")
+        assert output.startswith(str(Path("my out").absolute()))
         for word in step.command:
-            if word.startswith("my out/") and not word.startswith(output):
+            if word.startswith(str(Path("my out").absolute())) and not word.startswith(output):
                 assert any(word.startswith(one) for one in written), word
         written.add(output)
     names = {step.name for step in plan.steps}
@@ -115,7 +117,7 @@ def test_claims_compare_each_language(tmp_path):
 
 
 def test_the_time_before_a_stop_counts(tmp_path, monkeypatch, capsys):
-    now, stops = iter(range(100, 1000, 10)), iter([True, False, False])
+    now, stops = iter(range(100, 1000, 10)), iter([True, *[False] * 9])
     monkeypatch.setattr(run.time, "monotonic", lambda: next(now))
 
     def failure(step, log):
@@ -124,16 +126,18 @@ def test_the_time_before_a_stop_counts(tmp_path, monkeypatch, capsys):
         return ""
 
     monkeypatch.setattr(run, "_failure", failure)
-    plan = Plan.of(options("dualner", "debug"))
+    plan, record = Plan.of(options("dualner", "debug")), {"steps": {}}
     with pytest.raises(KeyboardInterrupt):
-        list(run._run(plan, tmp_path))
-    done = {one.step.name: (one.seconds, one.why_not) for one in run._run(plan, tmp_path)}
-    assert (done["dual"], done["share"]) == ((20, ""), (10, ""))
+        list(run._run(plan, tmp_path, record))
+    for _ in range(2):  # looking at what is done does not count
+        done = {one.step.name: one.seconds for one in run._run(plan, tmp_path, record)}
+        assert (done["dual"], done["share"]) == (20, 10)
     record = json.loads((tmp_path / run.STEPS).read_text())
-    assert "dual: " in (outlook := run._outlook(plan, record))
+    assert "dual: " in (outlook := run._outlook(plan, record, tmp_path))
     assert "nerbert dualner" not in outlook
-    record["dual"]["done"] = False
-    assert run._outlook(plan, record).count("    nerbert dualner") == 2  # all after it, again
+    (tmp_path / "dual").mkdir()
+    (tmp_path / "dual" / "new.json").write_text("{}")  # outputs that no step left
+    assert run._outlook(plan, record, tmp_path).count("    nerbert dualner") == 1
 
 
 def test_a_dry_run_names_the_steps_that_lack_an_earlier_one(tmp_path, monkeypatch, capsys):
@@ -147,34 +151,82 @@ def test_a_dry_run_names_the_steps_that_lack_an_earlier_one(tmp_path, monkeypatc
     assert not (tmp_path / "out").exists()
 
 
-def test_a_run_goes_on_and_says_what_failed(tmp_path, monkeypatch, capsys):
-    """A failing step does not stop the others; the next run repeats only what is not done."""
+FLAGS = ["reproduce", "tner", "--scale", "debug", "--data-root", "sets", "--output", "out"]
+
+
+@pytest.fixture
+def sets(tmp_path, monkeypatch):
+    """The sets of T-NER at debug, with a type that is HTML."""
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    flags = ["reproduce", "tner", "--scale", "debug", "--data-root", "sets", "--output", "out"]
-    assert main(flags) == 1
+
+    def make():
+        (tmp_path / "sets" / "crossner").mkdir(parents=True)
+        for name in ("politics", "ai"):
+            person = "<script>alert(1)</script>"
+            folder = write_set(tmp_path / "sets" / "crossner" / name, person=person)
+            (folder / "valid.txt").rename(folder / "dev.txt")
+
+    return make
+
+
+def test_a_run_goes_on_and_says_what_failed(sets, tmp_path, monkeypatch, capsys):
+    """A failing step does not stop the others; each step looks at its own outputs."""
+    assert main(FLAGS) == 1
     assert "out/report/index.html: matrix: " in capsys.readouterr().err
     page = (tmp_path / "out" / "report" / "report.md").read_text()
     assert "| A tagger is best in its own domain (Tables 3 and 7) | not run |" in page
-    assert "(exit code 2, out/logs/matrix.log)" in page
-    (tmp_path / "sets" / "crossner").mkdir(parents=True)
-    for name in ("politics", "ai"):
-        folder = write_set(tmp_path / "sets" / "crossner" / name)
-        (folder / "valid.txt").rename(folder / "dev.txt")
-    done = []
-    monkeypatch.setattr(
-        run,
-        "_failure",
-        lambda step, log, old=run._failure: done.append(step.name) or old(step, log),
-    )
-    assert main(flags) == 0
-    assert done == ["matrix"]
+    assert "out/logs/matrix.log)" in page
+    sets()
+    assert main(FLAGS) == 0
     out = capsys.readouterr().out
     assert "| A tagger is best in its own domain (Tables 3 and 7) | " in out
     html = (tmp_path / "out" / "report" / "index.html").read_text()
     assert "<table>" in html
+    assert "Content-Security-Policy" in html
+    assert "<script>" not in html.split("<body>")[1]
     for figure in (tmp_path / "out" / "matrix").glob("*.png"):
         assert f'src="../matrix/{figure.name}"' in html
-    assert main(flags) == 0
-    assert done == ["matrix"]
+    # Another spelling of the folder repeats nothing; what is gone is made again, from what is left.
+    before = (tmp_path / "out" / "matrix" / "matrix.json").read_bytes()
+    fits = [path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("row.json")]
+    shutil.rmtree(tmp_path / "out" / "report")
+    (tmp_path / "out" / "matrix" / "matrix.json").unlink()
+    monkeypatch.chdir(tmp_path / "sets")
+    assert main([*FLAGS[:5], str(tmp_path / "sets"), "--output", "../out"]) == 0
+    assert "(Tables 3 and 7) | not run" not in capsys.readouterr().out
+    assert (tmp_path / "out" / "matrix" / "matrix.json").read_bytes() == before
+    assert [path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("row.json")] == fits
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "{}", '{"matrix": {"command": [], "done": true}}', '{"steps": [1]}']
+)
+def test_steps_of_another_shape_or_of_the_user(sets, tmp_path, capsys, content):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "steps.json").write_text(content)
+    assert main(FLAGS) == 2
+    assert "out: not empty, and no run made it" in capsys.readouterr().err
+    assert (tmp_path / "out" / "steps.json").read_text() == content
+
+
+def test_folders_and_pages_of_the_user_stay(sets, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(run, "_failure", lambda step, log: "no sets")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("mine")
+    assert main(FLAGS) == 2
+    assert "out: not empty, and no run made it" in capsys.readouterr().err
+    (tmp_path / "out" / "thesis.tex").unlink()
+    assert main(FLAGS) == 1  # without the sets
+    assert main([*FLAGS[:3], "small", *FLAGS[4:]]) == 2
+    assert "holds tner at the scale debug; give another --output" in capsys.readouterr().err
+    page = tmp_path / "out" / "report" / "index.html"
+    page.write_text("<p>mine")
+    assert main(FLAGS) == 2
+    assert "index.html: nerbert reproduce did not write it" in capsys.readouterr().err
+    page.unlink()
+    page.symlink_to(tmp_path / "elsewhere.html")
+    (tmp_path / "elsewhere.html").write_text("<p>mine")
+    assert main(FLAGS) == 2
+    assert (tmp_path / "elsewhere.html").read_text() == "<p>mine"
