@@ -30,6 +30,18 @@ class UserError(Exception):
         self.about = about
 
 
+def check_text(text: str) -> None:
+    """Checks that a path or another argument can be written, as JSON and as a message.
+
+    Raises:
+        UserError: it holds bytes that are no UTF-8.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{text!a}: no UTF-8; rename the file") from None
+
+
 class RunError(Exception):
     """A run cannot continue; the message says why. Commands print it as one line and return 1."""
 

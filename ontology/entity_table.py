@@ -137,6 +137,30 @@ class EntityTable:
         entities = self.lookup_keys(keys)
         self.qids[entities[entities >= 0]] = qids[entities >= 0]
 
+    def check(self) -> None:
+        """Checks that a table which was opened is whole.
+
+        Raises:
+            ValueError: its arrays have other types or lengths, its keys are out of order, or it
+                names entities or classes that it does not have.
+        """
+        of_titles, of_entities = (
+            (self.keys, self.entities),
+            (self.classes, self.support, self.voters, self.qids),
+        )
+        numbers = all(np.issubdtype(one.dtype, np.integer) for one in (*of_titles, *of_entities))
+        lengths = [{one.shape for one in group} for group in (of_titles, of_entities)]
+        if not numbers or any(len(shapes) > 1 or len(min(shapes)) != 1 for shapes in lengths):
+            raise ValueError("arrays of other types or lengths")
+        if (self.keys[1:] <= self.keys[:-1]).any():
+            raise ValueError("its keys are out of order")
+        ends = len(self.classes), len(self.class_names)
+        largest = np.max(self.entities, initial=-1), np.max(self.classes, initial=-1)
+        if largest[0] >= ends[0] or largest[1] >= ends[1]:
+            raise ValueError("entities or classes that it does not have")
+        if len(self.class_kinds) != len(self.class_names):
+            raise ValueError("classes without a kind")
+
     def save(self, folder: str | Path) -> None:
         """Writes the table: .npy files, and a JSON file with the names of the classes."""
         path = Path(folder)

@@ -23,7 +23,7 @@ from nerbert.commands.process import (
     typed_program,
 )
 from nerbert.commands.recipes import Recipes, recipe_text
-from nerbert.errors import RunError, UserError, is_disk_full, missing_extra
+from nerbert.errors import RunError, UserError, check_text, is_disk_full, missing_extra
 
 
 class _Parser(argparse.ArgumentParser):
@@ -166,6 +166,8 @@ class Command:
             UserError: a flag or key is unknown, or a value is wrong.
         """
         argv = list(sys.argv[1:] if argv is None else argv)
+        for text in argv:
+            check_text(text)
         parser = self.parser(prog)
         namespace, rest = parser.parse_known_args(argv)
         if rest and not self._rest:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import io
 import logging
 import os
 import signal
@@ -63,6 +65,29 @@ def cores() -> int:
     """Number of cores that this process may use."""
     # A container or a job of a cluster may use fewer cores than the machine has.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _ClosedOutput(io.TextIOBase):
+    """Stands for a standard output that the caller has closed: what is printed there is lost."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
+
+
+def prepare_streams() -> None:
+    """Replaces standard streams that the caller has closed, as by `2>&-`.
+
+    Without it the next file that is opened would get what libraries write to standard error.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # to the end of the process
+    if sys.stdout is None:
+        sys.stdout = _ClosedOutput()
 
 
 @contextmanager

@@ -57,7 +57,7 @@ class Recipes:
             raise UserError(f"{self.flag} {name}: no such recipe; {others}")
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UserError(f"{path}: not valid TOML: {error}") from error
         known = sorted(entry.name for entry in options_of(*kinds) if entry.facts["recipe"])
         for key in table:
@@ -87,4 +87,5 @@ def _literal(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_literal, value))}]"
     # JSON's texts, numbers and truth values are those of TOML.
-    return json.dumps(value, ensure_ascii=False)
+    # But TOML has no raw DEL.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from nerbert import __version__
 from nerbert.commands.completion import CompletionOptions, script
 from nerbert.commands.options import near, with_options
 from nerbert.commands.parser import Command, exit_code
-from nerbert.commands.process import check_system, is_first, typed_program
+from nerbert.commands.process import check_system, is_first, prepare_streams, typed_program
 from nerbert.commands.recipes import Recipes
 from nerbert.errors import UserError
 
@@ -226,6 +227,8 @@ def run_command(name: str, argv: Sequence[str] | None = None, prog: str | None =
         argv: its arguments; those of the process if None.
         prog: the command as the user typed it, for usage lines; that of the process if None.
     """
+    prepare_streams()
+    os.environ["MPLBACKEND"] = "agg"  # matplotlib only writes files, and refuses unknown ones
     code = 0
 
     def whole() -> None:

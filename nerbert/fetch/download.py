@@ -65,6 +65,8 @@ class Downloader:
                 raise
 
     def _fetch(self, file: Wanted, progress: Progress) -> Fetched:
+        if os.path.islink(file.path) and not os.path.exists(file.path):
+            raise UserError(f"{file.path}: a link that leads nowhere; remove it")
         if os.path.exists(file.path):
             check = file.check(file.path)
             if check is None:
@@ -80,6 +82,9 @@ class Downloader:
         for last in (False, True):
             partial = _Partial(file, progress, self.client)
             got += partial.download()
+            if not os.path.exists(file.partial) or not os.path.getsize(file.partial):
+                partial.remove()
+                raise RunError(f"{file.url}: the server sends nothing; run it again later")
             check = file.check(file.partial)
             if check is not None and not (file.digest is None and is_html(file.partial)):
                 break

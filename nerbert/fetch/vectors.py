@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import shutil
 import tarfile
@@ -66,6 +67,14 @@ def fetch(options: VectorsOptions) -> str:
     return "\n".join([text, *unpacked])
 
 
+_UNREADABLE = (
+    *(LookupError, ValueError, RuntimeError, EOFError, zlib.error, lzma.LZMAError),
+    *(zipfile.BadZipFile, tarfile.TarError),
+)
+"""What archives raise that are damaged, encrypted, packed by a method that Python lacks, or whose
+links lead to themselves."""
+
+
 def _unpack(archive: str, member: str) -> str:
     """Writes a member of an archive beside it, unless it is there; returns its path.
 
@@ -86,9 +95,10 @@ def _unpack(archive: str, member: str) -> str:
                 raise KeyError(member)
             stack.enter_context(stream)
             shutil.copyfileobj(stream, stack.enter_context(files.atomic_write(path)), 1 << 20)
-    except (KeyError, zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
+    except _UNREADABLE as error:
+        reason = " ".join(str(error).split())[:100]
         raise UserError(
-            f"{archive}: {member} cannot be unpacked ({error}); remove the archive, and run the "
+            f"{archive}: {member} cannot be unpacked ({reason}); remove the archive, and run the "
             "same command again"
         ) from error
     return path

@@ -214,3 +214,34 @@ def test_disk_full_on_the_way(mirror, small_disk, downloader):
     with pytest.raises(OSError, match="No space left"):
         downloader.fetch([file])
     assert not (small_disk / "a.bz2").exists()
+
+
+@pytest.mark.parametrize("size", [True, False])
+@pytest.mark.parametrize("check", ["sha1", None])
+def test_an_empty_answer_is_no_file(mirror, tmp_path, downloader, size, check):
+    file = wanted(mirror, tmp_path, size=size, check=check)
+    mirror.files["/a.bz2"] = b""
+    with pytest.raises(RunError, match=r"a\.bz2: (the server sends nothing|.*tries)"):
+        downloader.fetch([file])
+    assert not (tmp_path / "a.bz2").exists()
+
+
+def test_all_bytes_are_there_says_a_server_that_has_sent_none(mirror, tmp_path, downloader):
+    file = wanted(mirror, tmp_path)
+    mirror.faults["/a.bz2"] = [416]
+    with pytest.raises(RunError, match=r"a\.bz2: the server sends nothing; run it again later"):
+        downloader.fetch([file])
+
+
+def test_a_link_that_leads_nowhere_is_not_replaced(mirror, tmp_path, downloader):
+    file = wanted(mirror, tmp_path)
+    (tmp_path / "a.bz2").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="a link that leads nowhere; remove it"):
+        downloader.fetch([file])
+    assert (tmp_path / "a.bz2").is_symlink()
+
+
+def test_a_lock_that_is_a_pipe_does_not_hang(mirror, tmp_path, downloader):
+    os.mkfifo(tmp_path / ".lock")
+    with pytest.raises(UserError, match=r"\.lock: not a file; remove it"):
+        report([wanted(mirror, tmp_path)], False, downloader, str(tmp_path))

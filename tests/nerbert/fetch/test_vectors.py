@@ -73,3 +73,63 @@ def test_what_is_wrong_is_one_line(mirror, tmp_path, capsys):
         assert archive in err
         assert "cannot be unpacked" in err
     assert not [path for path in tmp_path.iterdir() if path.suffix == ".txt"]
+
+
+def encrypted():
+    """A zip whose member says that it is encrypted."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("glove.6B.300d.txt", GLOVE)
+    content = bytearray(file.getvalue())
+    content[6] |= 1
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(content)
+
+
+def packed_by(method):
+    content = bytearray(encrypted())
+    content[6] &= ~1
+    place = content.index(b"PK\x01\x02")
+    content[place + 8] &= ~1
+    content[8:10] = content[place + 10 : place + 12] = method.to_bytes(2, "little")
+    return bytes(content)
+
+
+def tar(*members):
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        for name, kind, target in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, target
+            archive.addfile(member)
+    return file.getvalue()
+
+
+NGRAMS = "jmt_pre-trained_embeddings/charNgram.txt"
+
+
+@pytest.mark.parametrize(
+    ("name", "archive", "content"),
+    [
+        ("glove-6b-300", "/glove.6B.zip", encrypted()),
+        ("glove-6b-300", "/glove.6B.zip", packed_by(99)),
+        (
+            "charngram-100",
+            "/jmt_pre-trained_embeddings.tar.gz",
+            tar((NGRAMS, tarfile.LNKTYPE, NGRAMS)),
+        ),
+        (
+            "charngram-100",
+            "/jmt_pre-trained_embeddings.tar.gz",
+            tar((NGRAMS, tarfile.SYMTYPE, "charNgram.txt")),
+        ),
+        ("charngram-100", "/jmt_pre-trained_embeddings.tar.gz", tar()[:-20] + b"x" * 90),
+    ],
+    ids=["encrypted", "unknown method", "link to itself", "soft link to itself", "damaged"],
+)
+def test_hostile_archives_are_one_line(mirror, tmp_path, capsys, name, archive, content):
+    mirror.files[archive] = content
+    assert fetch(mirror, tmp_path, name) == 2
+    *_, line = capsys.readouterr().err.splitlines()
+    assert "cannot be unpacked" in line
+    assert not [path for path in tmp_path.iterdir() if path.suffix == ".txt"]
