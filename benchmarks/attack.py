@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.attacked import models, servers
+from benchmarks.attacked import models, quiet, servers
 from benchmarks.enlarge import enlarge
 from benchmarks.kill import same_bytes
 
@@ -279,6 +279,7 @@ GROUPS: dict[str, tuple[Callable[[World], str], int]] = {
     "checkpoints of mixed files": (on_server(models.mixed), 5),
     "ONNX files of other taggers": (on_server(models.onnx), 1),
     "exports of odd texts": (on_server(models.exports), 1),
+    **{name: (on_server(quiet.quiet(case)), 1) for name, case in quiet.CASES.items()},
 }
 """Name -> a case, which returns what is wrong, and how many times `--cases` it is tried."""
 
@@ -296,7 +297,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         world = world_of(Path(temporary), options.dump, options.copies, options.seed)
         print(
-            f"{world.whole_s:.1f} s undisturbed\n{'':30}{'tried':>7}{'handled':>9}{'refused':>9}",
+            f"{world.whole_s:.1f} s undisturbed\n{'':36}{'tried':>7}{'handled':>9}{'refused':>9}",
             flush=True,
         )
         for name in options.only:
@@ -310,7 +311,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 shutil.rmtree(world.folder)
             tried = times * options.cases
             handled = tried - len(failed[name])
-            print(f"{name:30}{tried:7}{handled:9}{world.refused:9}", flush=True)
+            print(f"{name:36}{tried:7}{handled:9}{world.refused:9}", flush=True)
     for line in (line for told in failed.values() for line in told[:20]):
         print(line)
     return 1 if any(failed.values()) else 0
