@@ -47,6 +47,8 @@ WORDS = "words.json"
 DICTIONARY = "dictionary.arrow"
 """File in `examples/` with the dictionary of the dump's links."""
 
+_BY_DIGEST = ("types", "page_props", "langlinks", "ontology", "infobox_mapping", "infobox")
+"""Options that decide `resolve` by the contents of files; digests of these stand in their place."""
 _LOGGER = logging.getLogger("nerbert")
 
 
@@ -214,6 +216,8 @@ def _folders(
     """The folders of a run. The fingerprint of each depends on that of the previous one."""
 
     def folder(name: str, stage: str, made_from: dict[str, Any]) -> Folder:
+        if made_from.get("columns", "") is None:  # not set: the folder is that of older versions
+            del made_from["columns"]
         return Folder.of(files.join(output, name), stage, {"version": VERSIONS[stage], **made_from})
 
     documents = folder(
@@ -236,7 +240,7 @@ def _folders(
             "language": inputs[0].site.language,
         },
     )
-    decided = settings.decide("resolve")
+    decided = {k: v for k, v in settings.decide("resolve").items() if k not in _BY_DIGEST}
     entities = folder(
         "entities",
         "resolve",
@@ -249,9 +253,7 @@ def _folders(
             "converts_titles": converts_titles,
             "ontology": identities.of(settings.ontology) if settings.ontology else "shipped",
             "infobox_mapping": _mapping_identity(settings, identities),
-            **{
-                name: decided[name] for name in ("classes", "page_typer", "typer_precision", "seed")
-            },
+            **decided,
         },
     )
     table = settings.categories

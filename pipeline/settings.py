@@ -7,7 +7,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Option, Seed, Text, Texts, option, options_of
+from nerbert.commands.options import (
+    CHECKED,
+    Option,
+    Seed,
+    Text,
+    Texts,
+    decided_by,
+    option,
+    options_of,
+)
 from nerbert.text.lines import ColumnsText
 
 Stage = Literal["extract", "resolve", "corpus"]
@@ -312,10 +321,7 @@ class CorpusSettings:
 
     def decide(self, what: str) -> dict[str, Any]:
         """The options that decide an output, and their values, in the order of fingerprints."""
-        return {
-            **{entry.name: getattr(self, entry.name) for entry in deciding(what)},
-            "seed": self.seed,
-        }
+        return {**decided_by(self, what), "seed": self.seed}
 
 
 DECIDED = ("extract", "resolve", "select", "balance")

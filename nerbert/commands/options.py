@@ -161,6 +161,12 @@ def options_of(*kinds: type) -> list[Option]:
     return list(options.values())
 
 
+def decided_by(settings: Any, what: str) -> dict[str, Any]:
+    """The options of an instance that decide an output, and their values."""
+    names = (e.name for e in options_of(type(settings)) if e.facts["decides"] == what)
+    return {name: getattr(settings, name) for name in names}
+
+
 def _bare(annotation: Any) -> Any:
     """A type without what pydantic needs besides."""
     if get_origin(annotation) is Annotated:

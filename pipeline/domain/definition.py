@@ -184,15 +184,21 @@ class DomainSettings:
         "all",
         "what names an entity: links, and the other names of linked pages in the text; or links",
         group=_LEVELS,
+        decides="sentences",
     )
     entity_mentions: int = option(
         2,
         "different entities with a class that a sentence of the entity level names",
         group=_LEVELS,
         ge=1,
+        decides="sentences",
     )
     task_mentions: int = option(
-        1, "mentions of special types in a sentence of the task level", group=_LEVELS, ge=1
+        1,
+        "mentions of special types in a sentence of the task level",
+        group=_LEVELS,
+        ge=1,
+        decides="sentences",
     )
     exclude: Texts = option(
         (),
@@ -200,6 +206,7 @@ class DomainSettings:
         metavar="FILE",
         group=_LEVELS,
         path="workers",
+        decides="sentences",
     )
     columns: ColumnsText = option(
         None,
@@ -207,6 +214,7 @@ class DomainSettings:
         "last)",
         metavar="word=N,tag=N",
         group=_LEVELS,
+        decides="sentences",
     )
 
     def definition(self) -> Domain:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from nerbert.commands.options import decided_by
 from nerbert.errors import UserError
 from nerbert.storage import files
 from nerbert.storage.folders import Folder
@@ -98,6 +99,8 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
         if (dictionary := _dictionary(settings))
         else None,
     }
+    if decided["columns"] is None:  # not set: the folders are those of older versions
+        del decided["columns"]
     return DomainPlan(
         settings=settings,
         domain=domain,
@@ -121,11 +124,7 @@ def _record(settings: DomainSettings, domain: Domain) -> dict[str, Any]:
         "documents": settings.documents,
         "output": settings.output,
         "domain": asdict(domain),
-        "mentions": settings.mentions,
-        "entity_mentions": settings.entity_mentions,
-        "task_mentions": settings.task_mentions,
-        "exclude": settings.exclude,
-        "columns": settings.columns,
+        **decided_by(settings, "sentences"),
     }
 
 

@@ -1,15 +1,18 @@
 import dataclasses
 import logging
+from dataclasses import replace
+from typing import get_args
 
 import pytest
 
+from nerbert.commands import options as options_module
 from nerbert.errors import UserError
 from nerbert.storage import files
 from pipeline import plan as planning
 from pipeline.execution.executor import with_absolute_paths
 from pipeline.plan import MANIFEST, make_plan
 from pipeline.runs import corpus as running
-from pipeline.settings import CorpusSettings
+from pipeline.settings import DECIDED, CorpusSettings, deciding
 from tests.helpers.runs import DEMO
 
 
@@ -53,6 +56,74 @@ def test_an_option_changes_its_stage_and_the_later_ones(tmp_path, options, first
     before, after = digests(tmp_path), digests(tmp_path, **options)
     assert before[:first] == after[:first]
     assert not set(before[first:]) & set(after[first:])
+
+
+def another(entry, tmp_path):
+    """Another value of an option: of a path, a file that can be read."""
+    if entry.name in ("types", "exclude"):
+        contents = {
+            "exclude": "Ulm B-LOC\n",
+            "types": "<http://dbpedia.org/resource/Ulm> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://dbpedia.org/ontology/City> .\n",
+        }
+        path = tmp_path / f"{entry.name}.nt"
+        path.write_text(contents[entry.name])
+        return (str(path),)
+    if entry.kind is bool:
+        return not entry.default
+    if choices := get_args(entry.kind):
+        return next(one for one in choices if one not in (entry.default, None))
+    if entry.name in ("drop_entity", "categories", "columns"):
+        return {"drop_entity": "3:0.1", "categories": "coarse4", "columns": "word=2,tag=3"}[
+            entry.name
+        ]
+    least = entry.default or 0
+    return least + 0.05 if entry.kind is float else least + 1
+
+
+OTHERS = {
+    "ontology",
+    "infobox_mapping",
+    "page_props",
+    "langlinks",
+    "min_entities",
+    "sentence_model",
+}
+"""Options that other tests change: they need large files."""
+
+
+@pytest.mark.parametrize(
+    ("entry", "first"),
+    [(e, n) for n, what in enumerate(DECIDED) for e in deciding(what) if e.name not in OTHERS],
+    ids=lambda one: getattr(one, "name", str(one)),
+)
+def test_every_option_changes_what_it_decides(tmp_path, entry, first):
+    """No list of names by hand: an option that says what it decides is in that fingerprint."""
+    value = another(entry, tmp_path)
+    before, after = digests(tmp_path), digests(tmp_path, **{entry.name: value})
+    same = [one == other for one, other in zip(before, after, strict=True)]
+    assert same == [number < first for number in range(4)]
+
+
+def test_a_new_option_needs_no_list(tmp_path, monkeypatch):
+    """It decides `resolve`, or the sentences of a domain, by its declaration alone."""
+    usual = options_module.options_of
+
+    def more(*kinds):
+        found = usual(*kinds)
+        return [
+            *found,
+            *(
+                replace(e, name="stage", facts={**e.facts, "decides": "resolve"})
+                for e in found
+                if e.name == "stage"
+            ),
+        ]
+
+    before = digests(tmp_path), digests(tmp_path, stage="resolve")
+    assert before[0] == before[1]
+    monkeypatch.setattr(options_module, "options_of", more)
+    after = digests(tmp_path), digests(tmp_path, stage="resolve")
+    assert [one == other for one, other in zip(*after, strict=True)] == [True, False, False, False]
 
 
 def test_a_raised_version_makes_a_stage_and_the_later_ones_again(tmp_path, monkeypatch):
