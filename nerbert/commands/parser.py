@@ -65,12 +65,20 @@ class Parsed:
         return next((output for output in outputs if output), "")
 
     def message(self, error: UserError) -> str:
-        """The message of an error, with the flag of the wrong value in front."""
-        for entry in self.given.values():
-            values = entry.value if isinstance(entry.value, tuple) else (entry.value,)
-            if error.about is not None and error.about in values:
-                return f"{entry.where} {error}".lstrip()  # a positional value has no flag
-        return str(error)
+        """The message of an error, with the flag of the wrong value in front.
+
+        Two flags may have equal values: the very object of one of them tells which is meant. If a
+        copy does not, all of them are named.
+        """
+        flags = {True: list[str](), False: list[str]()}
+        for name, entry in self.given.items() if error.about is not None else ():
+            used = next((getattr(one, name) for one in self.settings if hasattr(one, name)), None)
+            for value in used if isinstance(used, tuple) else (used,):
+                if value == error.about and entry.where not in flags[False]:
+                    flags[value is error.about].append(entry.where)
+                    flags[False].append(entry.where)
+        where = flags[True] if len(flags[True]) == 1 else flags[False]
+        return f"{' or '.join(where)} {error}".lstrip()  # a positional value has no flag
 
 
 class Command:

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 from nerbert.commands.options import CHECKED, Text, Texts, option
 from nerbert.commands.parser import Command, exit_code
 from nerbert.commands.process import signals_as_ctrl_c
+from nerbert.commands.table import COMMANDS
 from nerbert.errors import BadLossError, UserError
 
 
@@ -204,3 +205,17 @@ def test_other_errors_of_libraries_have_their_traceback():
 
     with pytest.raises(RuntimeError, match="size mismatch"):
         exit_code(work)
+
+
+@pytest.mark.parametrize(
+    ("about", "where"),
+    [("base", "--base-model"), ("data", "--data"), (None, "--base-model or --data")],
+)
+def test_the_flag_of_a_wrong_value_is_found_by_the_option(about, where):
+    """Two flags may have equal values; the object that came from one of them tells which."""
+    command = COMMANDS["train"].command()
+    one, other, copy = ("".join(["em", "pty"]) for _ in range(3))
+    parsed = command.parse(["--base-model", one, "--data", "x", other, "--output", "o"])
+    options = parsed.settings[0]
+    value = {"base": options.base_model, "data": options.data[1], None: copy}[about]
+    assert parsed.message(UserError("no such thing", value)) == f"{where} empty: no such thing"
