@@ -70,14 +70,15 @@ class Parsed:
         Two flags may have equal values: the very object of one of them tells which is meant. If a
         copy does not, all of them are named.
         """
-        flags = {True: list[str](), False: list[str]()}
+        same: list[str] = []
+        equal: list[str] = []
         for name, entry in self.given.items() if error.about is not None else ():
             used = next((getattr(one, name) for one in self.settings if hasattr(one, name)), None)
             for value in used if isinstance(used, tuple) else (used,):
-                if value == error.about and entry.where not in flags[False]:
-                    flags[value is error.about].append(entry.where)
-                    flags[False].append(entry.where)
-        where = flags[True] if len(flags[True]) == 1 else flags[False]
+                if value == error.about:
+                    equal.append(entry.where)
+                    same += [entry.where] if value is error.about else []
+        where = dict.fromkeys(same if len(same) == 1 else equal)
         return f"{' or '.join(where)} {error}".lstrip()  # a positional value has no flag
 
 
