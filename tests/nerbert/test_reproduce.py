@@ -1,6 +1,7 @@
 """Plans of papers: their commands are valid; claims by brute force; a run, stopped and continued."""
 
 import json
+import re
 import shutil
 from itertools import product
 from pathlib import Path
@@ -171,6 +172,38 @@ def sets(tmp_path, monkeypatch):
     return make
 
 
+def test_each_step_looks_at_its_own_outputs(tmp_path, monkeypatch):
+    """Every step is asked again; the page shows HTML of types as text, whatever a report has."""
+    asked = []
+
+    def step_done(step, log):
+        asked.append(step.name)
+        folder = tmp_path / "out" / step.name
+        folder.mkdir(exist_ok=True)
+        (folder / "matrix.json").write_text('{"cells": []}')
+        (folder / "matrix.md").write_text("| <img src=x onerror=alert(1)> |\n|---|\n| <b>1</b> |\n")
+        return ""
+
+    monkeypatch.setattr(run, "_failure", step_done)
+    monkeypatch.chdir(tmp_path)
+    flags = ["reproduce", "dualner", "--scale", "debug", "--output"]
+    assert main([*flags, "out"]) == 0
+    (steps,) = [asked.copy()]
+    html = (tmp_path / "out" / "report" / "index.html").read_text()
+    assert "Content-Security-Policy" in html
+    assert not re.search("<(img|b)[ >]", html.split("<body>")[1])
+    record = json.loads((tmp_path / "out" / "steps.json").read_text())
+    shutil.rmtree(tmp_path / "out" / steps[0])
+    assert main([*flags, "../" + tmp_path.name + "/out"]) == 0
+    assert asked == steps * 2
+    assert (tmp_path / "out" / steps[0] / "matrix.json").is_file()
+    again = json.loads((tmp_path / "out" / "steps.json").read_text())
+    assert [s["command"] for s in again["steps"].values()] == [
+        s["command"] for s in record["steps"].values()
+    ]
+
+
+@pytest.mark.slow
 def test_a_run_goes_on_and_says_what_failed(sets, tmp_path, monkeypatch, capsys):
     """A failing step does not stop the others; each step looks at its own outputs."""
     assert main(FLAGS) == 1
