@@ -21,6 +21,7 @@ from benchmarks.kill import same_bytes
 from nerbert.errors import RunError, UserError
 
 _ODD = (None, True, -1, 0, 2, 1.5, 10**400, "", "x", "\ud800", [], [1], {}, {"a": 1}, [[[]]])
+_TABLES = (".npy", ".json")
 _TEXT = "Ada Byron lived in Ulm for years, and Emmy Noether in Rom."
 
 
@@ -158,7 +159,7 @@ def link(folder: Path, draw: random.Random) -> str:
     entities = run / "entities"
     kind = draw.choice(["spoilt", "order", "text", "unfinished", "edited"])
     if kind == "spoilt":
-        _spoil(draw.choice([path for path in entities.iterdir() if path.suffix != ".npz"]), draw)
+        _spoil(draw.choice([path for path in entities.iterdir() if path.suffix in _TABLES]), draw)
     elif kind == "order":
         content = (entities / "keys.npy").read_bytes()
         (entities / "keys.npy").write_bytes(content[:128] + content[128:][::-1])
