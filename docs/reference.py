@@ -28,8 +28,8 @@ def commands() -> str:
             parts += [f"**{title}**\n" if title else "", "| option | default | |", "|---|---|---|"]
             parts += [_row(option) for option in options]
             parts.append("")
-        if entry.rest:
-            parts.append(f"{entry.rest}\n")
+        if entry.positionals_help:
+            parts.append(f"{entry.positionals_help}\n")
     return "\n".join(parts)
 
 

@@ -225,7 +225,7 @@ class FitSettings:
 
 @dataclass(frozen=True, config=CHECKED)
 class DataRoot:
-    """The option of all commands that read named data sets."""
+    """The options of all commands that read named data sets."""
 
     data_root: Text | None = option(
         None,

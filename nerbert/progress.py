@@ -85,21 +85,21 @@ class _Lines:
         self._done += 1
         self._pages += pages
         if self._elapsed_s() - self._told >= _LINE_S:
-            self._tell()
+            self._log()
 
     def close(self) -> None:
         """Logs the last line."""
-        self._tell()
+        self._log()
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._start
 
-    def _tell(self) -> None:
+    def _log(self) -> None:
         elapsed_s = self._told = self._elapsed_s()
         rate = f", {self._pages / max(elapsed_s, 1e-3):,.0f} pages/s" if self._pages else ""
-        left = ""
+        remaining = ""
         if 0 < self._done < self._parts:
-            left = f", {duration(elapsed_s * (self._parts - self._done) / self._done)} left"
+            remaining = f", {duration(elapsed_s * (self._parts - self._done) / self._done)} left"
         _LOGGER.info(
             "%s: %d of %d parts in %.0f s%s%s",
             self._stage,
@@ -107,12 +107,12 @@ class _Lines:
             self._parts,
             elapsed_s,
             rate,
-            left,
+            remaining,
         )
 
 
 @contextmanager
-def shown(stage: str, parts: int) -> Iterator[Add]:
+def progress_bar(stage: str, parts: int) -> Iterator[Add]:
     """Shows the progress of a stage; the block calls the given function for each finished part."""
     display = (_Bar if has_bars() else _Lines)(stage, parts)
     try:
@@ -136,17 +136,17 @@ def polled(
     stop = threading.Event()
 
     def watch(add: Add) -> None:
-        seen = 0
+        n_reported = 0
         while True:
             finished = stop.wait(pause_s)
             parts_done = count()
-            for _ in range(parts_done - seen):
+            for _ in range(parts_done - n_reported):
                 add(0)
-            seen = max(seen, parts_done)
+            n_reported = max(n_reported, parts_done)
             if finished:
                 return
 
-    with shown(stage, parts) as add:
+    with progress_bar(stage, parts) as add:
         thread = threading.Thread(target=watch, args=(add,), daemon=True)
         thread.start()
         try:

@@ -125,7 +125,7 @@ class ClassTree:
         Of several kinds, the first by name.
         """
         line = (name, *self.ancestors(name))
-        return min((known for known in line if self.depth(known) == 1), default=None)
+        return min((ancestor for ancestor in line if self.depth(ancestor) == 1), default=None)
 
     def ancestors(self, name: str) -> list[str]:
         """Superclasses, nearest first, ties by name; without the class itself and the root."""
@@ -144,8 +144,8 @@ class ClassTree:
         renamed = _RENAMED.get(name, name)
         if renamed in self._parents:
             return renamed
-        same = self._folded.get(name.lower(), [])
-        return same[0] if len(same) == 1 else None
+        namesakes = self._folded.get(name.lower(), [])
+        return namesakes[0] if len(namesakes) == 1 else None
 
     def most_specific(self, names: Iterable[str]) -> str | None:
         """The deepest of some classes, ties by name; None if there are no classes.

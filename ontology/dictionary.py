@@ -38,8 +38,8 @@ class Dictionary:
         rows = np.flatnonzero(self._keys[place] == keys) if len(self) else np.zeros(0, np.int64)
         for number in rows.tolist():
             row = int(place[number])
-            known = bool(self._is_known[row])
-            yield number, int(self._entities[row]), self._targets[row].as_py(), known
+            is_known = bool(self._is_known[row])
+            yield number, int(self._entities[row]), self._targets[row].as_py(), is_known
 
     @classmethod
     def open(cls, path: str) -> Dictionary:

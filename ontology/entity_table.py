@@ -90,8 +90,8 @@ class EntityTable:
         is_kind = np.array([name == kind for name in self.class_kinds] + [False])
         # The last row is that of index -1 and of NO_CLASS.
         classes = np.full(len(entities), NO_CLASS)
-        known = entities >= 0
-        classes[known] = self.classes[entities[known]]
+        has_entity = entities >= 0
+        classes[has_entity] = self.classes[entities[has_entity]]
         is_of_kind: npt.NDArray[np.bool_] = is_kind[classes]
         return is_of_kind
 
@@ -127,8 +127,8 @@ class EntityTable:
     def items_of(self, entities: Int32) -> list[str | None]:
         """Wikidata items, such as "Q60", of entities; None for index -1 and those without one."""
         qids = np.zeros(len(entities), np.uint32)
-        known = entities >= 0
-        qids[known] = self.qids[entities[known]]
+        has_entity = entities >= 0
+        qids[has_entity] = self.qids[entities[has_entity]]
         return [f"Q{number}" if number else None for number in qids.tolist()]
 
     def set_qids(self, keys: Keys, qids: Bits) -> None:
@@ -148,8 +148,10 @@ class EntityTable:
             (self.keys, self.entities),
             (self.classes, self.support, self.voters, self.qids),
         )
-        numbers = all(np.issubdtype(one.dtype, np.integer) for one in (*of_titles, *of_entities))
-        lengths = [{one.shape for one in group} for group in (of_titles, of_entities)]
+        numbers = all(
+            np.issubdtype(array.dtype, np.integer) for array in (*of_titles, *of_entities)
+        )
+        lengths = [{array.shape for array in group} for group in (of_titles, of_entities)]
         if not numbers or any(len(shapes) > 1 or len(min(shapes)) != 1 for shapes in lengths):
             raise ValueError("arrays of other types or lengths")
         if (self.keys[1:] <= self.keys[:-1]).any():

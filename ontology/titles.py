@@ -95,14 +95,14 @@ def _block_keys(column: pa.StringArray) -> Keys:
     keys = lengths.astype(np.uint64) * _MULTIPLIER
     # Eight bytes of all titles at a time; the last bytes of each follow below.
     for place in range(0, int(lengths.max()), 8):
-        whole = np.flatnonzero(lengths >= place + 8)
-        word = words[starts[whole] + place] * _MULTIPLIER
+        full = np.flatnonzero(lengths >= place + 8)
+        word = words[starts[full] + place] * _MULTIPLIER
         word ^= word >> _SHIFT
-        keys[whole] = (keys[whole] ^ (word * _MULTIPLIER)) * _MULTIPLIER
-    rest = lengths % 8
-    cut = np.flatnonzero(rest)
-    tail = words[(starts + lengths - rest)[cut]]
-    tail &= (np.uint64(1) << (8 * rest[cut]).astype(np.uint64)) - np.uint64(1)
+        keys[full] = (keys[full] ^ (word * _MULTIPLIER)) * _MULTIPLIER
+    n_last = lengths % 8
+    cut = np.flatnonzero(n_last)
+    tail = words[(starts + lengths - n_last)[cut]]
+    tail &= (np.uint64(1) << (8 * n_last[cut]).astype(np.uint64)) - np.uint64(1)
     keys[cut] = (keys[cut] ^ tail) * _MULTIPLIER
     keys ^= keys >> _SHIFT
     keys *= _MULTIPLIER

@@ -43,12 +43,12 @@ def pretrained(code: str) -> SentenceModel:
             f"NLTK data tokenizers/punkt_tab/{name} not found; set NLTK_DATA to a folder that "
             "holds it (python -m nltk.downloader punkt_tab), or use --sentence-model dump"
         ) from None
-    known = load_punkt_params(folder)
+    punkt = load_punkt_params(folder)
     parameters = Parameters(
-        frozenset(known.abbrev_types),
-        frozenset(tuple(pair) for pair in known.collocations),
-        frozenset(known.sent_starters),
-        dict(known.ortho_context),
+        frozenset(punkt.abbrev_types),
+        frozenset(tuple(pair) for pair in punkt.collocations),
+        frozenset(punkt.sent_starters),
+        dict(punkt.ortho_context),
     )
     return SentenceModel(f"nltk:{name}", parameters)
 

@@ -121,28 +121,8 @@ def make_plan(settings: CorpusSettings) -> Plan:
     identities = Identities(settings.output)
     dumps = find_dumps(settings.dump)
     inputs = tuple(inspect(path, settings.language, identities) for path in dumps)
-    languages = {source.site.language for source in inputs}
-    if len(languages) > 1:
-        raise UserError(
-            f"--dump: files of several languages ({', '.join(sorted(languages))}); "
-            "run one language at a time, or give --language"
-        )
-    wikis = {source.database for source in inputs} - {None}
-    if len(wikis) > 1:
-        raise UserError(
-            f"--dump: files of several wikis ({', '.join(sorted(filter(None, wikis)))}); "
-            "run one wiki at a time"
-        )
-    wiki = next(iter(wikis), None)
     tree = checked("--ontology", settings.ontology, ClassTree.from_owl) or ClassTree.shipped()
-    for path in settings.types:
-        checked("--types", path, check_types)
-    for path in settings.page_props:
-        checked("--page-props", path, lambda local: check_table(local, "page_props", wiki))
-    for path in settings.langlinks:
-        checked("--langlinks", path, lambda local: check_table(local, "langlinks", wiki))
-    for path in settings.exclude:
-        checked("--exclude", path, lambda local: read_columns(local, settings.columns))
+    _check_files(settings, _only_wiki(inputs))
     mapping = _mapping(settings, inputs[0].site.language)
     try:
         categories = CategorySet.load(settings.categories)
@@ -168,6 +148,35 @@ def make_plan(settings: CorpusSettings) -> Plan:
         converts_titles,
         has_lexicon,
     )
+
+
+def _only_wiki(inputs: Sequence[InputFile]) -> str | None:
+    """Database name of the wiki of all dump files, such as "enwiki"; None if they do not say it."""
+    languages = {source.site.language for source in inputs}
+    if len(languages) > 1:
+        raise UserError(
+            f"--dump: files of several languages ({', '.join(sorted(languages))}); "
+            "run one language at a time, or give --language"
+        )
+    wikis = {source.database for source in inputs} - {None}
+    if len(wikis) > 1:
+        raise UserError(
+            f"--dump: files of several wikis ({', '.join(sorted(filter(None, wikis)))}); "
+            "run one wiki at a time"
+        )
+    return next(iter(wikis), None)
+
+
+def _check_files(settings: CorpusSettings, wiki: str | None) -> None:
+    """Raises a UserError if a file beside the dump is unreadable, or of another wiki."""
+    for path in settings.types:
+        checked("--types", path, check_types)
+    for path in settings.page_props:
+        checked("--page-props", path, lambda local: check_table(local, "page_props", wiki))
+    for path in settings.langlinks:
+        checked("--langlinks", path, lambda local: check_table(local, "langlinks", wiki))
+    for path in settings.exclude:
+        checked("--exclude", path, lambda local: read_columns(local, settings.columns))
 
 
 def _converts_titles(language: str) -> bool:
@@ -201,8 +210,8 @@ def _has_lexicon(language: str) -> bool:
 def _mapping(settings: CorpusSettings, language: str) -> InfoboxMapping:
     if not settings.infobox:
         return InfoboxMapping.empty()
-    own = checked("--infobox-mapping", settings.infobox_mapping, InfoboxMapping.from_xml)
-    return own or InfoboxMapping.shipped(language)
+    given_mapping = checked("--infobox-mapping", settings.infobox_mapping, InfoboxMapping.from_xml)
+    return given_mapping or InfoboxMapping.shipped(language)
 
 
 def _folders(
@@ -215,62 +224,50 @@ def _folders(
 ) -> tuple[Folder, Folder, Folder, Folder, Folder]:
     """The folders of a run. The fingerprint of each depends on that of the previous one."""
 
-    def folder(name: str, stage: str, made_from: dict[str, Any]) -> Folder:
+    def folder(name: str, stage: str, /, **made_from: Any) -> Folder:
         if made_from.get("columns", "") is None:  # not set: the folder is that of older versions
             del made_from["columns"]
         return Folder.of(files.join(output, name), stage, {"version": VERSIONS[stage], **made_from})
 
+    types_files = [files.name(path) for path in settings.types]
     documents = folder(
         "documents",
         "extract",
-        {
-            "dump": [list(source.identity) for source in inputs],
-            "dump_files": [files.name(source.path) for source in inputs],
-            "site": fingerprint(*(source.site for source in inputs)),
-            "lexicon": has_lexicon,
-            **settings.decide("extract"),
-        },
+        dump=[list(source.identity) for source in inputs],
+        dump_files=[files.name(source.path) for source in inputs],
+        site=fingerprint(*(source.site for source in inputs)),
+        lexicon=has_lexicon,
+        **settings.decide("extract"),
     )
     types = folder(
         "types",
         "types",
-        {
-            "types": [identities.of(path) for path in settings.types],
-            "types_files": [files.name(path) for path in settings.types],
-            "language": inputs[0].site.language,
-        },
+        types=[identities.of(path) for path in settings.types],
+        types_files=types_files,
+        language=inputs[0].site.language,
     )
-    decided = {k: v for k, v in settings.decide("resolve").items() if k not in _BY_DIGEST}
     entities = folder(
         "entities",
         "resolve",
-        {
-            "from": documents.fingerprint,
-            "types": types.fingerprint,
-            "types_files": [files.name(path) for path in settings.types],
-            "page_props": [identities.of(path) for path in settings.page_props],
-            "langlinks": [identities.of(path) for path in settings.langlinks],
-            "converts_titles": converts_titles,
-            "ontology": identities.of(settings.ontology) if settings.ontology else "shipped",
-            "infobox_mapping": _mapping_identity(settings, identities),
-            **decided,
-        },
+        **{"from": documents.fingerprint},
+        types=types.fingerprint,
+        types_files=types_files,
+        page_props=[identities.of(path) for path in settings.page_props],
+        langlinks=[identities.of(path) for path in settings.langlinks],
+        converts_titles=converts_titles,
+        ontology=identities.of(settings.ontology) if settings.ontology else "shipped",
+        infobox_mapping=_mapping_identity(settings, identities),
+        **{k: v for k, v in settings.decide("resolve").items() if k not in _BY_DIGEST},
     )
     table = settings.categories
-    examples = folder(
-        "examples",
-        "examples",
-        {
-            "from": entities.fingerprint,
-            **settings.decide("select"),
-            "categories": table if table in SHIPPED else identities.of(table),
-            "exclude": [identities.of(path) for path in settings.exclude],
-        },
-    )
-    corpus = folder(
-        "corpus", "corpus", {"from": examples.fingerprint, **settings.decide("balance")}
-    )
-    return documents, types, entities, examples, corpus
+    decided = {
+        **settings.decide("select"),
+        "categories": table if table in SHIPPED else identities.of(table),
+        "exclude": [identities.of(path) for path in settings.exclude],
+    }
+    examples = folder("examples", "examples", **{"from": entities.fingerprint}, **decided)
+    decided = {"from": examples.fingerprint, **settings.decide("balance")}
+    return documents, types, entities, examples, folder("corpus", "corpus", **decided)
 
 
 def _mapping_identity(settings: CorpusSettings, identities: Identities) -> Any:

@@ -319,18 +319,18 @@ class CorpusSettings:
         """Whether what a voter states alone is doubted; see `ontology.voting.lone`."""
         return self.uses_page_typer and bool(self.types)
 
-    def decide(self, what: str) -> dict[str, Any]:
+    def decide(self, output: str) -> dict[str, Any]:
         """The options that decide an output, and their values, in the order of fingerprints."""
-        return {**decided_by(self, what), "seed": self.seed}
+        return {**decided_by(self, output), "seed": self.seed}
 
 
 DECIDED = ("extract", "resolve", "select", "balance")
 """What options decide: two stages, and the two halves of the stage `corpus`."""
 
 
-def deciding(what: str) -> list[Option]:
+def deciding(output: str) -> list[Option]:
     """The options that decide an output, beside the seed, which decides all."""
-    return [entry for entry in options_of(CorpusSettings) if entry.facts["decides"] == what]
+    return [entry for entry in options_of(CorpusSettings) if entry.facts["decides"] == output]
 
 
 @dataclass(frozen=True, config=CHECKED)

@@ -33,16 +33,18 @@ def fill_grid(
     Raises:
         UserError: a value is out of range, or a checkpoint, a corpus or data is missing.
     """
-    sets = DataSets.chosen(options)
+    sets = DataSets.of_options(options)
     for path in options.text:
         if _domain_of(path) not in options.domain:
             raise UserError(f"is no corpus of {', '.join(options.domain)}", path)
     # Data and options are checked before pre-training, which takes hours.
     names = {entry.name for entry in options_of(FitSettings)}
-    fit_flags = {name: given for name, given in (flags or {}).items() if name in names}
-    chosen = {name: SYSTEMS[name].settings(fit_flags) for name in options.chosen_systems}
-    planned(options, settings, [Encoder(options.base_model)], sets, chosen)
-    plan = planned(options, settings, encoders(options, settings), sets, chosen)
+    fit_flags = {name: flag_value for name, flag_value in (flags or {}).items() if name in names}
+    settings_of_systems = {
+        name: SYSTEMS[name].settings(fit_flags) for name in options.chosen_systems
+    }
+    planned(options, settings, [Encoder(options.base_model)], sets, settings_of_systems)
+    plan = planned(options, settings, encoders(options, settings), sets, settings_of_systems)
     output = Path(options.output)
     store = ResultStore(output / "runs", sets)
     encoder_of = {cell.run: cell.encoder.name for cell in plan}
@@ -82,7 +84,7 @@ def _dapt_settings(
 ) -> DaptSettings:
     """Settings of a pre-training, with a checkpoint in the output folder."""
     name = f"{Path(corpus).name}-{masking}-{level}-{fraction:g}"
-    chosen = {
+    values = {
         "corpus": corpus,
         "output": str(Path(options.output) / "dapt" / name),
         "base_model": options.base_model,
@@ -92,8 +94,10 @@ def _dapt_settings(
         "new_head": options.new_head,
     }
     recipe = DAPT_RECIPES.read(options.dapt_recipe, [DaptSettings])
-    given = {key: Given(value, f"--{key.replace('_', '-')}") for key, value in chosen.items()}
-    return build(DaptSettings, {**recipe, **given})
+    given_values = {
+        key: Given(value, f"--{key.replace('_', '-')}") for key, value in values.items()
+    }
+    return build(DaptSettings, {**recipe, **given_values})
 
 
 def _adapted(settings: DaptSettings, bf16: bool) -> Encoder:
@@ -138,9 +142,9 @@ def planned(
         sets.raw_sentences(options.source, "train")
     rows = _rows(options, settings, bases, systems)
     return [
-        _cell(options, encoder, domain, regime, shots, replace(own, seed=seed))
+        _cell(options, encoder, domain, regime, shots, replace(row_settings, seed=seed))
         for regime in options.regime
-        for encoder, own in rows
+        for encoder, row_settings in rows
         for domain in options.domain
         for shots in options.shots
         for seed in seeds(options.seeds)
@@ -156,15 +160,20 @@ def _rows(
 ) -> list[tuple[Encoder, FitSettings]]:
     """The rows of the table, with their settings: encoders, then systems on their models."""
     rows = [(encoder, settings) for encoder in candidates]
-    for name, own in systems.items():
+    for name, system_settings in systems.items():
         system = SYSTEMS[name]
-        if system.reads and not own.word_encoder:
-            own = replace(own, word_encoder=options.base_model)
+        if system.reads and not system_settings.word_encoder:
+            system_settings = replace(system_settings, word_encoder=options.base_model)
         bases = (
-            [one for one in candidates if one.domain] if system.adapted else [Encoder(system.base)]
+            [encoder_of_domain for encoder_of_domain in candidates if encoder_of_domain.domain]
+            if system.adapted
+            else [Encoder(system.base)]
         )
         rows += [
-            (replace(base, model=base.model or options.base_model, system=system.row), own)
+            (
+                replace(base, model=base.model or options.base_model, system=system.row),
+                system_settings,
+            )
             for base in bases
         ]
     return rows
@@ -180,8 +189,8 @@ def _cell(
 ) -> Cell:
     """One run; the language models of cdlm read the corpora of the domain."""
     if settings.head == "cdlm" and not settings.lm_text:
-        given = dict.fromkeys((*options.corpus, *options.text))
-        texts = tuple(path for path in given if _domain_of(path) == domain)
+        corpora = dict.fromkeys((*options.corpus, *options.text))
+        texts = tuple(path for path in corpora if _domain_of(path) == domain)
         settings = replace(settings, lm_text=texts)
     for system in SYSTEMS.values():
         if system.row == encoder.system and system.base == encoder.model:

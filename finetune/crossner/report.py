@@ -87,11 +87,11 @@ class GridReport:
 
     def _of(self, regime: str, name: str, domain: str, shots: str | None = None) -> list[Result]:
         """Results of all seeds."""
-        wanted = regime, name, domain, shots or self._full
+        key = regime, name, domain, shots or self._full
         return [
             row
             for cell, row in self._pairs
-            if (cell.run.regime, self._rows[cell.encoder], cell.domain, cell.run.shots) == wanted
+            if (cell.run.regime, self._rows[cell.encoder], cell.domain, cell.run.shots) == key
         ]
 
     def table_2(self) -> str:
@@ -100,32 +100,35 @@ class GridReport:
         titles = " or ".join(SCORING[name] for name in SCORING if name in scores)
         few = "" if self._full == ALL else f" Ours are with {self._full} train sentences."
         lines = [f"{titles}, in per cent; published scores in brackets.{few}", ""]
-        left = False
+        lacks_rows = False
         for regime in self._regimes:
             rows = [[regime, *self._domains, *(["average"] if len(self._domains) > 1 else [])]]
-            stated = published()["crossner"].get(regime, {})
-            names = sorted({*self._names, *stated}, key=_place)
+            published_rows = published()["crossner"].get(regime, {})
+            names = sorted({*self._names, *published_rows}, key=_place)
             rows += [self._row_2(regime, name) for name in names]
-            left = left or any(name not in self._names for name in stated)
+            lacks_rows = lacks_rows or any(name not in self._names for name in published_rows)
             lines += [*markdown(rows), ""]
         runs = [cell for cell, _ in self._pairs if cell.run.settings.head == "cdlm"]
         without = sorted({cell.domain for cell in runs if not cell.run.settings.lm_text})
         if without:
             lines += [f"CDLM read no domain text for {', '.join(without)}: --text gives it.", ""]
-        return "\n".join([*lines, *([LEFT, ""] if left else [])])
+        return "\n".join([*lines, *([LEFT, ""] if lacks_rows else [])])
 
     def _row_2(self, regime: str, name: str) -> list[str]:
-        cells, ours, theirs = [], [], []
+        cells, our_scores, published_scores = [], [], []
         for domain in self._domains:
             scores = [main_f1(row) for row in self._of(regime, name, domain)]
-            stated = published_f1(regime, name, domain)
-            cells.append(_beside(spread(scores), stated))
-            ours += [mean(scores)] if scores else []
-            theirs += [stated] if stated is not None else []
+            published_score = published_f1(regime, name, domain)
+            cells.append(_beside(spread(scores), published_score))
+            our_scores += [mean(scores)] if scores else []
+            published_scores += [published_score] if published_score is not None else []
         if len(self._domains) == 1:
             return [name, *cells]
-        whole = len(ours) == len(self._domains)
-        average = _beside(cent(mean(ours)) if whole else "-", mean(theirs) if theirs else None)
+        is_complete = len(our_scores) == len(self._domains)
+        average = _beside(
+            cent(mean(our_scores)) if is_complete else "-",
+            mean(published_scores) if published_scores else None,
+        )
         return [name, *cells, average]
 
     def table_4(self, domain: str) -> list[str]:
@@ -268,8 +271,8 @@ class GridReport:
         return plots.curves(lines, domain, label, "F1, %")
 
 
-def _beside(ours: str, stated: float | None) -> str:
-    return ours if stated is None else f"{ours} ({stated:.2f})"
+def _beside(our_score: str, published_score: float | None) -> str:
+    return our_score if published_score is None else f"{our_score} ({published_score:.2f})"
 
 
 def _row_names(plan: Sequence[Cell]) -> dict[Encoder, str]:
@@ -287,6 +290,6 @@ def _row_names(plan: Sequence[Cell]) -> dict[Encoder, str]:
 
 def _place(name: str) -> tuple[int, str]:
     """Place of a row in the paper's table; others follow the published row they begin with."""
-    known = list(published()["crossner"]["joint"])
-    fitting = [place for place, row in enumerate(known) if name.startswith(row)]
-    return max(fitting, default=len(known)), name
+    row_names = list(published()["crossner"]["joint"])
+    fitting = [place for place, row in enumerate(row_names) if name.startswith(row)]
+    return max(fitting, default=len(row_names)), name

@@ -64,9 +64,13 @@ class System:
         """The settings in a domain; those that a user has changed are kept."""
         recipe = RECIPES.read(self.recipe, [FitSettings])
         changes = self.of_domain.get(domain, {})
-        kept = {n for n in changes if n in recipe and getattr(settings, n) != recipe[n].value}
-        own = {name: value for name, value in changes.items() if name not in kept}
-        return dataclasses.replace(settings, **own)
+        changed_by_user = {
+            n for n in changes if n in recipe and getattr(settings, n) != recipe[n].value
+        }
+        changes_here = {
+            name: value for name, value in changes.items() if name not in changed_by_user
+        }
+        return dataclasses.replace(settings, **changes_here)
 
     def settings(self, flags: Mapping[str, Given]) -> FitSettings:
         """The settings of its recipe; settings that the user gave as flags override them.
@@ -74,9 +78,9 @@ class System:
         Args:
             flags: what the user gave, by name of the option.
         """
-        known = RECIPES.read(self.recipe, [FitSettings])
+        recipe_values = RECIPES.read(self.recipe, [FitSettings])
         changes = {name: Given(value, f"--{name} =") for name, value in self.changes.items()}
-        return build(FitSettings, {**known, **flags, **changes})
+        return build(FitSettings, {**recipe_values, **flags, **changes})
 
 
 _POLITICS = {"politics": {"word_dropout": 0.3}}
@@ -104,8 +108,8 @@ def row_of(base: str, settings: FitSettings) -> str:
     is_word = settings.spelling == "none"
     for system in SYSTEMS.values():
         on_base = system.base in ("", base)
-        same = on_base and RECIPES.read(system.recipe, [FitSettings])["head"].value
-        if same == settings.head and is_word == (system.changes.get("spelling") == "none"):
+        head = on_base and RECIPES.read(system.recipe, [FitSettings])["head"].value
+        if head == settings.head and is_word == (system.changes.get("spelling") == "none"):
             return system.row
     return ""
 

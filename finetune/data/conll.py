@@ -82,6 +82,6 @@ def _from_zip(path: str, member: str | None, columns: str | None) -> Sentences:
             parse_columns(archive.read(name), f"{path}:{name}", columns)
             for name in ([member] if member else names)
         ]
-    schemes = " and ".join(sorted({one.scheme.name for one in members}))
-    scheme = Scheme(schemes, sum(one.scheme.opened for one in members))
+    schemes = " and ".join(sorted({member_rows.scheme.name for member_rows in members}))
+    scheme = Scheme(schemes, sum(member_rows.scheme.opened for member_rows in members))
     return Sentences(chain.from_iterable(members), scheme)

@@ -44,13 +44,13 @@ def fetch(options: SetsOptions) -> str:
     if not options.data:
         return _table(options.output)
     downloader = Downloader()
-    wanted, asked = sets_files(options, downloader)
+    requests, asked = sets_files(options, downloader)
     for line in asked:
         print(line)
-    if not wanted:
+    if not requests:
         raise UserError("none of these sets may be downloaded")
-    new = [file.path for file in wanted if file.digest is None and not os.path.exists(file.path)]
-    text = report(wanted, options.dry_run, downloader, options.output)
+    new = [file.path for file in requests if file.digest is None and not os.path.exists(file.path)]
+    text = report(requests, options.dry_run, downloader, options.output)
     if not options.dry_run:
         _check_readable(new)
     return text
@@ -82,26 +82,28 @@ def sets_files(options: SetsOptions, downloader: Downloader) -> tuple[list[Wante
     """
     ask = source("sets")["ask"]
     base = (options.mirror or source("sets")["url"]).rstrip("/")
-    wanted: list[Wanted] = []
+    requests: list[Wanted] = []
     asked: list[str] = []
-    for known in _named(options.data):
-        if known.name in ask:
-            asked.append(f"{known.name}: {ask[known.name]}")
+    for named_set in _named(options.data):
+        if named_set.name in ask:
+            asked.append(f"{named_set.name}: {ask[named_set.name]}")
             continue
-        for split, path in _files(known):
-            url = _url(base, remote_path(known, path), options.mirror is not None)
-            digest = known.sha256.get(split)
+        for split, path in _files(named_set):
+            url = _url(base, remote_path(named_set, path), options.mirror is not None)
+            digest = named_set.sha256.get(split)
             checked = ("sha256", digest) if digest else None
             place = os.path.join(options.output, path)
-            if place not in {one.path for one in wanted}:  # two sets may share an archive
-                wanted.append(Wanted(url, place, downloader.client.size(url), checked))
-    return wanted, asked
+            if place not in {request.path for request in requests}:  # two sets may share an archive
+                requests.append(Wanted(url, place, downloader.client.size(url), checked))
+    return requests, asked
 
 
-def _files(known: NamedSet) -> list[tuple[str, str]]:
+def _files(named_set: NamedSet) -> list[tuple[str, str]]:
     """Split and path of each file of a set; other files have no split. Archives come once."""
-    paths = {path.split(":", 1)[0]: split for split, path in known.files.items()}
-    return [(split, path) for path, split in paths.items()] + [("", path) for path in known.beside]
+    paths = {path.split(":", 1)[0]: split for split, path in named_set.files.items()}
+    return [(split, path) for path, split in paths.items()] + [
+        ("", path) for path in named_set.beside
+    ]
 
 
 def _url(base: str, path: str, mirrored: bool) -> str:
@@ -116,25 +118,25 @@ def _named(names: Sequence[str]) -> list[NamedSet]:
     sets: dict[str, NamedSet] = {}
     for name in names:
         start = name.removesuffix("/*") + "/"
-        several = [known for known in sorted(registry()) if known.startswith(start)]
-        for one in several or [name]:
-            known = known_set(one)
-            if known is None:
-                raise UserError(f"no such set; there are {', '.join(sorted(registry()))}", one)
-            if known.elsewhere:
-                raise UserError(f"it is not downloaded; {known.elsewhere}", one)
-            sets[one] = known
+        members = [set_name for set_name in sorted(registry()) if set_name.startswith(start)]
+        for member in members or [name]:
+            named_set = known_set(member)
+            if named_set is None:
+                raise UserError(f"no such set; there are {', '.join(sorted(registry()))}", member)
+            if named_set.elsewhere:
+                raise UserError(f"it is not downloaded; {named_set.elsewhere}", member)
+            sets[member] = named_set
     return list(sets.values())
 
 
-def remote_path(known: NamedSet, file: str) -> str:
+def remote_path(named_set: NamedSet, file: str) -> str:
     """Where a file of a set is, below the address of the sets, or with its own host."""
     places = source("sets")["files"]
-    place = places.get(known.owner) or places[known.owner.partition("/")[0] + "/*"]
-    split = next((split for split, path in known.files.items() if path == file), "")
+    place = places.get(named_set.owner) or places[named_set.owner.partition("/")[0] + "/*"]
+    split = next((split for split, path in named_set.files.items() if path == file), "")
     path = Path(file)
     pattern: str = place[split] if isinstance(place, dict) else place
-    part = known.owner.partition("/")[2]
+    part = named_set.owner.partition("/")[2]
     return pattern.format(part=part, split=split, name=path.name, stem=path.stem)
 
 
@@ -145,13 +147,15 @@ def _table(folder: str) -> str:
 
     ask, sets = source("sets")["ask"], DataSets(folder)
     rows = [("set", "language", "types", "sentences", "have it", "terms: source")]
-    for name, known in sorted(registry().items()):
-        if known.like:
+    for name, named_set in sorted(registry().items()):
+        if named_set.like:
             continue
-        counted = [known.counts[split][0] for split in known.files if split in known.counts]
-        sentences = f"{sum(counted):,}" if len(counted) == len(known.files) else "-"
-        have = "yes" if all(sets.exists(known, split) for split in known.files) else ""
-        terms = f"{known.licence}: {ask.get(name, known.source)}"
-        rows.append((name, known.language, str(known.labels), sentences, have, terms))
+        counted = [
+            named_set.counts[split][0] for split in named_set.files if split in named_set.counts
+        ]
+        sentences = f"{sum(counted):,}" if len(counted) == len(named_set.files) else "-"
+        have = "yes" if all(sets.exists(named_set, split) for split in named_set.files) else ""
+        terms = f"{named_set.licence}: {ask.get(name, named_set.source)}"
+        rows.append((name, named_set.language, str(named_set.labels), sentences, have, terms))
     form = "{:20} {:8} {:>5} {:>9}  {:7}  {}"
     return "\n".join(form.format(*row) for row in rows)

@@ -68,8 +68,10 @@ def read(
         listed = getattr(rows.features[tags].feature, "names", None)
         return json_rows.sentences(
             (
-                (f"row {number}", {words: one, tags: other})
-                for number, (one, other) in enumerate(zip(table[words], table[tags], strict=True))
+                (f"row {number}", {words: row_words, tags: row_tags})
+                for number, (row_words, row_tags) in enumerate(
+                    zip(table[words], table[tags], strict=True)
+                )
             ),
             f"word={words},tag={tags}",
             lambda: dict(enumerate(listed)) if listed else _label_names(name),
@@ -87,10 +89,10 @@ def _label_names(name: str) -> dict[int, str] | None:
     from huggingface_hub.errors import HfHubHTTPError
 
     path = name.removeprefix(PREFIX).partition(":")[0]
-    wanted = [folder + label for label in json_rows.LABEL_FILES for folder in _FOLDERS]
+    candidates = [folder + label for label in json_rows.LABEL_FILES for folder in _FOLDERS]
     try:
-        there = set(HfApi().list_repo_files(path, repo_type="dataset"))
-        file = next((one for one in wanted if one in there), None)
+        present = set(HfApi().list_repo_files(path, repo_type="dataset"))
+        file = next((candidate for candidate in candidates if candidate in present), None)
         if file is None:
             return None
         return json_rows.numbered(Path(HfApi().hf_hub_download(path, file, repo_type="dataset")))

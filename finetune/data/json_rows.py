@@ -73,12 +73,14 @@ def sentences(
             raise ValueError(f"{place}: {error}") from error
         places.append(place)
     # The names of numbers are tags of the set, also where it has no such mention.
-    every = (table() or {}).values() if table.cache_info().currsize else ()
+    all_names = (table() or {}).values() if table.cache_info().currsize else ()
     try:
-        tags, scheme = read_tags([row[1] for row in parsed], every)
+        tags, scheme = read_tags([row[1] for row in parsed], all_names)
     except TagError as error:
         raise ValueError(f"{places[error.sentence]}: {error}") from None
-    return Sentences((Sentence(row[0], one) for row, one in zip(parsed, tags, strict=True)), scheme)
+    return Sentences(
+        (Sentence(row[0], row_tags) for row, row_tags in zip(parsed, tags, strict=True)), scheme
+    )
 
 
 def _parsed(row: Any, columns: str | None, names: Callable[[], dict[int, str] | None]) -> Row:
@@ -118,15 +120,15 @@ def columns_of(row: Mapping[str, Any], columns: str | None) -> tuple[str, str]:
         ValueError: there are none, or two of tags.
     """
     if columns is not None:
-        chosen = chosen_columns(columns)
-        if missing := [name for name in chosen if name not in row]:
+        pair = chosen_columns(columns)
+        if missing := [name for name in pair if name not in row]:
             raise ValueError(f"no {missing[0]!r}; there are {', '.join(row)}")
-        return chosen
+        return pair
     words = next((name for name in WORD_COLUMNS if name in row), None)
     tags = [name for name in TAG_COLUMNS if isinstance(row.get(name), Sequence)]
     if words is None or not tags:
-        told = "neither tokens and tags, nor text and entities"
-        raise ValueError(f"{told}; there are {', '.join(row)}")
+        problem = "neither tokens and tags, nor text and entities"
+        raise ValueError(f"{problem}; there are {', '.join(row)}")
     if any(row[name] != row[tags[0]] for name in tags):
         remedy = f"say which, such as --columns word={words},tag={tags[0]}"
         raise ValueError(f"{' and '.join(tags)} both hold tags; {remedy}")
@@ -190,8 +192,8 @@ def _from_spans(text: str, entities: Sequence[tuple[int, int, str]]) -> Row:
     """
     edges = sorted({0, len(text), *(edge for start, end, _ in entities for edge in (start, end))})
     tokens: list[tuple[int, int]] = []
-    for left, right in pairwise(edges):
-        tokens += (match.span() for match in _TOKEN.finditer(text, left, right))
+    for start_edge, right in pairwise(edges):
+        tokens += (match.span() for match in _TOKEN.finditer(text, start_edge, right))
     starts = {start: index for index, (start, _) in enumerate(tokens)}
     ends = {end: index + 1 for index, (_, end) in enumerate(tokens)}
     try:

@@ -93,8 +93,8 @@ def parsed(text: str) -> dict[str, NamedSet]:
     entries: dict[str, NamedSet] = {}
     for name, entry in tomllib.loads(text).items():
         if "like" in entry:
-            own = replace(entries[entry["like"]], counts={}, sha256={})
-            entries[name] = replace(own, name=name, **entry)
+            base_entry = replace(entries[entry["like"]], counts={}, sha256={})
+            entries[name] = replace(base_entry, name=name, **entry)
         else:
             entries[name] = NamedSet(name=name, **entry)
     return entries
@@ -130,8 +130,8 @@ def known_set(name: str) -> NamedSet | None:
                 )
             paths = {split: path.replace("*", part) for split, path in entry.files.items()}
             also = {
-                split: [path.replace("*", part) for path in other]
-                for split, other in entry.also.items()
+                split: [path.replace("*", part) for path in other_paths]
+                for split, other_paths in entry.also.items()
             }
             where = "" if part in entry.fetched else entry.elsewhere
             return replace(entry, name=name, files=paths, also=also, elsewhere=where, language=part)
@@ -147,7 +147,7 @@ def expand(names: Sequence[str]) -> list[str]:
     expanded: list[str] = []
     for name in names:
         fitting = [*GROUPS.get(name, ())] or [
-            known for known in sorted(registry()) if fnmatchcase(known, name)
+            set_name for set_name in sorted(registry()) if fnmatchcase(set_name, name)
         ]
         if not fitting and set(name) & set("*?["):
             raise UserError(f"no set has such a name; use {known_names()}", name)

@@ -78,17 +78,17 @@ class DataSets:
         )
 
     @classmethod
-    def chosen(cls, options: DataRoot, several: bool = False) -> DataSets:
+    def of_options(cls, options: DataRoot, are_several: bool = False) -> DataSets:
         """The sets by the options of a command.
 
         Args:
             options: options of the command.
-            several: whether sets with different names of types are used together.
+            are_several: whether sets with different names of types are used together.
 
         Raises:
             UserError: the label map cannot be read, or a split is named in another way.
         """
-        view = View.chosen(options, several) if isinstance(options, DataOptions) else View()
+        view = View.of_options(options, are_several) if isinstance(options, DataOptions) else View()
         return cls(options.data_root, view, options.revision, options.splits, options.columns)
 
     def sentences(self, data: Data, split: str, needed: bool = True) -> list[Sentence]:
@@ -115,8 +115,8 @@ class DataSets:
         return [row for part in data for row in self._of_name(str(part), split, needed)]
 
     def _of_name(self, name: str, split: str, needed: bool) -> list[Sentence]:
-        if (known := known_set(name)) is not None:
-            return self._of_set(known, split, needed)
+        if (named_set := known_set(name)) is not None:
+            return self._of_set(named_set, split, needed)
         path = Path(name)
         if name.startswith(hub.PREFIX) or (path.is_dir() and hub.is_folder(path)):
             rows = hub.read(name, self._names[split], needed, self._revision, self._columns)
@@ -137,19 +137,19 @@ class DataSets:
             return self._read(name, columns=self._columns)
         raise UserError(f"not a file, a folder, or one of the sets {known_names()}", name)
 
-    def _of_set(self, known: NamedSet, split: str, needed: bool) -> list[Sentence]:
-        if split not in known.splits:
+    def _of_set(self, named_set: NamedSet, split: str, needed: bool) -> list[Sentence]:
+        if split not in named_set.splits:
             if needed:
-                raise UserError(f"this set has no {split} split", known.name)
+                raise UserError(f"this set has no {split} split", named_set.name)
             return []
-        carved = known.carved if split != "test" else 0
-        rows = self._read(self.find(known, "train" if carved else split), known.words)
+        carved = named_set.carved if split != "test" else 0
+        rows = self._read(self.find(named_set, "train" if carved else split), named_set.words)
         if carved:
             dev = draw(rows, carved, _CARVING)
-            own = {id(row) for row in dev}
-            rows = dev if split == "dev" else [row for row in rows if id(row) not in own]
-        if known.types:
-            new = {old: name for name, olds in known.types.items() for old in olds}
+            dev_ids = {id(row) for row in dev}
+            rows = dev if split == "dev" else [row for row in rows if id(row) not in dev_ids]
+        if named_set.types:
+            new = {old: name for name, olds in named_set.types.items() for old in olds}
             rows = [
                 Sentence(row.tokens, renamed(row.tags, lambda old: new.get(old, "O")))
                 for row in rows
@@ -164,33 +164,33 @@ class DataSets:
         facts = Path(file).stat()
         return list(self._read_once(path, words, columns, facts.st_mtime_ns, facts.st_size))
 
-    def exists(self, known: NamedSet, split: str) -> bool:
+    def exists(self, named_set: NamedSet, split: str) -> bool:
         """Whether the file of a split exists."""
-        return self._path_of(known, split) is not None
+        return self._path_of(named_set, split) is not None
 
-    def _path_of(self, known: NamedSet, split: str) -> str | None:
-        names = [known.files[split], *known.also.get(split, ())]
+    def _path_of(self, named_set: NamedSet, split: str) -> str | None:
+        names = [named_set.files[split], *named_set.also.get(split, ())]
         paths = (_existing(self.root / name) for name in names)
         return next((path for path in paths if path), None)
 
-    def find(self, known: NamedSet, split: str) -> str:
+    def find(self, named_set: NamedSet, split: str) -> str:
         """The file of a split, compressed or not, or `FILE.zip:MEMBER`.
 
         Raises:
             UserError: it is missing; the message says where to get it and where to put it.
         """
-        if (file := self._path_of(known, split)) is not None:
+        if (file := self._path_of(named_set, split)) is not None:
             return file
-        path = self.root / known.files[split]
-        ask = source("sets")["ask"].get(known.owner)
+        path = self.root / named_set.files[split]
+        ask = source("sets")["ask"].get(named_set.owner)
         remedy = (
             ask
-            or known.elsewhere
-            or f"get it with: nerbert fetch sets {known.owner} --output {self.root}"
+            or named_set.elsewhere
+            or f"get it with: nerbert fetch sets {named_set.owner} --output {self.root}"
         )
         raise UserError(
             f"{path} is missing; {remedy}, or name another folder with --data-root or NERBERT_DATA",
-            known.name,
+            named_set.name,
         )
 
     def identity(self, name: str) -> str:
@@ -202,15 +202,17 @@ class DataSets:
             return name
         file = split_file(Path(name), self._names["test"])
         digest = checksum(str(file)) if file else ""
-        known = (key for key, one in registry().items() if one.sha256.get("test") == digest)
-        return next(known, name)
+        same_sets = (
+            key for key, named_set in registry().items() if named_set.sha256.get("test") == digest
+        )
+        return next(same_sets, name)
 
     def lacks(self, name: str) -> str:
         """Why a named set cannot be read; empty if all its files are there."""
-        known = known_set(name)
+        named_set = known_set(name)
         try:
-            for split in known.files if known else ():
-                self.find(known, split)  # type: ignore[arg-type]
+            for split in named_set.files if named_set else ():
+                self.find(named_set, split)  # type: ignore[arg-type]
         except UserError as error:
             return str(error)
         return ""

@@ -101,19 +101,21 @@ class View:
     lowercase: bool = False
 
     @classmethod
-    def chosen(cls, options: DataOptions, several: bool) -> View:
+    def of_options(cls, options: DataOptions, are_several: bool) -> View:
         """The view by the options of a command.
 
         Args:
             options: options of the command.
-            several: whether sets with different names of types are used together.
+            are_several: whether sets with different names of types are used together.
 
         Raises:
             UserError: the label map cannot be read, or contradicts --keep-types.
         """
         if options.keep_types and options.label_map not in (None, NONE):
             raise UserError(f"--keep-types: leave it out, or --label-map {options.label_map}")
-        label_map = options.label_map or (UNIFIED if several and not options.keep_types else NONE)
+        label_map = options.label_map or (
+            UNIFIED if are_several and not options.keep_types else NONE
+        )
         LabelMap.load(label_map)
         return cls(label_map, options.lowercase)
 
@@ -153,14 +155,16 @@ def nearest(name: str, types: Sequence[str]) -> list[str]:
     """
     unified, tree = LabelMap.load(UNIFIED), ClassTree.shipped()
     by_key = {_key(unified.type(kind)): kind for kind in types}
-    same = tree.known_name(name) or next(
+    class_name = tree.known_name(name) or next(
         (kind for kind in tree.names if unified.type(kind) == unified.type(name)), None
     )
-    above = tree.ancestors(same) if same else []
+    above = tree.ancestors(class_name) if class_name else []
     for candidate in (name, *above):
         if (same_key := by_key.get(_key(unified.type(candidate)))) is not None:
             return [same_key]
-    below = [kind for kind in types if same and kind in tree and same in tree.ancestors(kind)]
+    below = [
+        kind for kind in types if class_name and kind in tree and class_name in tree.ancestors(kind)
+    ]
     return below or [kind for kind in types if kind == ENTITY]
 
 
@@ -178,15 +182,15 @@ def map_to_target_types(types: Iterable[str], names: LabelMap) -> Callable[[str]
     Returns:
         A function from a predicted type to a target type.
     """
-    wanted = {_key(name): name for name in types}
+    target_types = {_key(name): name for name in types}
     tree = ClassTree.shipped()
 
     def find(name: str) -> str:
         above = tree.ancestors(name) if name in tree else []
         for candidate in (name, *above):
             for spelling in (_key(names.type(candidate)), _key(candidate)):
-                if spelling in wanted:
-                    return wanted[spelling]
+                if spelling in target_types:
+                    return target_types[spelling]
         return OUTSIDE
 
     return find
@@ -210,10 +214,10 @@ def in_words(types: Iterable[str], all_else: bool = True) -> dict[str, str]:
     """
     words: dict[str, str] = {}
     for name in types:
-        found = type_words(name)
-        if found is None and not all_else:
+        phrase = type_words(name)
+        if phrase is None and not all_else:
             continue
-        words[name] = spaced(name) if found is None or found in words.values() else found
+        words[name] = spaced(name) if phrase is None or phrase in words.values() else phrase
     return words
 
 

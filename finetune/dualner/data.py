@@ -92,18 +92,19 @@ def read(
     languages = (names.source, *names.targets)
     if len(set(languages)) < len(languages):
         raise UserError(f"--targets: {' '.join(languages)} name a set twice")
-    train = _some(sets.sentences(names.source, "train"), settings.source_sentences, 0)
+    train = _subset(sets.sentences(names.source, "train"), settings.source_sentences, 0)
     count = max(1, round(share * len(train)))
     order = np.random.default_rng(seed).permutation(len(train))
     labelled = [train[index] for index in sorted(order[:count].tolist())]
-    rest = [(0, train[index].tokens) for index in sorted(order[count:].tolist())]
+    unlabelled_source = [(0, train[index].tokens) for index in sorted(order[count:].tolist())]
     dev = {
-        name: _some(sets.sentences(name, "dev"), settings.dev_sentences, 2) for name in languages
+        name: _subset(sets.sentences(name, "dev"), settings.dev_sentences, 2) for name in languages
     }
     test = {
-        name: _some(sets.sentences(name, "test"), settings.test_sentences, 3) for name in languages
+        name: _subset(sets.sentences(name, "test"), settings.test_sentences, 3)
+        for name in languages
     }
-    unlabelled = [*rest, *_target_text(names, settings.target_sentences, sets)]
+    unlabelled = [*unlabelled_source, *_target_text(names, settings.target_sentences, sets)]
     data = DualData(languages, labelled, unlabelled, dev, test)
     _check_types(data)
     return data
@@ -116,7 +117,7 @@ def _target_text(names: Names, size: int, sets: DataSets) -> Iterator[tuple[int,
         if target in paths:
             sentences = drawn_sentences(paths[target], "--target-text", size, 1)
         else:
-            sentences = _some(sets.sentences(target, "train"), size, 1)
+            sentences = _subset(sets.sentences(target, "train"), size, 1)
         yield from ((number, row.tokens) for row in sentences)
 
 
@@ -126,13 +127,13 @@ def _check_types(data: DualData) -> None:
     Raises:
         UserError: one shares none.
     """
-    known = set(data.labels.categories)
+    source_types = set(data.labels.categories)
     for name in data.languages[1:]:
-        other = {tag[2:] for row in data.dev[name] for tag in row.tags if tag != "O"}
-        if other and not other & known:
+        target_types = {tag[2:] for row in data.dev[name] for tag in row.tags if tag != "O"}
+        if target_types and not target_types & source_types:
             raise UserError(
-                f"{name}: its types ({', '.join(sorted(other))}) are none of the source's; give a "
-                "--label-map"
+                f"{name}: its types ({', '.join(sorted(target_types))}) are none of the source's; "
+                "give a --label-map"
             )
 
 
@@ -147,6 +148,6 @@ def fingerprint(names: Names, sets: DataSets) -> list[object]:
     return [{name: sets.fingerprint(name) for name in (names.source, *names.targets)}, sizes]
 
 
-def _some(rows: list[Sentence], size: int, seed: int) -> list[Sentence]:
+def _subset(rows: list[Sentence], size: int, seed: int) -> list[Sentence]:
     """Draws `size` of the sentences; 0 for all."""
     return draw(rows, size or len(rows), seed)

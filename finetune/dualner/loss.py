@@ -25,8 +25,8 @@ def gold_loss(scores: Tensor, tags: Tensor, mask: Tensor, heads: Collection[str]
     """
     if "span" not in heads:
         return functional.cross_entropy(scores[mask], tags[mask], reduction="sum")
-    wanted = [tags if "sequence" in heads else None, *starts_and_ends(tags)]
-    return _cross_entropies(scores, wanted, mask, _tags(scores))
+    gold_parts = [tags if "sequence" in heads else None, *starts_and_ends(tags)]
+    return _cross_entropies(scores, gold_parts, mask, _tags(scores))
 
 
 def pseudo_loss(scores: Tensor, labels: tuple[Tensor, Tensor, Tensor], mask: Tensor) -> Tensor:
@@ -46,10 +46,10 @@ def _tags(scores: Tensor) -> int:
 
 
 def _cross_entropies(
-    scores: Tensor, wanted: list[Tensor | None], mask: Tensor, tags: int
+    scores: Tensor, gold_parts: list[Tensor | None], mask: Tensor, tags: int
 ) -> Tensor:
     total = scores.new_zeros(())
-    for part, labels in zip(parts(scores, tags), wanted, strict=True):
+    for part, labels in zip(parts(scores, tags), gold_parts, strict=True):
         if labels is not None:
             total = total + functional.cross_entropy(part[mask], labels[mask], reduction="sum")
     return total
@@ -67,9 +67,12 @@ def self_loss(scores: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
     """
     total = scores.new_zeros(())
     tags = _tags(scores)
-    for own, other in zip(parts(scores, tags), parts(teacher, tags), strict=True):
+    for student_part, teacher_part in zip(parts(scores, tags), parts(teacher, tags), strict=True):
         total = total + functional.kl_div(
-            own[mask].log_softmax(-1), other[mask].log_softmax(-1), reduction="sum", log_target=True
+            student_part[mask].log_softmax(-1),
+            teacher_part[mask].log_softmax(-1),
+            reduction="sum",
+            log_target=True,
         )
     return total
 
@@ -129,7 +132,7 @@ def regularisation(total: Tensor, counts: Tensor) -> Tensor:
     distances = []
     for sum_of_kind, count in zip(total, counts, strict=True):
         means = sum_of_kind[count > 0] / count[count > 0].unsqueeze(1)
-        one, other = torch.triu_indices(len(means), len(means), 1, device=means.device)
-        distances.append((means[one] - means[other]).square().mean(-1))
+        first, second = torch.triu_indices(len(means), len(means), 1, device=means.device)
+        distances.append((means[first] - means[second]).square().mean(-1))
     pairs = torch.cat(distances)
     return pairs.mean() if len(pairs) else total.sum() * 0.0

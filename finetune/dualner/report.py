@@ -75,12 +75,12 @@ def _published(languages: Sequence[str]) -> list[list[str]]:
     names = [f"wikiann/{code}" for code in table["languages"]]
     for encoder, title in (("xlm-roberta-base", "XLM-R base"), ("infoxlm-large", "InfoXLM large")):
         for method, scores in table[encoder].items():
-            known = dict(zip(names, scores, strict=True))
-            found = [known.get(name) for name in languages]
-            stated = [score for score in found if score is not None]
-            if stated:
-                cells = ["-" if score is None else f"{score:.1f}" for score in found]
-                average = f"{mean(stated):.1f}" if len(stated) == len(found) else "-"
+            score_of = dict(zip(names, scores, strict=True))
+            language_scores = [score_of.get(name) for name in languages]
+            present = [score for score in language_scores if score is not None]
+            if present:
+                cells = ["-" if score is None else f"{score:.1f}" for score in language_scores]
+                average = f"{mean(present):.1f}" if len(present) == len(language_scores) else "-"
                 rows.append([f"published, {title}: {method}", *cells, average])
     return rows
 
@@ -88,13 +88,13 @@ def _published(languages: Sequence[str]) -> list[list[str]]:
 def _ablations(results: Sequence[Result]) -> list[str]:
     """Table 2: mean over languages."""
     share = _largest(results)
-    stated = published()["dualner"]["ablations"]
+    published_scores = published()["dualner"]["ablations"]
     rows = [["method", "mean F1 of all languages", "published, XLM-R base, 40 languages"]]
     for method in _ABLATIONS:
         if of_method := _of(results, method, share):
             name = METHODS[method].published
-            ours = spread([row["mean_f1"] for row in of_method])
-            rows.append([method, ours, stated.get(name, "-")])
+            our_score = spread([row["mean_f1"] for row in of_method])
+            rows.append([method, our_score, published_scores.get(name, "-")])
     return [*markdown(rows), ""] if len(rows) > 1 else []
 
 

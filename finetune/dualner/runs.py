@@ -117,8 +117,8 @@ class Experiment:
                 "seconds": seconds,
                 "versions": versions(*TRAINING, "numpy"),
             }
-            made = [path.name for path in folder.iterdir() if path.is_file() and path != done]
-            seal(str(done), result, made)
+            outputs = [path.name for path in folder.iterdir() if path.is_file() and path != done]
+            seal(str(done), result, outputs)
             result = sealed(str(done)) or {}
             for path in folder.glob("checkpoint-*"):
                 shutil.rmtree(path)
@@ -126,7 +126,7 @@ class Experiment:
                 "%s",
                 f"{method}, {share:.0%} of the labels, seed {seed}: mean F1 "
                 f"{scores['mean_f1']:.4f} in {seconds:.0f} s"
-                + (f"; {more}" if (more := self.left()) else ""),
+                + (f"; {remaining}" if (remaining := self.left()) else ""),
             )
         return result
 
@@ -174,9 +174,9 @@ class Experiment:
 
     def _words(self) -> Dataset:
         """The words of all sentences, for the vocabulary of a tiny model."""
-        whole = self._data(1.0, 0)
-        words = [row.tokens for row in whole.labelled]
-        words += [list(row) for _, row in whole.unlabelled]
+        full_data = self._data(1.0, 0)
+        words = [row.tokens for row in full_data.labelled]
+        words += [list(row) for _, row in full_data.unlabelled]
         return Dataset.from_dict({"tokens": words})
 
 
@@ -186,7 +186,7 @@ def run_all(options: DualOptions, settings: DualSettings) -> str:
     Raises:
         UserError: data is missing or unsuitable, or the output folder has another experiment.
     """
-    sets = DataSets.chosen(options, several=True)
+    sets = DataSets.of_options(options, are_several=True)
     names = Names(options.source, _targets(options), options.target_text)
     experiment = Experiment(Path(options.output), names, settings, sets)
     plan = [
@@ -195,9 +195,13 @@ def run_all(options: DualOptions, settings: DualSettings) -> str:
         for seed in seeds(options.seeds)
         for method in options.methods
     ]
-    missing = [one for one in plan if sealed(str(experiment.folder(*one) / RESULT), False) is None]
+    missing = [
+        planned_run
+        for planned_run in plan
+        if sealed(str(experiment.folder(*planned_run) / RESULT), False) is None
+    ]
     experiment.left = Countdown(len(missing))
-    results = [experiment.result(*one) for one in plan]
+    results = [experiment.result(*planned_run) for planned_run in plan]
     return write_report(results, Path(options.output), sets.identity)
 
 

@@ -131,10 +131,10 @@ class DualOptions(DataOptions):
     @property
     def methods(self) -> list[str]:
         """The methods, in the order of the paper's tables. A second stage needs multitask."""
-        wanted = set(METHODS) if ALL in self.method else set(self.method)
-        if any(METHODS[name].pseudo for name in wanted):
-            wanted.add("multitask")
-        return [name for name in METHODS if name in wanted]
+        names = set(METHODS) if ALL in self.method else set(self.method)
+        if any(METHODS[name].pseudo for name in names):
+            names.add("multitask")
+        return [name for name in METHODS if name in names]
 
 
 @plain_dataclass(frozen=True)

@@ -60,12 +60,12 @@ def run_stage(
         The best weights, and the Trainer's log.
     """
     second = best is not None
-    whole = pieces_of(data, tokenizer, settings, second)
+    all_pieces = pieces_of(data, tokenizer, settings, second)
     # Without a teacher the second stage has as many steps, of labelled sentences.
     is_alone = second and method.pseudo == NO_TEACHER
-    pieces = pieces_of(data, tokenizer, settings, False) if is_alone else whole
+    pieces = pieces_of(data, tokenizer, settings, False) if is_alone else all_pieces
     size = settings.second_batch_size if second else settings.batch_size
-    steps = -(-len(whole) // size) * settings.epochs
+    steps = -(-len(all_pieces) // size) * settings.epochs
     args = _arguments(folder, settings, min(size, len(pieces)), steps, seed)
     last = last_whole(folder)
     set_seed(seed)

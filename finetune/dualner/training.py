@@ -160,9 +160,9 @@ class DualTrainer(TaggingTrainer):
         """The loss of the method, divided by the words of the optimiser step."""
         labels = inputs["labels"]
         numbers = inputs[PIECES].cpu()[has_words(labels).cpu()]
-        given = {k: v for k, v in inputs.items() if k not in (PIECES, UNLINKED, "labels")}
+        model_inputs = {k: v for k, v in inputs.items() if k not in (PIECES, UNLINKED, "labels")}
         with with_hidden(model) if self._weight else nullcontext():
-            outputs = model(**given)
+            outputs = model(**model_inputs)
         logits, tags, mask = packed(outputs.logits.float(), labels)
         scores, hidden = logits[..., : self._width], logits[..., self._width :]
         # Unlabelled pieces have labels too, all O, to mark their first sub-words.
@@ -173,8 +173,8 @@ class DualTrainer(TaggingTrainer):
         items = mask.sum() if num_items_in_batch is None else num_items_in_batch
         loss = total / torch.as_tensor(items, device=total.device).clamp(min=1)
         if self._weight:
-            own = self._sums(scores, hidden, mask, numbers)
-            loss = loss + self._weight * self._distance(*own)
+            sums = self._sums(scores, hidden, mask, numbers)
+            loss = loss + self._weight * self._distance(*sums)
         # The words and the sums are those of all processes, whose gradients are averaged.
         loss = loss * self.accelerator.num_processes
         return (loss, outputs) if return_outputs else loss
@@ -194,8 +194,8 @@ class DualTrainer(TaggingTrainer):
         """
         if self._step is None:
             return regularisation(total, counts)
-        whole, whole_counts, batches = self._step
-        distance = regularisation(total + (whole - total).detach(), whole_counts)
+        step_total, whole_counts, batches = self._step
+        distance = regularisation(total + (step_total - total).detach(), whole_counts)
         return distance - distance.detach() * (1 - 1 / batches)
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
@@ -209,10 +209,12 @@ class DualTrainer(TaggingTrainer):
         if self._weight and len(samples) * self.args.world_size > 1:
             with torch.random.fork_rng(), torch.no_grad(), self.compute_loss_context_manager():
                 self.model_wrapped.train()
-                found = [self._sums_of(self._prepare_inputs(batch)) for batch in samples]
-            whole, counts = (torch.stack(part).sum(0) for part in zip(*found, strict=True))
-            whole, counts = (self.accelerator.reduce(part) for part in (whole, counts))
-            self._step = whole, counts, len(samples) * self.args.world_size
+                batch_sums = [self._sums_of(self._prepare_inputs(batch)) for batch in samples]
+            step_total, counts = (
+                torch.stack(part).sum(0) for part in zip(*batch_sums, strict=True)
+            )
+            step_total, counts = (self.accelerator.reduce(part) for part in (step_total, counts))
+            self._step = step_total, counts, len(samples) * self.args.world_size
         return samples, items
 
     def _sums_of(self, inputs: Any) -> tuple[Tensor, Tensor]:

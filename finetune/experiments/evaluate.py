@@ -23,8 +23,8 @@ def evaluate(options: EvaluateOptions, settings: FitSettings) -> str:
     Raises:
         UserError: options contradict each other, or a model or data is missing.
     """
-    several = options.regime != "target" or are_several(options.data)
-    sets = DataSets.chosen(options, several)
+    are_several_sets = options.regime != "target" or are_several(options.data)
+    sets = DataSets.of_options(options, are_several_sets)
     data = expand(options.data)
     grouped = {name for group in options.data for name in GROUPS.get(group, ())}
     missing = {name: why for name in data if name in grouped and (why := sets.lacks(name))}
@@ -58,12 +58,12 @@ def planned(
         raise UserError(f"--regime {options.regime}: name the --source")
     if options.regime == "target":
         source = ()
-    drawn: Sequence[int] = seeds(options.seeds, settings.seed)
+    run_seeds: Sequence[int] = seeds(options.seeds, settings.seed)
     if options.regime == "zero-shot":
         if options.shots != (ALL,):
             raise UserError("--shots: zero-shot uses no target sentences for training")
         if not source:
-            drawn = drawn[:1]  # nothing is trained, so all seeds give the same result
+            run_seeds = run_seeds[:1]  # nothing is trained, so all seeds give the same result
     for name in data:
         if options.regime != "zero-shot":
             sets.check_splits(name)
@@ -77,7 +77,7 @@ def planned(
         for name in data
         for text in options.shots
         for model in options.models
-        for seed in drawn
+        for seed in run_seeds
     ]
 
 
@@ -102,9 +102,9 @@ def results_of(
         from finetune.experiments.execution import check_models  # loads torch
 
         check_models(run.model for run in missing)
-    left = Countdown(len(missing))
+    countdown = Countdown(len(missing))
     return [
-        store.result(run, make, f"{number} of {len(plan)}: {where(run)}", left)
+        store.result(run, make, f"{number} of {len(plan)}: {where(run)}", countdown)
         for number, run in enumerate(plan, start=1)
     ]
 

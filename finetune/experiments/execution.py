@@ -43,7 +43,7 @@ def execute(
         Scores, with the time and the versions of the run; predictions.
     """
     start = time.monotonic()
-    tagger, learnt, held = fit_run(run, sets, placing)
+    tagger, learnt, n_dev = fit_run(run, sets, placing)
     history = [
         {"step": line["step"], "dev_f1": line["eval_f1"]}
         for line in tagger.history
@@ -54,7 +54,7 @@ def execute(
     return {
         **scores,
         "train_sentences": learnt,
-        "dev_sentences": held,
+        "dev_sentences": n_dev,
         "history": history,
         "seconds": seconds,
     }, predictions
@@ -130,9 +130,9 @@ def fit_in_regime(
     if regime == "target":
         return Tagger(base, settings).fit(target, dev, work=work)
     if regime == "joint":
-        both = joined(source, target, settings.source_times)
-        kinds = [SOURCE] * len(source) + [TARGET] * (len(both) - len(source))
-        return Tagger(base, settings).fit(both, dev, work=work, kinds=kinds)
+        joined_rows = joined(source, target, settings.source_times)
+        kinds = [SOURCE] * len(source) + [TARGET] * (len(joined_rows) - len(source))
+        return Tagger(base, settings).fit(joined_rows, dev, work=work, kinds=kinds)
     if regime == "zero-shot":
         return Tagger(base, settings).fit(source, dev, work=work)
     if settings.carry_optimizer or base in NAMES or settings.head in heads.KINDS:
@@ -162,14 +162,14 @@ def joined(
 def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any], Predictions]:
     """Scores and predictions of a tagger on the test split of a run's set."""
     start = time.monotonic()
-    predictions, raw, known = predict_run(tagger, run, sets)
+    predictions, raw, tagger_tags = predict_run(tagger, run, sets)
     splits = [sets.sentences(run.data, split, needed=False) for split in SPLITS]
-    every = {tag for rows in splits for row in rows for tag in row.tags}
-    scores = all_scores(predictions.gold, predictions.predicted, raw, known, every)
+    all_tags = {tag for rows in splits for row in rows for tag in row.tags}
+    scores = all_scores(predictions.gold, predictions.predicted, raw, tagger_tags, all_tags)
     if run.regime == "zero-shot" and tagger.is_open:
         trained = tagger.model.config.open_types.values()
         words = in_words(_types(predictions.gold), all_else=False)
-        scores["new_types"] = [name for name, said in words.items() if said not in trained]
+        scores["new_types"] = [name for name, phrase in words.items() if phrase not in trained]
     seconds = round(time.monotonic() - start, 1)
     return {**scores, "seconds": seconds, "versions": versions(*TRAINING, "numpy")}, predictions
 
@@ -196,8 +196,8 @@ def predict_run(
     names = LabelMap.load(run.view.label_map)
     new_name = map_to_target_types(_types(gold), names)
     mapped = [renamed(tags, new_name) for tags in raw]
-    own = [names.tags(tags) for tags in raw]
-    return Predictions(tokens, gold, mapped), own, set(names.tags(tagger.tags))
+    own_tags = [names.tags(tags) for tags in raw]
+    return Predictions(tokens, gold, mapped), own_tags, set(names.tags(tagger.tags))
 
 
 def _types(tags: metrics.TagLists) -> list[str]:
@@ -209,8 +209,8 @@ def all_scores(
     gold: metrics.TagLists,
     predicted: metrics.TagLists,
     raw: metrics.TagLists,
-    known: Collection[str],
-    every: Collection[str] = (),
+    tagger_tags: Collection[str],
+    all_tags: Collection[str] = (),
 ) -> dict[str, Any]:
     """All scores of a test set; the setting `scoring` names the main one.
 
@@ -218,8 +218,8 @@ def all_scores(
         gold: tags.
         predicted: predicted tags, with types of the set.
         raw: predicted tags with the tagger's own types, for scores that ignore types.
-        known: all tags that the tagger has, with these types.
-        every: tags of all splits of the set.
+        tagger_tags: all tags that the tagger has, with these types.
+        all_tags: tags of all splits of the set.
     """
     strict, per_type = metrics.seqeval_scores(gold, predicted)
     return {
@@ -230,7 +230,7 @@ def all_scores(
         "macro_f1": metrics.macro_f1(gold, predicted),
         "span_f1": metrics.span_f1(gold, raw),
         "shared_label_span_f1": metrics.shared_label_span_f1(gold, raw),
-        "tner_span_f1": metrics.tner_span_f1(gold, raw, known, every),
+        "tner_span_f1": metrics.tner_span_f1(gold, raw, tagger_tags, all_tags),
         "per_type": {name: scores.to_json() for name, scores in per_type.items()},
         "errors": asdict(metrics.error_split(gold, predicted)),
         "confusion": metrics.type_confusion(gold, predicted),

@@ -93,7 +93,7 @@ def fill_matrix(options: MatrixOptions, settings: FitSettings) -> str:
     Raises:
         UserError: a model or data is missing.
     """
-    sets = DataSets.chosen(options, several=True)
+    sets = DataSets.of_options(options, are_several=True)
     output = Path(options.output)
     store = ResultStore(output / "cells", sets)
     rows = Rows(output / "rows", options, store)
@@ -145,14 +145,16 @@ def written(
     texts = []
     matrices: dict[str, dict[str, Any]] = {}
     for number, model in enumerate(models, start=1):
-        for name, (what, value) in SCORES.items():
+        for name, (score_title, value) in SCORES.items():
             cells_of_score = [
                 [_values(results, value, model, source, data) for data in test] for source in train
             ]
-            texts.append(_table(f"{named[model]}: {what}", lines, columns, cells_of_score))
+            texts.append(_table(f"{named[model]}: {score_title}", lines, columns, cells_of_score))
             means = [[100 * mean(cell) for cell in cells] for cells in cells_of_score]
             matrices.setdefault(model, {})[name] = means
-            picture = plots.heat_map(np.array(means), lines, columns, f"{named[model]}: {what}")
+            picture = plots.heat_map(
+                np.array(means), lines, columns, f"{named[model]}: {score_title}"
+            )
             (output / f"matrix-{file_name(name)}-{number}.png").write_bytes(picture)
     files.write_json(
         str(output / "matrix.json"),
@@ -160,11 +162,11 @@ def written(
     )
     lowercase = bool(results[0]["view"]["lowercase"])
     rows = ["+".join(map(identity, name.split("+"))) for name in train]
-    known = [identity(name) for name in test]
-    stated = [_published(name, rows, known, lowercase) for name in SCORES]
-    whole = [*texts, *filter(None, stated)]
-    (output / "matrix.md").write_text("\n\n".join(whole) + "\n", encoding="utf-8")
-    return "\n\n".join([*texts[:: len(SCORES)], *stated[:1]]).rstrip() + "\n"
+    test_names = [identity(name) for name in test]
+    published_tables = [_published(name, rows, test_names, lowercase) for name in SCORES]
+    all_texts = [*texts, *filter(None, published_tables)]
+    (output / "matrix.md").write_text("\n\n".join(all_texts) + "\n", encoding="utf-8")
+    return "\n\n".join([*texts[:: len(SCORES)], *published_tables[:1]]).rstrip() + "\n"
 
 
 def _table(
@@ -172,7 +174,7 @@ def _table(
 ) -> str:
     """A matrix as Markdown; the last column is the mean of the row, over the seeds."""
     rows = [
-        [source, *map(spread, row), spread([mean(one) for one in zip(*row, strict=True)])]
+        [source, *map(spread, row), spread([mean(column) for column in zip(*row, strict=True)])]
         for source, row in zip(train, cells, strict=True)
     ]
     head = f"{title}, in per cent; rows train, columns test."
@@ -186,8 +188,8 @@ def _published(score: str, train: Sequence[str], test: Sequence[str], lowercase:
         for source in train:
             values = tner_row(score, model, source, test, lowercase)
             if any(value is not None for value in values):
-                shown = ("-" if value is None else f"{value:.1f}" for value in values)
-                rows.append([f"{model}, {source}", *shown])
+                row_cells = ("-" if value is None else f"{value:.1f}" for value in values)
+                rows.append([f"{model}, {source}", *row_cells])
     if not rows:
         return ""
     head = f"Published (T-NER, Ushio and Camacho-Collados 2021): {SCORES[score][0]}, in per cent."

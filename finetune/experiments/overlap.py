@@ -54,8 +54,11 @@ def matrix(vocabularies: Sequence[set[str]]) -> npt.NDArray[np.float64]:
     """Shared words of each pair, in per cent of the smaller vocabulary, shape (sets, sets)."""
     return np.array(
         [
-            [100 * len(one & other) / max(1, min(len(one), len(other))) for other in vocabularies]
-            for one in vocabularies
+            [
+                100 * len(first & second) / max(1, min(len(first), len(second)))
+                for second in vocabularies
+            ]
+            for first in vocabularies
         ]
     )
 
@@ -78,7 +81,7 @@ def compare_words(options: OverlapOptions) -> str:
         UserError: a set, a corpus or the file of stop words is missing.
     """
     stop_words = _stop_words(options.stop_words)
-    names, sets = expand(options.data), DataSets.chosen(options)
+    names, sets = expand(options.data), DataSets.of_options(options)
     frequent = [top_words(token_lists(name, sets), options.words, stop_words) for name in names]
     values = matrix(frequent)
     output = Path(options.output)

@@ -56,9 +56,9 @@ class Report:
             for row in self._results:
                 row["without_contaminated"] = self._without(row)
 
-    def _of(self, **wanted: str) -> list[Result]:
+    def _of(self, **values: str) -> list[Result]:
         """The results with these values."""
-        return [row for row in self._results if all(row[k] == v for k, v in wanted.items())]
+        return [row for row in self._results if all(row[k] == v for k, v in values.items())]
 
     def _test(self, name: str) -> Sequence[Sequence[str]]:
         """The test sentences of a set."""
@@ -80,14 +80,22 @@ class Report:
         if len(self._shots) == 1:
             average = ["average"] if len(self._sets) > 1 else []
             rows = [
-                [self._named[model], *(_f1(self._of(model=model, data=one)) for one in self._sets)]
+                [
+                    self._named[model],
+                    *(_f1(self._of(model=model, data=set_name)) for set_name in self._sets),
+                ]
                 + [cent(self._average(model)) for _ in average]
                 for model in self._models
             ]
             if self._shots == [ALL]:
                 rows += self._published(self._sets, len(average))
             lines += [
-                *markdown([["model", *(self._named[one] for one in self._sets), *average], *rows]),
+                *markdown(
+                    [
+                        ["model", *(self._named[set_name] for set_name in self._sets), *average],
+                        *rows,
+                    ]
+                ),
                 "",
             ]
         else:
@@ -136,12 +144,14 @@ class Report:
         ]
 
     def _note(self, name: str) -> str:
-        """What differs from the paper, and whether the last weights were kept."""
-        known = known_set(name)
-        parts = [known.note] if known is not None and known.note else []
+        """Differences of a set from the paper's, and whether the last weights were kept."""
+        named_set = known_set(name)
+        parts = [named_set.note] if named_set is not None and named_set.note else []
         new = {row["model"]: row.get("new_types") for row in self._of(data=name)}
         parts += [
-            f"{who} was not trained on {', '.join(types)}" for who, types in new.items() if types
+            f"{model} was not trained on {', '.join(types)}"
+            for model, types in new.items()
+            if types
         ]
         if all(row.get("dev_sentences") == 0 for row in self._of(data=name)):
             parts.append("no dev sentences, so the weights of the last step are kept")
@@ -200,7 +210,7 @@ class Report:
         ]
         for row in self._results:
             strict = row["strict"]
-            others = (
+            other_scores = (
                 row["conlleval"]["f1"],
                 row["macro_f1"],
                 row["span_f1"],
@@ -217,7 +227,7 @@ class Report:
                     cent(strict["recall"]),
                     cent(strict["f1"]),
                     " - ".join(map(cent, row["intervals"]["micro_95"])),
-                    *map(cent, others),
+                    *map(cent, other_scores),
                     f"{row['seconds']:.0f}",
                 ]
             )
@@ -277,8 +287,12 @@ class Report:
 
     def _facts(self, name: str) -> dict[str, Any]:
         """Citation and licence of a set, and digests of its sentences."""
-        known = known_set(name)
-        facts = {} if known is None else {"citation": known.citation, "licence": known.licence}
+        named_set = known_set(name)
+        facts = (
+            {}
+            if named_set is None
+            else {"citation": named_set.citation, "licence": named_set.licence}
+        )
         return {**facts, "sha256_of_sentences": self._store.set_fingerprint(name)}
 
     def _curves(self, name: str) -> bytes:

@@ -116,7 +116,7 @@ class ResultStore:
         return short_key(json.dumps(content, sort_keys=True))
 
     def result(
-        self, run: Run, make: Make, where: str = "", left: Callable[[], str] = str
+        self, run: Run, make: Make, where: str = "", countdown: Callable[[], str] = str
     ) -> dict[str, Any]:
         """The result of a run; the run is done if there is no result yet.
 
@@ -124,11 +124,11 @@ class ResultStore:
             run: the run.
             make: does the run.
             where: start of the log line.
-            left: counts the run, and returns what the log line says of those that are left.
+            countdown: counts the run, and returns what the log line says of those that are left.
         """
         key = self.key(run)
         path = self._folder / f"{key}.json"
-        done = self._kept(path)
+        done = self._stored(path)
         if done is None:
             scores, predictions = make(run)
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -144,18 +144,18 @@ class ResultStore:
                 run.settings.seed,
                 main_f1({**run.to_json(), **scores}),
                 scores["seconds"],
-                f"; {more}" if (more := left()) else "",
+                f"; {remaining}" if (remaining := countdown()) else "",
             )
-            done = self._kept(path)
+            done = self._stored(path)
             assert done is not None
         return done
 
     def missing(self, runs: Iterable[Run]) -> list[Run]:
         """The runs that have no result yet."""
         paths = ((run, self._folder / f"{self.key(run)}.json") for run in runs)
-        return [run for run, path in paths if self._kept(path, log=False) is None]
+        return [run for run, path in paths if self._stored(path, log=False) is None]
 
-    def _kept(self, path: Path, log: bool = True) -> dict[str, Any] | None:
+    def _stored(self, path: Path, log: bool = True) -> dict[str, Any] | None:
         """The result in a file; None if there is none, or a power cut has left a part of it."""
         result = sealed(str(path), log)
         is_whole = (
@@ -197,7 +197,7 @@ def _file_fingerprint(path: str, flag: str) -> list[tuple[int, str]]:
 
 
 def made_from(base_model: str, sets: DataSets, names: Sequence[str]) -> dict[str, Any]:
-    """What a tagger is trained from: names, and digests of their contents.
+    """The inputs of a training: names, and digests of their contents.
 
     Args:
         base_model: name or folder of the model.

@@ -52,7 +52,7 @@ def search(
     space = parse(options.space)
     grid = points(space) if options.method == "grid" else []
     names = expand(options.data)
-    sets = DataSets.chosen(options, len(names) > 1 or are_several(names))
+    sets = DataSets.of_options(options, len(names) > 1 or are_several(names))
     rows = {split: sets.sentences(names, split) for split in ("train", "dev")}
     quiet_libraries()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -165,7 +165,7 @@ class Study:
             raise _SpentError
         scores: list[float] = []
         if values is None:
-            values = self._drawn(method)
+            values = self._suggested(method)
             # A small space is drawn from twice; the same settings give the same weights.
             scores = [trial.value or 0.0 for trial in self.done() if trial.params == values][:1]
         scores = scores or self._fits.fit(values, **how)
@@ -174,13 +174,13 @@ class Study:
         ahead = [trial.value or 0.0 for trial in self.of_stage(stage)]
         if not ahead or best > max(ahead):
             self._fits.keep(values, best)
-        shown = ", ".join(f"{name} {value}" for name, value in values.items())
+        values_text = ", ".join(f"{name} {value}" for name, value in values.items())
         number = len(self.done())
         _LOGGER.info(
             "trial %d, stage %d: %s: dev F1 %.4f; best %.4f; %s",
             number,
             stage,
-            shown,
+            values_text,
             best,
             max([best, *ahead]),
             self._left() or "the last",
@@ -202,7 +202,7 @@ class Study:
         """Says how many more trials there are at least, for the time left."""
         self._left = Countdown(trials)
 
-    def _drawn(self, method: str) -> Values:
+    def _suggested(self, method: str) -> Values:
         """The settings that a method tries next. They depend on the finished trials only."""
         done = self.done()
         kind = optuna.samplers.TPESampler if method == "tpe" else optuna.samplers.RandomSampler
@@ -233,13 +233,13 @@ def _grid(
         options: options of the search.
         goes_on: whether there is the last stage.
     """
-    kept = min(options.kept, len(grid))
+    n_finalists = min(options.kept, len(grid))
     done = len(study.of_stage(1)) + len(study.of_stage(2))
-    study.expect(len(grid) + kept - done)
+    study.expect(len(grid) + n_finalists - done)
 
-    def missing(wanted: Sequence[Values], stage: int) -> list[Values]:
-        there = [trial.params for trial in study.of_stage(stage)]
-        return [values for values in wanted if values not in there]
+    def missing(points: Sequence[Values], stage: int) -> list[Values]:
+        tried = [trial.params for trial in study.of_stage(stage)]
+        return [values for values in points if values not in tried]
 
     for values in missing(grid, 1):
         study.add(values, "grid", 1, pause=options.partial_epochs)

@@ -40,7 +40,7 @@ def write_report(
     first = [trial for trial in trials if trial.user_attrs["stage"] == 1]
     weights = importances(first, space)
     (output / "search.png").write_bytes(_plot(first, space, weights))
-    chosen = ", ".join(f"{name} {value}" for name, value in best.params.items())
+    best_values = ", ".join(f"{name} {value}" for name, value in best.params.items())
     text = "\n".join(
         [
             "Trials, the best one first; dev F1 in per cent.",
@@ -48,7 +48,7 @@ def write_report(
             *markdown(_rows(trials, space)),
             "",
             *_mattered(weights),
-            f"Best: {chosen}: dev F1 {cent(best.value or 0.0)}.",
+            f"Best: {best_values}: dev F1 {cent(best.value or 0.0)}.",
             f"Its tagger is in {output / 'model'}, its settings are in {output / BEST}.",
             "",
         ]

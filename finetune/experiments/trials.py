@@ -44,17 +44,17 @@ def parse(texts: Sequence[str]) -> Space:
     Raises:
         UserError: there is no such setting, or a value is wrong.
     """
-    known = {entry.name: entry for entry in options_of(FitSettings)}
+    options = {entry.name: entry for entry in options_of(FitSettings)}
     space: Space = {}
     for text in texts:
         name, _, values = text.partition("=")
         name = name.replace("-", "_")
-        if name not in known or not values:
-            raise UserError(f"write NAME=VALUE,VALUE or NAME=LOW..HIGH{near(name, known)}", text)
+        if name not in options or not values:
+            raise UserError(f"write NAME=VALUE,VALUE or NAME=LOW..HIGH{near(name, options)}", text)
         if _RANGE in values:
-            space[name] = _range(known[name], values, text)
+            space[name] = _range(options[name], values, text)
         else:
-            choices = [_value(known[name], value, text) for value in values.split(",")]
+            choices = [_value(options[name], value, text) for value in values.split(",")]
             space[name] = CategoricalDistribution(choices)
     return space
 

@@ -36,13 +36,13 @@ def draw_entities(options: TsneOptions) -> Path:
         UserError: a model or a set is missing, or the sets have too few entities.
     """
     names = expand(options.data)
-    sets = DataSets.chosen(options, len(names) > 1)
+    sets = DataSets.of_options(options, len(names) > 1)
     rows = {name: sets.sentences(name, "test") for name in names}
-    left = Countdown(len(options.models))
+    countdown = Countdown(len(options.models))
     panels = {}
     for model in options.models:
         panels[model] = _panel(model, rows, options)
-        _LOGGER.info("%s: %d entities; %s", model, len(panels[model][1]), left() or "the last")
+        _LOGGER.info("%s: %d entities; %s", model, len(panels[model][1]), countdown() or "the last")
     path = Path(options.output)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(plots.scatter(panels))
@@ -59,9 +59,9 @@ def _panel(
         if options.words == "predicted":
             sentences = _predicted(model, sentences, options)
         states, types = representations(model, sentences, options, options.words != "first")
-        kept = [place for place, kind in enumerate(types) if kind in (options.types or types)]
-        vectors += [states[place] for place in kept]
-        names += [_colour(name, types[place], len(rows), options.types) for place in kept]
+        selected = [place for place, kind in enumerate(types) if kind in (options.types or types)]
+        vectors += [states[place] for place in selected]
+        names += [_colour(name, types[place], len(rows), options.types) for place in selected]
     if len(vectors) < _LEAST:
         raise UserError(f"{len(vectors)} entities; t-SNE needs {_LEAST} or more", options.data[0])
     picks = np.sort(np.random.default_rng(options.seed).permutation(len(vectors))[: options.points])
@@ -80,11 +80,11 @@ def _predicted(model: str, rows: Sequence[Sentence], placing: Device) -> list[Se
     """
     tagger = Tagger.load(model, device=placing.device, half=placing.half)
     tags = tagger.tag([row.tokens for row in rows])
-    return [Sentence(row.tokens, own) for row, own in zip(rows, tags, strict=True)]
+    return [Sentence(row.tokens, row_tags) for row, row_tags in zip(rows, tags, strict=True)]
 
 
 def _colour(name: str, kind: str, sets: int, types: Sequence[str]) -> str:
-    """What a point is told apart by: its type, its set if it is the only type, or both."""
+    """The name that a colour stands for: a type, a set if there is one type only, or both."""
     if sets == 1:
         return kind
     return name if len(types) == 1 else f"{name}: {kind}"
@@ -118,7 +118,7 @@ def representations(
         for state, spans_here in zip(states, spans, strict=True)
         for start, end, name in spans_here
     ]
-    known = [(vector, name) for vector, name in entities if not np.isnan(vector).any()]
-    if len(known) < len(entities):
-        _LOGGER.warning("%d entities without sub-words left out", len(entities) - len(known))
-    return np.array([vector for vector, _ in known]), [name for _, name in known]
+    with_state = [(vector, name) for vector, name in entities if not np.isnan(vector).any()]
+    if len(with_state) < len(entities):
+        _LOGGER.warning("%d entities without sub-words left out", len(entities) - len(with_state))
+    return np.array([vector for vector, _ in with_state]), [name for _, name in with_state]

@@ -53,16 +53,16 @@ class Words:
 
     def where(self, kind: int) -> Words | None:
         """The texts of a kind; None if there are none."""
-        chosen = self.kinds == kind
-        if not chosen.any():
+        selection = self.kinds == kind
+        if not selection.any():
             return None
-        longest = int(self.mask[chosen].sum(1).max())
-        rows = None if self.rows is None else self.rows[chosen, :longest]
+        longest = int(self.mask[selection].sum(1).max())
+        rows = None if self.rows is None else self.rows[selection, :longest]
         return Words(
-            self.states[chosen, :longest],
-            self.mask[chosen, :longest],
-            self.tags[chosen, :longest],
-            self.kinds[chosen],
+            self.states[selection, :longest],
+            self.mask[selection, :longest],
+            self.tags[selection, :longest],
+            self.kinds[selection],
             rows,
         )
 
@@ -176,14 +176,14 @@ class StateHead:
     @torch.no_grad()
     def _tagged(self, logits: Floats) -> tuple[list[int], Tensor, Any]:
         """Tags and probabilities of the words that have states, and which these are."""
-        known = ~np.isnan(logits).any(1)
-        if not known.any():
-            return [], torch.empty(0), known
+        has_state = ~np.isnan(logits).any(1)
+        if not has_state.any():
+            return [], torch.empty(0), has_state
         self._module.eval()
-        states = torch.from_numpy(logits[known]).unsqueeze(0).to(self._model.device)
+        states = torch.from_numpy(logits[has_state]).unsqueeze(0).to(self._model.device)
         mask = states.new_ones(states.shape[:2], dtype=torch.bool)
         (tags,), chances = self._module.tag(states, mask)
-        return tags, chances[0].float().cpu(), known
+        return tags, chances[0].float().cpu(), has_state
 
     def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
         """Tag of each word, and its probability.
@@ -191,20 +191,20 @@ class StateHead:
         Args:
             logits: states (words, size); NaN for words without sub-words, which are O.
         """
-        tags, chances, known = self._tagged(logits)
+        tags, chances, has_state = self._tagged(logits)
         best_ids, scores = np.zeros(len(logits), int), np.ones(len(logits))
         if tags:
-            best_ids[known] = tags
-            scores[known] = chances[range(len(tags)), tags].numpy()
+            best_ids[has_state] = tags
+            scores[has_state] = chances[range(len(tags)), tags].numpy()
         return best_ids.tolist(), scores.tolist()
 
     def probabilities(self, logits: Floats) -> Floats:
         """Probabilities of the tags of each word (words, tags)."""
-        _, chances, known = self._tagged(logits)
+        _, chances, has_state = self._tagged(logits)
         rows = np.zeros((len(logits), self._module.tags), np.float32)
         rows[:, 0] = 1
-        if known.any():
-            rows[known] = chances.numpy()
+        if has_state.any():
+            rows[has_state] = chances.numpy()
         return rows
 
 

@@ -45,14 +45,16 @@ def pair_spans(start_logits: Any, end_logits: Any) -> Any:
     >>> pair_spans(starts, ends)
     [(0, 2, 1)]
     """
-    one, other = torch.as_tensor(start_logits), torch.as_tensor(end_logits)
-    if one.shape != other.shape or one.dim() not in (2, 3):
-        raise ValueError(f"start scores {tuple(one.shape)}, end scores {tuple(other.shape)}")
-    if one.dim() == 2:
-        pairs: list[Any] = pair_spans(one.unsqueeze(0), other.unsqueeze(0))
+    start_scores, end_scores = torch.as_tensor(start_logits), torch.as_tensor(end_logits)
+    if start_scores.shape != end_scores.shape or start_scores.dim() not in (2, 3):
+        raise ValueError(
+            f"start scores {tuple(start_scores.shape)}, end scores {tuple(end_scores.shape)}"
+        )
+    if start_scores.dim() == 2:
+        pairs: list[Any] = pair_spans(start_scores.unsqueeze(0), end_scores.unsqueeze(0))
         return pairs[0]
-    starts = one.argmax(-1)
-    stops = paired(starts, other.argmax(-1), one.shape[-1] - 1)
+    starts = start_scores.argmax(-1)
+    stops = paired(starts, end_scores.argmax(-1), start_scores.shape[-1] - 1)
     spans: list[list[tuple[int, int, int]]] = [[] for _ in range(len(starts))]
     for row, place in stops.nonzero().tolist():
         spans[row].append((place, int(stops[row, place]), int(starts[row, place])))
@@ -70,8 +72,8 @@ def paired(starts: Tensor, ends: Tensor, types: int) -> Tensor:
     length = starts.shape[1]
     place = torch.arange(length, device=starts.device).expand_as(starts)
     beyond = torch.full_like(place, length)
-    here = place.where(starts > 0, beyond)
-    following = torch.cat([_from_right(here)[:, 1:], beyond[:, :1]], dim=1)
+    own_place = place.where(starts > 0, beyond)
+    following = torch.cat([_from_right(own_place)[:, 1:], beyond[:, :1]], dim=1)
     nearest = beyond
     for kind in range(1, types + 1):
         nearest = _from_right(place.where(ends == kind, beyond)).where(starts == kind, nearest)

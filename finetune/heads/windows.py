@@ -71,7 +71,7 @@ class WordTagger:
         are_states: bool = False,
         attend: bool = False,
     ) -> None:
-        """Takes what computes, and a tokenizer.
+        """Takes a function that computes scores of sub-words, and a tokenizer.
 
         Args:
             forward: computes the scores of sub-words.
@@ -112,11 +112,11 @@ class WordTagger:
             for (window, _), (words, rows) in zip(batch, values, strict=True):
                 length = len(texts[window.text])
                 # The edge of a text is no lack of context.
-                left = words if window.first else np.full(len(words), length)
+                left_context = words if window.first else np.full(len(words), length)
                 right = window.end - window.first - 1 - words
                 if window.end == length:
                     right = np.full(len(words), length)
-                room = np.minimum(left, right)
+                room = np.minimum(left_context, right)
                 places = window.first + words
                 better = room > context[window.text][places]
                 results[window.text][places[better]] = rows[better]
@@ -128,9 +128,9 @@ class WordTagger:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         numbers = [number for number, words in enumerate(texts) if words]
-        whole = self._encoded([texts[number] for number in numbers])
+        encodings = self._encoded([texts[number] for number in numbers])
         cut = []
-        for number, encoding in zip(numbers, whole, strict=True):
+        for number, encoding in zip(numbers, encodings, strict=True):
             words = len(texts[number])
             if len(encoding.ids) <= self._limit + self._special:
                 yield Window(number, 0, words), encoding

@@ -60,19 +60,19 @@ class Calibration:
         odds: Floats = _log_odds(scores)
 
         def loss(weights: Floats) -> float:
-            found = weights[0] * odds + weights[1]
-            return float((np.logaddexp(0, found) - targets * found).mean())
+            scaled = weights[0] * odds + weights[1]
+            return float((np.logaddexp(0, scaled) - targets * scaled).mean())
 
         bounds = [(0.01, None), (None, None)]  # a higher score never becomes the lower one
         slope, intercept = minimize(loss, (1.0, 0.0), method="L-BFGS-B", bounds=bounds).x
-        made = cls(float(slope), float(intercept))
+        calibration = cls(float(slope), float(intercept))
         order = np.argsort(-odds, kind="stable")
         f1 = 2 * right[order].cumsum() / (np.arange(1, len(right) + 1) + gold)
         last = len(f1) - 1 - int(f1[::-1].argmax())
         if last == len(f1) - 1:
-            return made
-        between = sum(made(scores[place]) for place in order[last : last + 2]) / 2
-        return cls(made.slope, made.intercept, round(between, 4))
+            return calibration
+        between = sum(calibration(scores[place]) for place in order[last : last + 2]) / 2
+        return cls(calibration.slope, calibration.intercept, round(between, 4))
 
     @classmethod
     def parsed(cls, value: Any) -> Calibration:
@@ -88,10 +88,10 @@ class Calibration:
             isinstance(number, int | float) and math.isfinite(number) for number in numbers
         ):
             raise ValueError(f"give numbers for {', '.join(sorted(names))}")
-        made = cls(**value)
-        if made.slope <= 0 or not 0 <= made.min_score <= 1:
+        calibration = cls(**value)
+        if calibration.slope <= 0 or not 0 <= calibration.min_score <= 1:
             raise ValueError("slope must be above 0, and min_score from 0 to 1")
-        return made
+        return calibration
 
     def __call__(self, score: float) -> float:
         """The probability of being right."""
@@ -126,10 +126,10 @@ class Reliability:
     @classmethod
     def of(cls, scores: Sequence[float], is_right: Sequence[bool]) -> Reliability:
         """Counts predicted mentions."""
-        given = np.asarray(scores, float)
-        bins = np.minimum((given * BINS).astype(int), BINS - 1)
+        values = np.asarray(scores, float)
+        bins = np.minimum((values * BINS).astype(int), BINS - 1)
         counts = np.bincount(bins, minlength=BINS)
-        sums = (np.bincount(bins, part, BINS) for part in (given, np.asarray(is_right, float)))
+        sums = (np.bincount(bins, part, BINS) for part in (values, np.asarray(is_right, float)))
         means = (part / np.maximum(counts, 1) for part in sums)
         return cls(counts, *means)
 

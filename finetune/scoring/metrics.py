@@ -26,9 +26,12 @@ UNTYPED = "entity"
 def _checked(gold: TagLists, predicted: TagLists) -> None:
     if len(gold) != len(predicted):
         raise ValueError(f"{len(gold)} gold sentences, but {len(predicted)} predicted")
-    for number, (one, other) in enumerate(zip(gold, predicted, strict=True)):
-        if len(one) != len(other):
-            raise ValueError(f"sentence {number}: {len(one)} gold tags, but {len(other)} predicted")
+    for number, (gold_tags, predicted_tags) in enumerate(zip(gold, predicted, strict=True)):
+        if len(gold_tags) != len(predicted_tags):
+            raise ValueError(
+                f"sentence {number}: {len(gold_tags)} gold tags, but "
+                f"{len(predicted_tags)} predicted"
+            )
 
 
 def _spans(sentences: TagLists) -> Spans:
@@ -41,8 +44,12 @@ def _untyped(spans: Spans) -> Spans:
 
 def _count(gold: Iterable[set[TypedSpan]], predicted: Iterable[set[TypedSpan]]) -> Scores:
     pairs = list(zip(gold, predicted, strict=True))
-    right = sum(len(one & other) for one, other in pairs)
-    return Scores(sum(len(one) for one, _ in pairs), sum(len(other) for _, other in pairs), right)
+    right = sum(len(gold_spans & predicted_spans) for gold_spans, predicted_spans in pairs)
+    return Scores(
+        sum(len(gold_spans) for gold_spans, _ in pairs),
+        sum(len(predicted_spans) for _, predicted_spans in pairs),
+        right,
+    )
 
 
 def strict_scores(gold: TagLists, predicted: TagLists) -> Scores:
@@ -65,18 +72,18 @@ def seqeval_scores(gold: TagLists, predicted: TagLists) -> tuple[Scores, dict[st
     from seqeval.metrics.v1 import precision_recall_fscore_support
     from seqeval.scheme import IOB2
 
-    ours, of_types = strict_scores(gold, predicted), per_type(gold, predicted)
+    our_scores, of_types = strict_scores(gold, predicted), per_type(gold, predicted)
     if not gold:
-        return ours, of_types
-    both = [list(map(list, gold)), list(map(list, predicted))]
-    known = {"scheme": IOB2, "zero_division": 0}
-    micro = precision_recall_fscore_support(*both, average="micro", **known)[:3]
-    each = np.transpose(precision_recall_fscore_support(*both, average=None, **known)[:3])
-    rows = [(ours, micro), *zip(of_types.values(), each, strict=True)]
-    for scores, stated in rows:
-        if not np.allclose((scores.precision, scores.recall, scores.f1), stated, atol=1e-9):
-            raise RunError(f"seqeval computes {stated}, and we {scores}: please report this")
-    return ours, of_types
+        return our_scores, of_types
+    sides = [list(map(list, gold)), list(map(list, predicted))]
+    keywords = {"scheme": IOB2, "zero_division": 0}
+    micro = precision_recall_fscore_support(*sides, average="micro", **keywords)[:3]
+    each = np.transpose(precision_recall_fscore_support(*sides, average=None, **keywords)[:3])
+    rows = [(our_scores, micro), *zip(of_types.values(), each, strict=True)]
+    for scores, seqevals in rows:
+        if not np.allclose((scores.precision, scores.recall, scores.f1), seqevals, atol=1e-9):
+            raise RunError(f"seqeval computes {seqevals}, and we {scores}: please report this")
+    return our_scores, of_types
 
 
 def conlleval_scores(gold: TagLists, predicted: TagLists) -> Scores:
@@ -89,20 +96,22 @@ def crossner_scores(gold: TagLists, predicted: TagLists) -> Scores:
 
     A mention may go on from the last word of a sentence to the first of the next one.
     """
-    ones, others = ([tag for tags in side for tag in tags] for side in (gold, predicted))
-    return strict_scores([to_iob2(ones)], [to_iob2(others)])
+    gold_tags, predicted_tags = (
+        [tag for tags in side for tag in tags] for side in (gold, predicted)
+    )
+    return strict_scores([to_iob2(gold_tags)], [to_iob2(predicted_tags)])
 
 
 def per_type(gold: TagLists, predicted: TagLists) -> dict[str, Scores]:
     """Strict scores of each type in the gold or predicted tags, by name."""
     _checked(gold, predicted)
-    ones, others = _spans(gold), _spans(predicted)
-    names = sorted({name for spans in (*ones, *others) for _, _, name in spans})
+    gold_spans, predicted_spans = _spans(gold), _spans(predicted)
+    names = sorted({name for spans in (*gold_spans, *predicted_spans) for _, _, name in spans})
 
     def only(spans: Spans, name: str) -> Spans:
         return [{span for span in of_sentence if span[2] == name} for of_sentence in spans]
 
-    return {name: _count(only(ones, name), only(others, name)) for name in names}
+    return {name: _count(only(gold_spans, name), only(predicted_spans, name)) for name in names}
 
 
 def macro_f1(gold: TagLists, predicted: TagLists) -> float:
@@ -118,7 +127,10 @@ def span_f1(gold: TagLists, predicted: TagLists) -> float:
 
 
 def tner_span_f1(
-    gold: TagLists, predicted: TagLists, known: Collection[str], others: Collection[str] = ()
+    gold: TagLists,
+    predicted: TagLists,
+    tagger_tags: Collection[str],
+    other_tags: Collection[str] = (),
 ) -> float:
     """F1 of spans as T-NER computes it if types are ignored.
 
@@ -132,13 +144,13 @@ def tner_span_f1(
     Args:
         gold: gold tags.
         predicted: predicted tags.
-        known: the tags that the tagger has, with the names of types of both.
-        others: gold tags of the other splits of the set.
+        tagger_tags: the tags that the tagger has, with the names of types of both.
+        other_tags: gold tags of the other splits of the set.
     """
     _checked(gold, predicted)
-    known_tags = [[tag if tag in known else "O" for tag in tags] for tags in gold]
-    seen = {tag for tags in known_tags for tag in tags} | {*others} & {*known}
-    seen_tags = [[tag if tag in seen else "O" for tag in tags] for tags in predicted]
+    known_tags = [[tag if tag in tagger_tags else "O" for tag in tags] for tags in gold]
+    common_tags = {tag for tags in known_tags for tag in tags} | {*other_tags} & {*tagger_tags}
+    seen_tags = [[tag if tag in common_tags else "O" for tag in tags] for tags in predicted]
     return conlleval_scores(_collapsed(known_tags), _collapsed(seen_tags)).f1
 
 
@@ -189,18 +201,20 @@ def error_split(gold: TagLists, predicted: TagLists) -> Errors:
     """Counts the kinds of errors of predictions."""
     _checked(gold, predicted)
     counts: Counter[str] = Counter()
-    for ones, others in zip(_spans(gold), _spans(predicted), strict=True):
-        at = {(start, end): name for start, end, name in others}
-        for start, end, name in ones:
+    for gold_spans, predicted_spans in zip(_spans(gold), _spans(predicted), strict=True):
+        at = {(start, end): name for start, end, name in predicted_spans}
+        for start, end, name in gold_spans:
             if (predicted_type := at.get((start, end))) is not None:
                 counts["right" if predicted_type == name else "type"] += 1
                 continue
-            touching = {kind for left, right, kind in others if left < end and start < right}
+            touching = {
+                kind for first, right, kind in predicted_spans if first < end and start < right
+            }
             overlap = "boundary" if name in touching else "type_and_boundary"
             counts[overlap if touching else "missed"] += 1
         counts["spurious"] += sum(
-            not any(left < end and start < right for left, right, _ in ones)
-            for start, end, _ in others
+            not any(first < end and start < right for first, right, _ in gold_spans)
+            for start, end, _ in predicted_spans
         )
     return Errors(**{name: counts[name] for name in Errors.__dataclass_fields__})
 
@@ -209,9 +223,9 @@ def type_confusion(gold: TagLists, predicted: TagLists) -> dict[str, dict[str, i
     """Gold type -> predicted type -> number of mentions with equal boundaries; "O" for none."""
     _checked(gold, predicted)
     table: dict[str, Counter[str]] = {}
-    for ones, others in zip(_spans(gold), _spans(predicted), strict=True):
-        gold_at = {(start, end): name for start, end, name in ones}
-        found_at = {(start, end): name for start, end, name in others}
+    for gold_spans, predicted_spans in zip(_spans(gold), _spans(predicted), strict=True):
+        gold_at = {(start, end): name for start, end, name in gold_spans}
+        found_at = {(start, end): name for start, end, name in predicted_spans}
         for place in gold_at.keys() | found_at.keys():
             row = table.setdefault(gold_at.get(place, "O"), Counter())
             row[found_at.get(place, "O")] += 1
@@ -246,10 +260,10 @@ def bootstrap_intervals(
     number = {name: place for place, name in enumerate(names)}
     # Right mentions, and gold and predicted ones together, of each sentence and type.
     counts = np.zeros((2, len(gold), max(len(names), 1)))
-    for row, (ones, others) in enumerate(zip(*map(list, sides), strict=True)):
-        for _, _, name in {*ones} & {*others}:
+    for row, (gold_spans, predicted_spans) in enumerate(zip(*map(list, sides), strict=True)):
+        for _, _, name in {*gold_spans} & {*predicted_spans}:
             counts[0, row, number[name]] += 1
-        for _, _, name in [*set(ones), *set(others)]:
+        for _, _, name in [*set(gold_spans), *set(predicted_spans)]:
             counts[1, row, number[name]] += 1
     draw = np.random.default_rng(seed)
     size = max(len(gold), 1)

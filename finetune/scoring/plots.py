@@ -115,13 +115,13 @@ def reliability(parts: Mapping[str, Reliability], title: str) -> bytes:
     """
     figure = Figure(figsize=(3.4 * len(parts), 3.4), dpi=110, layout="constrained")
     panels = figure.subplots(1, len(parts), sharey=True, squeeze=False)[0]
-    for axes, (name, one) in zip(panels, parts.items(), strict=True):
-        full = one.counts > 0
+    for axes, (name, curve) in zip(panels, parts.items(), strict=True):
+        full = curve.counts > 0
         axes.plot([0, 1], [0, 1], color="grey", linewidth=0.7)
         axes.scatter(
-            one.scores[full], one.right[full], 2 + 200 * one.counts[full] / one.counts.sum()
+            curve.scores[full], curve.right[full], 2 + 200 * curve.counts[full] / curve.counts.sum()
         )
-        axes.set(title=f"{name}: error {one.error:.3f}", xlabel="score", xlim=(0, 1), ylim=(0, 1))
+        axes.set(title=f"{name}: error {curve.error:.3f}", xlabel="score", xlim=(0, 1), ylim=(0, 1))
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("share that is right")
     figure.suptitle(title)
@@ -203,7 +203,7 @@ def scatter(panels: Mapping[str, tuple[npt.NDArray[np.float64], Sequence[str]]])
         figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
     ):
         for name, color, mark in zip(types, colors, cycle(_MARKS), strict=False):
-            picked = places[[other == name for other in names]]
+            picked = places[[point_name == name for point_name in names]]
             axes.plot(*picked.T, mark, color=color, markersize=3, label=name, alpha=0.7)
         axes.set(title=short(title), xticks=[], yticks=[])
     figure.legend(

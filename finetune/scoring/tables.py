@@ -52,9 +52,9 @@ def tner_row(
         kind, columns = "strict", tables["languages"]
     row = "all" if set(train.split("+")) == set(columns) else train
     values = tables.get(kind, {}).get(model, {}).get(row, [])
-    known = dict(zip(columns, values, strict=False))
+    score_of = dict(zip(columns, values, strict=False))
     average = values[len(columns)] if len(values) > len(columns) else None
-    return [*(known.get(name) for name in test), average if set(test) == set(columns) else None]
+    return [*(score_of.get(name) for name in test), average if set(test) == set(columns) else None]
 
 
 def nerbert_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | None]]:
@@ -65,18 +65,18 @@ def nerbert_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | Non
         sets: names of the sets.
     """
     table = published()["nerbert"]
-    known = {
+    scores_of_models = {
         name: dict(zip([*table["sets"], "average"], values, strict=True))
         for name, values in table.get(regime, {}).items()
     }
-    whole = set(sets) == set(table["sets"])
+    has_all_sets = set(sets) == set(table["sets"])
     return {
         name: [
-            *(values.get(one) or None for one in sets),
-            (values["average"] or None) if whole else None,
+            *(values.get(set_name) or None for set_name in sets),
+            (values["average"] or None) if has_all_sets else None,
         ]
-        for name, values in known.items()
-        if any(values.get(one) for one in sets)
+        for name, values in scores_of_models.items()
+        if any(values.get(set_name) for set_name in sets)
     }
 
 
@@ -96,9 +96,9 @@ def published_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | N
         rows[f"{model}, published (T-NER, table 2)"] = [*values, None]
     table = published()["open"]
     for model, scores in table["zero-shot"].items() if regime == "zero-shot" else ():
-        known = dict(zip(table["sets"], scores, strict=True))
+        score_of = dict(zip(table["sets"], scores, strict=True))
         average = mean(scores) if set(sets) == set(table["sets"]) else None
-        rows[f"{model}, published"] = [*(known.get(name) for name in sets), average]
+        rows[f"{model}, published"] = [*(score_of.get(name) for name in sets), average]
     return rows
 
 

@@ -76,26 +76,28 @@ class Decoder:
             rows = np.concatenate([np.empty((0, len(self.tags)), np.float32), *per_sentence])
         words = [word for words, _ in sentences for word in words]
         entities = entities_of(places, tags, scores, text, self.calibration)
-        made = Prediction(words, places, tags, scores, entities, rows).at_least(self.min_score)
-        return self._with_all_types(made, sentences) if overlapping else made
+        prediction = Prediction(words, places, tags, scores, entities, rows).at_least(
+            self.min_score
+        )
+        return self._with_all_types(prediction, sentences) if overlapping else prediction
 
     def _with_all_types(self, prediction: Prediction, sentences: Sequence[Tagged]) -> Prediction:
         """A prediction with an entity of each type that fits a mention, the best one first."""
         entities = iter(prediction.entities)
-        every = []
+        all_entities = []
         place = 0
         for words, logits in sentences:
             for first, end, _ in tags_to_spans(prediction.tags[place : place + len(words)]):
                 best = next(entities)
                 chances = self.head.fitting(logits, first, end)
-                others = [
+                alternatives = [
                     replace(best, type=self.types[kind], score=chance)
                     for kind, chance in sorted(chances.items(), key=lambda pair: -pair[1])
                     if self.types[kind] != best.type and chance >= self.min_score
                 ]
-                every += [best, *others]
+                all_entities += [best, *alternatives]
             place += len(words)
-        return replace(prediction, entities=Entities(every, prediction.entities.text))
+        return replace(prediction, entities=Entities(all_entities, prediction.entities.text))
 
 
 NOT_TRAINED = Decoder([], LinearHead())
@@ -113,13 +115,13 @@ def names_of_types(types: str | Sequence[str] | Mapping[str, str]) -> dict[str, 
         UserError: there is no type, one is no text, or two are alike but for case, spaces or marks
             that nobody sees: they would share the score of what both fit.
     """
-    several = [types] if isinstance(types, str) else types
-    if not isinstance(several, Mapping):
-        several = {name: name for name in _without_repeats(several)}
-    if not several:
+    names = [types] if isinstance(types, str) else types
+    if not isinstance(names, Mapping):
+        names = {name: name for name in _without_repeats(names)}
+    if not names:
         raise UserError("--types: give at least one type")
-    _without_repeats(list(several.values()))
-    return {name: spaced(words.strip()) for name, words in several.items()}
+    _without_repeats(list(names.values()))
+    return {name: spaced(words.strip()) for name, words in names.items()}
 
 
 def _without_repeats(names: Sequence[str]) -> Sequence[str]:
@@ -138,7 +140,7 @@ def _without_repeats(names: Sequence[str]) -> Sequence[str]:
 
 
 def _key(name: str) -> str:
-    """What is equal for names that differ in case, spaces or format characters alone."""
+    """A key that names share if they differ in case, spaces or format characters alone."""
     visible = "".join(" " if c == "_" else c for c in name if unicodedata.category(c) != "Cf")
     return " ".join(unicodedata.normalize("NFKC", visible).split()).casefold()
 

@@ -63,7 +63,7 @@ class Entities(list[Entity]):
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a tagger says of a text.
+    """The words, tags and mentions that a tagger has found in a text.
 
     Attributes:
         words: the words, or the tokens that were given.
@@ -90,8 +90,8 @@ class Prediction:
         for (first, end, _), entity in zip(tags_to_spans(tags), self.entities, strict=True):
             if entity.score < min_score:
                 tags[first:end] = ["O"] * (end - first)
-        kept = [entity for entity in self.entities if entity.score >= min_score]
-        return replace(self, tags=tags, entities=Entities(kept, self.entities.text))
+        entities = [entity for entity in self.entities if entity.score >= min_score]
+        return replace(self, tags=tags, entities=Entities(entities, self.entities.text))
 
 
 def entities_of(
@@ -135,20 +135,20 @@ def show(texts: Entities | Sentence | Iterable[Entities | Sentence]) -> Shown:
         texts: what `Tagger.predict` returns, or labelled sentences.
     """
     palette = Palette()
-    several = [texts] if isinstance(texts, Entities | Sentence) else texts
-    paragraphs = "".join(paragraph(*_in_characters(one), palette) for one in several)
+    all_texts = [texts] if isinstance(texts, Entities | Sentence) else texts
+    paragraphs = "".join(paragraph(*_in_characters(text), palette) for text in all_texts)
     return Shown(f"<style>{MARKS}</style>{paragraphs}")
 
 
-def _in_characters(one: Entities | Sentence) -> tuple[str, list[Entity]]:
+def _in_characters(labelled: Entities | Sentence) -> tuple[str, list[Entity]]:
     """A text, and its entities by characters."""
-    if isinstance(one, Sentence):
-        text, spans = joined(one.tokens)
-        return text, entities_of(spans, one.tags, [1.0] * len(spans), text)
-    if isinstance(one.text, str):
-        return one.text, one
-    text, spans = joined(one.text)
-    return text, [replace(e, start=spans[e.start][0], end=spans[e.end - 1][1]) for e in one]
+    if isinstance(labelled, Sentence):
+        text, spans = joined(labelled.tokens)
+        return text, entities_of(spans, labelled.tags, [1.0] * len(spans), text)
+    if isinstance(labelled.text, str):
+        return labelled.text, labelled
+    text, spans = joined(labelled.text)
+    return text, [replace(e, start=spans[e.start][0], end=spans[e.end - 1][1]) for e in labelled]
 
 
 def joined(tokens: Sequence[str]) -> tuple[str, list[Span]]:

@@ -93,19 +93,13 @@ def trained(
     Returns:
         The Trainer, with its logs and the model.
     """
-    train, more = splits["train"], dict[str, Any]()
-    make: type[TaggingTrainer] = TaggingTrainer
-    pieces = len(train)
-    if isinstance(head, StateHead):
-        of_pieces = np.asarray(kinds, np.int64)[train.rows]
-        make = SeparateTrainer if settings.makes_separate_steps else DomainTrainer
-        more = {"kinds": of_pieces, "groups": epochs_of(of_pieces)}
-        pieces = epoch_size(more["groups"])
+    train = splits["train"]
+    make, pieces, trainer_arguments = _trainer_of(head, train, settings, kinds)
     chooses = "dev" in splits and settings.keep == "best"
     stopping = [Stopping(settings.patience, first=settings.stop_after)] if chooses else []
     # The state of an optimiser that goes on belongs to whole tables.
-    seen = nullcontext() if settings.carry_optimizer else only_seen(model, train)
-    with _folder(work) as folder, seen, lora(model, settings.lora_rank, settings.lora_alpha):
+    vectors = nullcontext() if settings.carry_optimizer else only_seen(model, train)
+    with _folder(work) as folder, vectors, lora(model, settings.lora_rank, settings.lora_alpha):
         tokenizer = train.tokenizer
         trainer = make(
             model=model,
@@ -123,13 +117,25 @@ def trained(
             preprocess_logits_for_metrics=head.best,
             optimizers=(optimizer or _with_two_rates(model, settings), None),
             callbacks=[*stopping, *work.callbacks],
-            **more,
+            **trainer_arguments,
         )
         # The checkpoints are not needed afterwards: the Trainer loads the best weights at the end.
         checkpoint = last_whole(Path(folder)) if work.folder else None
         resume(trainer, str(checkpoint) if checkpoint else None)
     model.requires_grad_(True)
     return trainer
+
+
+def _trainer_of(
+    head: Any, train: PieceFeatures, settings: FitSettings, kinds: Sequence[int]
+) -> tuple[type[TaggingTrainer], int, dict[str, Any]]:
+    """The class of the Trainer for a head, the pieces of an epoch, and further arguments."""
+    if not isinstance(head, StateHead):
+        return TaggingTrainer, len(train), {}
+    of_pieces = np.asarray(kinds, np.int64)[train.rows]
+    groups = epochs_of(of_pieces)
+    kind = SeparateTrainer if settings.makes_separate_steps else DomainTrainer
+    return kind, epoch_size(groups), {"kinds": of_pieces, "groups": groups}
 
 
 def _with_two_rates(model: Any, settings: FitSettings) -> torch.optim.Optimizer | None:
@@ -176,6 +182,17 @@ def features(
     )
     pieces = count_subwords(table, tokenizer, max_subwords, len(labels.tags), where)
     return PieceFeatures(table, pieces, tokenizer, np.arange(len(labels.tags)))
+
+
+def features_of(
+    rows_of_splits: Mapping[str, Sequence[Sentence]], labels: LabelSet, tokenizer: Any, limit: int
+) -> dict[str, PieceFeatures]:
+    """Makes the features of all splits that have sentences, by their names."""
+    return {
+        split: features(rows, labels, tokenizer, limit, split)
+        for split, rows in rows_of_splits.items()
+        if rows
+    }
 
 
 def _arguments(
@@ -233,9 +250,9 @@ def check_reports(names: Sequence[str]) -> None:
     Raises:
         UserError: one is not.
     """
-    there = get_available_reporting_integrations()  # type: ignore[no-untyped-call]
+    installed = get_available_reporting_integrations()  # type: ignore[no-untyped-call]
     for name in names:
         if name not in INTEGRATION_TO_CALLBACK:
             raise UserError(f"transformers knows {', '.join(INTEGRATION_TO_CALLBACK)}", name)
-        if name not in there:
+        if name not in installed:
             raise UserError("it is not installed here; install it with pip", name)

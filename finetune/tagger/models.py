@@ -209,8 +209,10 @@ class TorchForward:
     def __call__(self, ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> Floats:
         """See `finetune.heads.windows.Forward`."""
         model = self.model.eval()  # type: ignore[no-untyped-call]
-        texts, seen = (torch.from_numpy(one).to(model.device) for one in (ids, mask))
-        scores: Floats = model(input_ids=texts, attention_mask=seen).logits.float().cpu().numpy()
+        texts, attention = (torch.from_numpy(array).to(model.device) for array in (ids, mask))
+        scores: Floats = (
+            model(input_ids=texts, attention_mask=attention).logits.float().cpu().numpy()
+        )
         return scores
 
 

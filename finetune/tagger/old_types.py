@@ -46,15 +46,15 @@ class OldTypes:
 
     def _joined(self, row: Sentence, old_tags: Sequence[str]) -> Sentence:
         spans = tags_to_spans(row.tags)
-        taken = {place for start, end, _ in spans for place in range(start, end)}
+        occupied = {place for start, end, _ in spans for place in range(start, end)}
         spans += [
             (start, end, name)
             for start, end, name in tags_to_spans(old_tags)
-            if name not in self.new and taken.isdisjoint(range(start, end))
+            if name not in self.new and occupied.isdisjoint(range(start, end))
         ]
         return Sentence(row.tokens, spans_to_tags(spans, len(row.tokens)))
 
-    def kept(self, types: Collection[str], has_rows: bool) -> list[str]:
+    def kept_types(self, types: Collection[str], has_rows: bool) -> list[str]:
         """Old types that no train sentence has, and whose rows of the head can be kept.
 
         They are logged, also if they cannot be kept: nothing teaches these types.

@@ -32,7 +32,7 @@ _MADE_FROM = ("model.safetensors", "config.json", "tokenizer.json")
 
 @dataclass(frozen=True)
 class Facts:
-    """What a tagger is, besides its weights.
+    """The facts that decode the scores of an exported tagger.
 
     Attributes:
         tags: its tags, by label id.
@@ -126,7 +126,7 @@ class OnnxModel:
         return OnnxModel, (self._path, self.facts)
 
     def word_tagger(self, max_subwords: int | None) -> WordTagger:
-        """Scores words, by the tokenizer beside the file."""
+        """Makes the tagger of words of the file, with the tokenizer beside it."""
         tokenizer = Tokenizer.from_file(str(self._tokenizer))
         facts = self.facts
         limit = max_subwords or facts.max_subwords
@@ -143,11 +143,11 @@ def exported(folder: str, backend: str) -> OnnxModel | None:
     Raises:
         UserError: it is asked for, and is not there.
     """
-    found = beside(folder, "onnx" if backend == "auto" else backend)
-    if found is None and backend in NAMES and Path(folder).is_dir():
+    file_and_runtime = beside(folder, "onnx" if backend == "auto" else backend)
+    if file_and_runtime is None and backend in NAMES and Path(folder).is_dir():
         raise UserError(
             f"no {NAMES[backend]} of these weights; run nerbert export --format {backend}", folder
         )
     if backend == "auto" and find_spec("onnxruntime") is None and find_spec("torch") is not None:
         return None
-    return OnnxModel(*found) if found else None
+    return OnnxModel(*file_and_runtime) if file_and_runtime else None

@@ -81,12 +81,12 @@ class Predictor:
             _LOGGER.info(
                 "%s: labels of %s; mentions are those of conlleval", self.base, tags.scheme
             )
-        made = calibration or AS_THEY_ARE
-        return Decoder(tags.names, head, tags.decode, made, made.min_score)
+        used_calibration = calibration or AS_THEY_ARE
+        return Decoder(tags.names, head, tags.decode, used_calibration, used_calibration.min_score)
 
     @property
     def calibration(self) -> Calibration:
-        """What makes the mean score of a mention's words its score."""
+        """The function from the mean score of a mention's words to the score of the mention."""
         return self._decoder.calibration
 
     @property
@@ -134,7 +134,7 @@ class Predictor:
                 "open"
             )
         names = names_of_types(types)
-        head = Types.of(self.model, self.tokenizer, list(names.values()), known=self._names)
+        head = Types.of(self.model, self.tokenizer, list(names.values()), cached=self._names)
         calibration = Calibration(min_score=OPEN_MIN_SCORE)
         tags = LabelSet(tuple(names)).tags
         return Decoder(tags, head, list, calibration, calibration.min_score)
@@ -179,7 +179,7 @@ class Predictor:
             RuntimeError: the tagger is neither fitted nor loaded.
         """
         if self.is_open:
-            return [list(one.tags) for one in self.predictions(texts)]
+            return [list(prediction.tags) for prediction in self.predictions(texts)]
         return [self._decoder.decode(logits)[0] for logits in self._logits([texts])]
 
     def _logits(self, groups: Iterable[Sequence[Sequence[str]]]) -> list[Floats]:
@@ -188,7 +188,7 @@ class Predictor:
             raise RuntimeError("the tagger is not trained: call fit, or Tagger.load")
         rows = [row for group in groups for row in beside(group, self.settings.context)]
         logits = self._words.logits([words for words, _ in rows])
-        return [scores[own] for scores, (_, own) in zip(logits, rows, strict=True)]
+        return [scores[own_words] for scores, (_, own_words) in zip(logits, rows, strict=True)]
 
     @overload
     def predict(  # type: ignore[overload-overlap]  # a string is a list of strings, too
@@ -233,8 +233,8 @@ class Predictor:
         """
         # A decoder of this call: other threads may ask for other types.
         decoder = self._of_types(types) if types else self._decoder
-        found = self._predictions(texts, decoder, split, overlapping=overlapping)
-        entities = [one.entities for one in found]
+        predictions = self._predictions(texts, decoder, split, overlapping=overlapping)
+        entities = [prediction.entities for prediction in predictions]
         return entities[0] if isinstance(texts, str) else entities
 
     def predictions(
@@ -286,20 +286,25 @@ class Predictor:
         # Lists of tokens are neighbours, as the sentences of a text are.
         alone = all(isinstance(text, str) for text in texts)
         tagged = zip(words, self._logits(groups if alone else [words]), strict=True)
-        found = []
+        predictions = []
         for text, sentences in zip(texts, spans, strict=True):
-            own = [next(tagged) for _ in sentences]
-            found.append(decoder.prediction(text, sentences, own, probabilities, overlapping))
-        return found
+            own_sentences = [next(tagged) for _ in sentences]
+            predictions.append(
+                decoder.prediction(text, sentences, own_sentences, probabilities, overlapping)
+            )
+        return predictions
 
-    def judged(self, rows: Sequence[Sentence]) -> tuple[list[float], list[bool]]:
+    def mention_scores(self, rows: Sequence[Sentence]) -> tuple[list[float], list[bool]]:
         """Score of each mention of at least `min_score` in sentences, and whether it is right."""
         scores, is_right = [], []
         predicted = self.predictions([row.tokens for row in rows])
-        for row, one in zip(rows, predicted, strict=True):
+        for row, prediction in zip(rows, predicted, strict=True):
             gold = set(tags_to_spans(row.tags))
-            scores += [entity.score for entity in one.entities]
-            is_right += [(one.start, one.end, one.type) in gold for one in one.entities]
+            scores += [entity.score for entity in prediction.entities]
+            is_right += [
+                (prediction.start, prediction.end, prediction.type) in gold
+                for prediction in prediction.entities
+            ]
         return scores, is_right
 
     def _use(self, calibration: Calibration) -> None:

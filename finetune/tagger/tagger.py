@@ -22,13 +22,11 @@ from finetune.tagger.predicting import Predictor, loaded
 from nerbert.commands.options import build_from_python
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
-from nerbert.text.columns import Sentence
 from nerbert.text.schemes import ModelTags, TagError
 from nerbert.text.tags import LabelSet, tags_to_spans
 
 if TYPE_CHECKING:  # these load torch, which a tagger by ONNX Runtime does not need
     from finetune.tagger.fitting import Work
-    from pretrain.training.features import PieceFeatures
     from pretrain.training.models import HeadInitMap
 
 
@@ -62,8 +60,8 @@ class Tagger(Predictor):
 
     def __repr__(self) -> str:
         """Base and types, such as `Tagger('ner-bert', 9 types)`."""
-        known = f"{len(self.types)} types" if self._words else "not trained"
-        return f"Tagger({self.base!r}, {known})"
+        types = f"{len(self.types)} types" if self._words else "not trained"
+        return f"Tagger({self.base!r}, {types})"
 
     def fit(
         self,
@@ -96,7 +94,7 @@ class Tagger(Predictor):
         # A tagger that only predicts needs none of this.
         from transformers import set_seed
 
-        from finetune.tagger.fitting import Work, features, trained
+        from finetune.tagger.fitting import Work, features_of, trained
         from finetune.tagger.models import add_head, fresh_model
         from finetune.tagger.train_rows import train_rows
         from pretrain.training.models import longest_input
@@ -112,21 +110,16 @@ class Tagger(Predictor):
         head = add_head(model, settings, tokenizer, labels, rows.types)
         limit = settings.max_subwords or longest_input(model)
 
-        def pieces(some: Sequence[Sentence], name: str) -> dict[str, PieceFeatures]:
-            return {name: features(some, labels, tokenizer, limit, name)} if some else {}
-
         optimizer: Any = None
-        if rows.before:
+        if splits := features_of({"train": rows.before}, labels, tokenizer, limit):
             source = replace(settings, epochs=settings.source_epochs, least_steps=0)
-            splits = pieces(rows.before, "train")
-            done = trained(model, head, labels, source, splits, kinds=rows.before_kinds)
-            if settings.carry_optimizer:
-                optimizer = done.optimizer.optimizer  # type: ignore[union-attr]  # of accelerate
-        splits = {**pieces(rows.train, "train"), **pieces(rows.dev, "dev")}
+            done: Any = trained(model, head, labels, source, splits, kinds=rows.before_kinds)
+            optimizer = done.optimizer.optimizer if settings.carry_optimizer else None
+        splits = features_of({"train": rows.train, "dev": rows.dev}, labels, tokenizer, limit)
         trainer = trained(
             model, head, labels, settings, splits, optimizer, work or Work(), rows.kinds
         )
-        self.history = list(trainer.state.log_history)
+        self.history = [*trainer.state.log_history]
         vars(model.config).pop("mention_scores", None)  # those of the base are of other types
         self._set(trainer.model, tokenizer)
         return self
@@ -151,11 +144,11 @@ class Tagger(Predictor):
         """
         self._use(AS_THEY_ARE)
         rows = DataSets().sentences(data, "dev")
-        scores, is_right = self.judged(rows)
+        scores, is_right = self.mention_scores(rows)
         gold = sum(len(tags_to_spans(row.tags)) for row in rows)
-        found = Calibration.fitted(scores, is_right, gold)
-        self.model.config.mention_scores = asdict(found)
-        self._use(found)
+        calibration = Calibration.fitted(scores, is_right, gold)
+        self.model.config.mention_scores = asdict(calibration)
+        self._use(calibration)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes an ordinary Hugging Face checkpoint."""

@@ -123,9 +123,9 @@ def beside(sentences: Sequence[Sequence[str]], context: int) -> list[tuple[Seque
     if not context:
         return [(words, slice(None)) for words in sentences]
     rows: list[tuple[Sequence[str], slice]] = []
-    for place, own in enumerate(sentences):
+    for place, own_words in enumerate(sentences):
         first = max(place - context, 0)
         before = sum(map(len, sentences[first:place]))
-        whole = [word for words in sentences[first : place + context + 1] for word in words]
-        rows.append((whole, slice(before, before + len(own))))
+        all_words = [word for words in sentences[first : place + context + 1] for word in words]
+        rows.append((all_words, slice(before, before + len(own_words))))
     return rows

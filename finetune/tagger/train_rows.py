@@ -51,24 +51,33 @@ def train_rows(
     Raises:
         UserError: they, or the text of the target, cannot be read.
     """
-    several = any(are_named_sets(one) for one in (data, before) if one is not None)
-    sets = DataSets(view=View(UNIFIED) if several and not keep_types else View())
+    are_several = any(
+        are_named_sets(given_data) for given_data in (data, before) if given_data is not None
+    )
+    sets = DataSets(view=View(UNIFIED) if are_several and not keep_types else View())
     first = sets.sentences(before, "train") if before is not None else []
     train = sets.sentences(data, "train")
     if not train:
         raise UserError("there are no sentences to train on; give some, or names of sets")
-    held = sets.sentences(data if dev is None else dev, "dev", needed=dev is not None)
+    dev_rows = sets.sentences(data if dev is None else dev, "dev", needed=dev is not None)
     if not settings.attend_padding:
-        held = sorted(held, key=lambda row: len(row.tokens))  # batches need less padding
-    train, own = with_text(train, kinds or [TARGET] * len(train), settings)
-    first, others = with_text(first, [SOURCE] * len(first), settings)
+        dev_rows = sorted(dev_rows, key=lambda row: len(row.tokens))  # batches need less padding
+    train, train_kinds = with_text(train, kinds or [TARGET] * len(train), settings)
+    first, source_kinds = with_text(first, [SOURCE] * len(first), settings)
     type_sets: list[set[str]] = [set(), set()]
-    domains = [*others, *own, *[TARGET] * len(held)]
-    for row, kind in zip([*first, *train, *held], domains, strict=True):
+    domains = [*source_kinds, *train_kinds, *[TARGET] * len(dev_rows)]
+    for row, kind in zip([*first, *train, *dev_rows], domains, strict=True):
         type_sets[kind % TEXT].update(tag[2:] for tag in row.tags if tag != "O")
     if not any(type_sets):
         raise UserError("no train sentence has a mention; are the tags in another --columns?")
-    return TrainRows(first, others, train, own, list(held), [sorted(types) for types in type_sets])
+    return TrainRows(
+        first,
+        source_kinds,
+        train,
+        train_kinds,
+        list(dev_rows),
+        [sorted(types) for types in type_sets],
+    )
 
 
 def with_text(
@@ -89,15 +98,15 @@ def with_text(
     """
     all_rows, all_kinds = list(rows), list(kinds)
     for domain in (TARGET, SOURCE) if settings.head == "cdlm" else ():
-        own = [row for row, kind in zip(rows, kinds, strict=True) if kind == domain]
-        text = own
-        if domain == TARGET and own and settings.lm_text:
-            share = -(-len(own) * settings.epochs // len(settings.lm_text))
-            drawn = (
+        domain_rows = [row for row, kind in zip(rows, kinds, strict=True) if kind == domain]
+        text = domain_rows
+        if domain == TARGET and domain_rows and settings.lm_text:
+            share = -(-len(domain_rows) * settings.epochs // len(settings.lm_text))
+            samples = (
                 drawn_sentences(path, "--lm-text", share, settings.seed)
                 for path in settings.lm_text
             )
-            text = [row for some in drawn for row in some]
+            text = [row for sample in samples for row in sample]
         all_rows += [Sentence(row.tokens, ["O"] * len(row.tokens)) for row in text]
         all_kinds += [domain + TEXT] * len(text)
     return all_rows, all_kinds

@@ -26,7 +26,7 @@ class Stopping(EarlyStoppingCallback):
         self._first = first
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """The state that a checkpoint keeps."""
         content: dict[str, Any] = super().state()
         return {**content, "args": {**content["args"], "first": self._first}}
 

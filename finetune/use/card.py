@@ -71,8 +71,10 @@ def _results(record: Mapping[str, Any], results: Mapping[str, Any]) -> list[Eval
 
 
 def _data_line(name: str) -> str:
-    known = known_set(name)
-    return f"- {name}" + (f" ({known.citation}; licence: {known.licence})" if known else "")
+    named_set = known_set(name)
+    return f"- {name}" + (
+        f" ({named_set.citation}; licence: {named_set.licence})" if named_set else ""
+    )
 
 
 def _score_table(results: Mapping[str, Any]) -> str:

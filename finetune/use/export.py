@@ -34,9 +34,9 @@ def export(options: ExportOptions) -> str:
     if options.output is None:
         raise UserError("--output is missing: file to write")
     path = Path(options.output)
-    made = [path, interface(path)] if options.format == "label-studio" else [path]
-    if there := [one for one in made if os.path.lexists(one)]:
-        raise UserError(f"{there[0]} is there already; choose another name", options.output)
+    outputs = [path, interface(path)] if options.format == "label-studio" else [path]
+    if present := [output_path for output_path in outputs if os.path.lexists(output_path)]:
+        raise UserError(f"{present[0]} is there already; choose another name", options.output)
     types: dict[str, None] = {}  # of the tagger, also those that it finds nowhere
     rows = _rows(options, types)
     if options.format == "label-studio":
@@ -53,7 +53,7 @@ def _rows(options: ExportOptions, types: dict[str, None]) -> Iterator[Labelled]:
             for sentence, starts in Corpus.open(options.data).placed(part):
                 yield Labelled.of_sentence(sentence, starts)
             return
-        rows = DataSets.chosen(options).sentences(options.data, options.part)
+        rows = DataSets.of_options(options).sentences(options.data, options.part)
         yield from map(Labelled.of_sentence, rows)
         return
     if options.model is None or options.input is None:
@@ -89,7 +89,8 @@ def _onnx(options: ExportOptions) -> str:
     kinds = ("onnx",) if options.format == "onnx" else ("onnx", "int8")
     differences = export_onnx(options.model, kinds)
     return "\n".join(
-        f"{Path(options.model) / FOLDER / NAMES[kind]}: on {one.words} words of test texts "
-        f"{one.other_tags} other tags than torch, probabilities differ by at most {one.largest:.1e}"
-        for kind, one in differences.items()
+        f"{Path(options.model) / FOLDER / NAMES[kind]}: on {difference.words} words of test texts "
+        f"{difference.other_tags} other tags than torch, probabilities differ by at most "
+        f"{difference.largest:.1e}"
+        for kind, difference in differences.items()
     )

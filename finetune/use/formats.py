@@ -45,8 +45,8 @@ def _blocks(rows: Rows) -> Iterator[str]:
         yield "".join(f"{w}\t{t}\n" for w, t in zip(row.tokens, row.tags, strict=True))
 
 
-def _refused(number: int, token: str, what: str) -> UserError:
-    return UserError(f"text {number}: the token {token!r} cannot {what}; choose --format jsonl")
+def _refused(number: int, token: str, reason: str) -> UserError:
+    return UserError(f"text {number}: the token {token!r} cannot {reason}; choose --format jsonl")
 
 
 def write_jsonl(rows: Rows, path: Path) -> int:
@@ -166,8 +166,8 @@ def _spacy_words(row: Labelled) -> tuple[list[str], list[bool], list[int]]:
         gap = row.text[end:following]
         words.append(row.text[start:end])
         spaces.append(gap.startswith(" "))
-        if rest := gap.removeprefix(" "):
-            words.append(rest)
+        if remainder := gap.removeprefix(" "):
+            words.append(remainder)
             spaces.append(False)
     return words, spaces, places
 
@@ -208,7 +208,7 @@ def write_corpus(rows: Rows, path: Path) -> int:
 def _write_splits(rows: Rows, folder: Path, numbers: dict[str, int]) -> int:
     """Writes both splits; adds the number of each type; returns the number of examples."""
     count = 0
-    kept: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
+    examples: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
     with ExitStack() as stack:
         files_of = {
             split: stack.enter_context(parts.writer(str(folder / split / _PART), _EXAMPLE))
@@ -218,11 +218,11 @@ def _write_splits(rows: Rows, folder: Path, numbers: dict[str, int]) -> int:
             if row.words:
                 count += 1
                 split = SPLITS[count % _VALIDATED == 0]
-                kept[split].append(_example(number, row, numbers))
-                if len(kept[split]) == _ROWS:
-                    files_of[split].write_table(pa.Table.from_pylist(kept[split], _EXAMPLE))
-                    kept[split] = []
-        for split, last in kept.items():
+                examples[split].append(_example(number, row, numbers))
+                if len(examples[split]) == _ROWS:
+                    files_of[split].write_table(pa.Table.from_pylist(examples[split], _EXAMPLE))
+                    examples[split] = []
+        for split, last in examples.items():
             files_of[split].write_table(pa.Table.from_pylist(last, _EXAMPLE))
     return count
 

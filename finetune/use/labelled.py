@@ -49,9 +49,9 @@ class Labelled:
     @classmethod
     def of_prediction(cls, text: str, prediction: Prediction, min_score: float = 0) -> Labelled:
         """A text that a tagger has labelled, with the mentions of at least some score."""
-        kept = prediction.at_least(min_score)
-        doubtful = [one != all_ for one, all_ in zip(kept.tags, prediction.tags, strict=True)]
-        return cls(text, prediction.spans, kept.tags, kept.entities, True, doubtful)
+        filtered = prediction.at_least(min_score)
+        doubtful = [tag != all_ for tag, all_ in zip(filtered.tags, prediction.tags, strict=True)]
+        return cls(text, prediction.spans, filtered.tags, filtered.entities, True, doubtful)
 
     @property
     def tokens(self) -> list[str]:

@@ -19,7 +19,7 @@ from ontology.entity_table import EntityTable
 
 @dataclass(frozen=True)
 class Link:
-    """What a name leads to.
+    """The page that a name leads to.
 
     Attributes:
         page: title of the page.
@@ -67,14 +67,14 @@ class Linker:
     def links(self, names: Sequence[str]) -> list[Link | None]:
         """The page of each name; None if it is unknown or doubtful."""
         titles = [name[:1].upper() + name[1:] for name in names]
-        found = self._entities.lookup(titles).copy()
+        entities = self._entities.lookup(titles).copy()
         if self._dictionary is not None and len(self._dictionary):
             for number, entity, target, is_known in self._dictionary.lookup(names):
                 if entity < 0 or is_known:  # others are names on some pages only
-                    found[number] = entity
+                    entities[number] = entity
                     titles[number] = target or titles[number]
-        items = self._entities.items_of(found.astype(np.int32))
+        items = self._entities.items_of(entities.astype(np.int32))
         return [
             Link(title, item) if entity >= 0 else None
-            for title, item, entity in zip(titles, items, found.tolist(), strict=True)
+            for title, item, entity in zip(titles, items, entities.tolist(), strict=True)
         ]

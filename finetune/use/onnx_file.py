@@ -37,7 +37,7 @@ _TEXTS = [
 
 @dataclass(frozen=True)
 class Difference:
-    """How two ways to compute a tagger differ on some texts.
+    """How by_onnx ways to compute a tagger differ on some texts.
 
     Attributes:
         words: number of words.
@@ -92,11 +92,12 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
             _quantize(half)
         seal(str(half / RECORD), record_of(folder, half, _facts(tagger)))
     differences = {kind: difference(tagger, folder, kind) for kind in kinds}
-    whole = differences.get("onnx")
-    if whole is not None and (whole.other_tags or whole.largest > TOLERANCE):
+    unrounded = differences.get("onnx")
+    if unrounded is not None and (unrounded.other_tags or unrounded.largest > TOLERANCE):
         raise RunError(
-            f"{output}: differs from torch by {whole.largest:.1e} in a probability, and in "
-            f"{whole.other_tags} of {whole.words} tags; report this architecture to us"
+            f"{output}: differs from torch by {unrounded.largest:.1e} in a probability, and in "
+            f"{unrounded.other_tags} of {unrounded.words} tags; report this architecture "
+            "to us"
         )
     return differences
 
@@ -111,17 +112,25 @@ def _facts(tagger: Tagger) -> Facts:
 
 def difference(tagger: Tagger, folder: str, kind: str) -> Difference:
     """Compares the predictions of a tagger with those of its ONNX file."""
-    other = Tagger.load(folder, device="cpu", backend=kind)
+    exported = Tagger.load(folder, device="cpu", backend=kind)
     pairs = list(
         zip(
             tagger.predictions(_TEXTS, probabilities=True),
-            other.predictions(_TEXTS, probabilities=True),
+            exported.predictions(_TEXTS, probabilities=True),
             strict=True,
         )
     )
-    far = [np.abs(one.probabilities - two.probabilities).max() for one, two in pairs if one.words]  # type: ignore[operator]
-    tags = [tag for one, two in pairs for tag in zip(one.tags, two.tags, strict=True)]
-    return Difference(len(tags), sum(one != two for one, two in tags), float(max(far)))
+    far = [
+        np.abs(by_torch.probabilities - by_onnx.probabilities).max()  # type: ignore[operator]
+        for by_torch, by_onnx in pairs
+        if by_torch.words
+    ]
+    tags = [
+        tag for by_torch, by_onnx in pairs for tag in zip(by_torch.tags, by_onnx.tags, strict=True)
+    ]
+    return Difference(
+        len(tags), sum(by_torch != by_onnx for by_torch, by_onnx in tags), float(max(far))
+    )
 
 
 def _write(model: Any, path: Path) -> None:

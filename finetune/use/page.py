@@ -47,7 +47,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Side:
-    """What one model says.
+    """The mentions that one model has found.
 
     Attributes:
         model: name of the model.
@@ -62,7 +62,7 @@ class Side:
     marked: Markup
 
     def to_json(self, text: str) -> dict[str, Any]:
-        """What it says, with its text."""
+        """The mentions, each with its text, as JSON."""
         return {"model": self.model, "text": text, "entities": list(map(asdict, self.entities))}
 
 
@@ -113,13 +113,13 @@ class Page:
         fields = fields or {}
         text = EXAMPLES.get(fields.get("example", ""), fields.get("text", ""))
         model = fields.get("model") or self.models[0]
-        other = fields.get("other", "")
+        second_model = fields.get("other", "")
         threshold = _threshold(fields.get("threshold", str(self.least(model))))
         types = list(filter(None, map(str.strip, fields.get("types", "").split(","))))
         sides: list[Side] = []
         palette = Palette()
         if fields and not error:
-            names = [model, other] if other and other != model else [model]
+            names = [model, second_model] if second_model and second_model != model else [model]
             sides = [self._side(name, text, types, palette, threshold) for name in names]
         counts = {
             name: sum(entity.type == name for side in sides for entity in side.entities)
@@ -133,7 +133,7 @@ class Page:
             examples=EXAMPLES,
             models=self.models,
             model=model,
-            other=other,
+            other=second_model,
             takes_types=any(tagger.is_open for tagger in self._taggers.values()),
             types=", ".join(types),
             threshold=threshold,
@@ -161,8 +161,8 @@ class Page:
         is_open = model in self._taggers and self._taggers[model].is_open
         (entities,), milliseconds = self.tagged([text], model, types=types if is_open else ())
         # `marked` escapes the text.
-        shown = Markup(marked(text, entities, palette, threshold))
-        return Side(model, entities, milliseconds, shown)
+        html = Markup(marked(text, entities, palette, threshold))
+        return Side(model, entities, milliseconds, html)
 
     def tagged(
         self, texts: Sequence[str], model: str, split: bool = True, types: Sequence[str] = ()
@@ -220,11 +220,11 @@ class PredictRequest(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _single(cls, given: Any) -> Any:
+    def _single(cls, body: Any) -> Any:
         """Takes `text` for a list of one."""
-        if isinstance(given, dict) and "text" in given and "texts" not in given:
-            return {"texts": [given["text"]], **{k: v for k, v in given.items() if k != "text"}}
-        return given
+        if isinstance(body, dict) and "text" in body and "texts" not in body:
+            return {"texts": [body["text"]], **{k: v for k, v in body.items() if k != "text"}}
+        return body
 
     model: str | None = Field(None, description="name of the model; the first one if left out")
     threshold: float | None = Field(
@@ -267,7 +267,7 @@ class Refusal(BaseModel):
 
 
 def schema() -> dict[str, Any]:
-    """What OpenAPI says of the body of a request."""
+    """The description of a request's body, in OpenAPI's form."""
     content = {"application/json": {"schema": PredictRequest.model_json_schema()}}
     return {"requestBody": {"required": True, "content": content}}
 
@@ -279,22 +279,26 @@ def predict(page: Page, body: bytes) -> PredictResponse:
         RefusedError: the body is not of this form, or a text is refused.
     """
     try:
-        wanted = PredictRequest.model_validate_json(body)
+        request = PredictRequest.model_validate_json(body)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise RefusedError(422, f"{place}: {first['msg']}" if place else first["msg"]) from None
-    model = wanted.model or page.models[0]
-    of_texts, milliseconds = page.tagged(wanted.texts, model, wanted.split, wanted.types)
-    threshold = page.least(model) if wanted.threshold is None else wanted.threshold
+    model = request.model or page.models[0]
+    of_texts, milliseconds = page.tagged(request.texts, model, request.split, request.types)
+    threshold = page.least(model) if request.threshold is None else request.threshold
     texts = [
         FoundText(
             entities=[
                 FoundEntity(
-                    start=one.start, end=one.end, type=one.type, score=one.score, text=one.text
+                    start=entity.start,
+                    end=entity.end,
+                    type=entity.type,
+                    score=entity.score,
+                    text=entity.text,
                 )
-                for one in entities
-                if one.score >= threshold
+                for entity in entities
+                if entity.score >= threshold
             ]
         )
         for entities in of_texts

@@ -118,7 +118,7 @@ def _stdin_bytes() -> bytes:
 
 
 def _writer(options: PredictOptions, out: TextIO, linker: Linker | None) -> Write:
-    """What writes a text; the header of a table is written at once."""
+    """The function that makes the lines of a text; the header of a table is written at once."""
     kind = options.format
     if kind == "auto":
         kind = "text" if out.isatty() and linker is None else "jsonl"
@@ -172,23 +172,23 @@ def _text(
 ) -> Iterator[str]:
     """The text with its types behind the entities: [Dante Writer] was born in [Florence City]."""
     parts, end = [], 0
-    for one in _by_span(prediction.entities):
-        shown = f"[{one.text} {one.type}]"
+    for entity in _by_span(prediction.entities):
+        marked_text = f"[{entity.text} {entity.type}]"
         if colored:
-            color = _COLORS[palette.place(one.type) % len(_COLORS)]
-            shown = f"\x1b[30;{color}m {one.text} \x1b[1m{one.type} \x1b[0m"
-        parts += [text[end : one.start], shown]
-        end = one.end
+            color = _COLORS[palette.place(entity.type) % len(_COLORS)]
+            marked_text = f"\x1b[30;{color}m {entity.text} \x1b[1m{entity.type} \x1b[0m"
+        parts += [text[end : entity.start], marked_text]
+        end = entity.end
     yield "".join([*parts, text[end:]])
 
 
 def _by_span(entities: Sequence[Entity]) -> list[Entity]:
     """One entity for each span, with all types that `--overlapping` found there."""
     spans: dict[tuple[int, int], Entity] = {}
-    for one in entities:
-        first = spans.setdefault((one.start, one.end), one)
-        if first is not one:
-            spans[one.start, one.end] = replace(first, type=f"{first.type}, {one.type}")
+    for entity in entities:
+        first = spans.setdefault((entity.start, entity.end), entity)
+        if first is not entity:
+            spans[entity.start, entity.end] = replace(first, type=f"{first.type}, {entity.type}")
     return list(spans.values())
 
 

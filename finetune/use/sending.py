@@ -45,7 +45,7 @@ def push_folder(options: PushOptions) -> str:
         UserError: the folder is neither, it is not finished or not as it was written, it holds
             files that no run made, it has no card, or the hub refuses it.
     """
-    folder, record, kind = _what(Path(options.path))
+    folder, record, kind = _kind_of_result(Path(options.path))
     paths = files_to_send(folder, record)
     check_token(options.repository)
     push(folder, paths, options.repository, options.private, kind)
@@ -53,7 +53,7 @@ def push_folder(options: PushOptions) -> str:
     return f"{folder} is on the hub: {place}"
 
 
-def _what(folder: Path) -> tuple[Path, str, str]:
+def _kind_of_result(folder: Path) -> tuple[Path, str, str]:
     """The folder to send, the name of its record, and its kind on the hub."""
     for corpus in (folder, folder / "corpus"):
         if (corpus / "labels.json").is_file():
@@ -127,7 +127,7 @@ def push(
 
 
 def _content(path: Path) -> str | bytes:
-    """What is sent of a file: its path, or the content of a record without local paths."""
+    """The path of a file to send; of a record, the content without paths of this machine."""
     if path.name not in (METRICS, RECORD):
         return str(path)
     content = without_paths(files.read_json(str(path)))

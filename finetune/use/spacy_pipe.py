@@ -77,14 +77,14 @@ class Tagging:
             for doc, entities in zip(
                 docs, self._tagger.predict([doc.text for doc in docs]), strict=True
             ):
-                found: list[Any] = [] if self._overwrite else list(doc.ents)
-                taken = {token.i for span in found for token in span}
+                spans: list[Any] = [] if self._overwrite else list(doc.ents)
+                occupied = {token.i for span in spans for token in span}
                 for entity in entities:
                     span = doc.char_span(
                         entity.start, entity.end, entity.type, alignment_mode="expand"
                     )
-                    if span is not None and taken.isdisjoint(token.i for token in span):
+                    if span is not None and occupied.isdisjoint(token.i for token in span):
                         span._.score = entity.score
-                        found.append(span)
-                doc.ents = filter_spans(found)
+                        spans.append(span)
+                doc.ents = filter_spans(spans)
                 yield doc

@@ -49,7 +49,7 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
     """
     settings = replace(settings, seed=options.seed)
     names = expand(options.data)
-    sets = DataSets.chosen(options, len(names) > 1 or are_several(names))
+    sets = DataSets.of_options(options, len(names) > 1 or are_several(names))
     rows = {
         split: [row for name in names for row in sets.sentences(name, split, split == "train")]
         for split in SPLITS
@@ -67,7 +67,7 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
         check_same(options.output, TRAINED, record)
         results = sealed(os.path.join(options.output, METRICS))
         if results is None:
-            results = _made(options, settings, rows, record)
+            results = _trained(options, settings, rows, record)
         if options.push_to_hub:
             folder = Path(options.output)
             push(folder, files_to_send(folder, METRICS), options.push_to_hub, options.private)
@@ -85,7 +85,7 @@ def _check_work(output: str) -> None:
         raise UserError(f"{folder}: not of a run; move it, or choose another --output")
 
 
-def _made(
+def _trained(
     options: TrainOptions, settings: FitSettings, rows: Rows, record: dict[str, Any]
 ) -> dict[str, Any]:
     """Trains and scores a tagger, and writes its folder; returns the content of `metrics.json`."""
@@ -96,10 +96,10 @@ def _made(
     old = None
     if options.keep_old:
         loaded = Tagger.load(options.keep_old, device=options.device)
-        old = OldTypes.of(loaded, [row for some in rows.values() for row in some])
+        old = OldTypes.of(loaded, [row for split_rows in rows.values() for row in split_rows])
     train, dev = (old.added(rows[split]) if old else rows[split] for split in SPLITS[:2])
     types = {tag[2:] for row in train for tag in row.tags if tag != "O"}
-    kept = old.kept(types, options.base_model == options.keep_old) if old else []
+    kept_types = old.kept_types(types, options.base_model == options.keep_old) if old else []
     _LOGGER.info(
         "%s train and %s dev sentences, %d types: %s",
         f"{len(train):,}",
@@ -107,22 +107,22 @@ def _made(
         len(types),
         ", ".join(sorted(types)),
     )
-    tagger = Tagger(options.base_model, settings).fit(train, dev, work=work, more_types=kept)
-    raw = tagger.judged(rows["test"])
+    tagger = Tagger(options.base_model, settings).fit(train, dev, work=work, more_types=kept_types)
+    raw = tagger.mention_scores(rows["test"])
     if dev:
         tagger.calibrate(dev)
     # Apart, so that only what is written is listed in the record, not what lies in the folder.
     saved = Path(folder, "saved")
     tagger.save(saved)
-    made = {path.name for path in saved.iterdir()}
-    for name in made:
+    outputs = {path.name for path in saved.iterdir()}
+    for name in outputs:
         os.replace(saved / name, Path(output, name))
     results = {
         "sentences": {split: len(rows[split]) for split in SPLITS},
         **{split: _scores(tagger, rows[split], old) for split in SPLITS[1:] if rows[split]},
         # The test split does not say which mentions of old types are right.
         **({} if old else _reliability(tagger, *raw, rows["test"], output)),
-        **({"old_types_without_example": kept} if kept else {}),
+        **({"old_types_without_example": kept_types} if kept_types else {}),
         "steps": int(tagger.history[-1]["step"]),
         "versions": versions(*TRAINING, "numpy"),
     }
@@ -130,7 +130,7 @@ def _made(
     files.write_bytes(os.path.join(output, "README.md"), card.encode("utf-8"))
     shutil.rmtree(folder)
     plots = {_PLOT} if "scores" in results else set()
-    seal(os.path.join(output, METRICS), results, {*made, "README.md", TRAINED, *plots})
+    seal(os.path.join(output, METRICS), results, {*outputs, "README.md", TRAINED, *plots})
     return results
 
 
@@ -154,10 +154,10 @@ def _reliability(
     if tagger.calibration == AS_THEY_ARE or not raw:
         return {}
     scores = [tagger.calibration(score) for score in raw]
-    before, after = (Reliability.of(given, is_right) for given in (raw, scores))
+    before, after = (Reliability.of(mention_scores, is_right) for mention_scores in (raw, scores))
     plot = reliability({"as they are": before, "calibrated on dev": after}, Path(output).name)
     files.write_bytes(os.path.join(output, _PLOT), plot)
-    kept = [
+    is_right_above = [
         right for score, right in zip(scores, is_right, strict=True) if score >= tagger.min_score
     ]
     gold = sum(len(tags_to_spans(row.tags)) for row in test)
@@ -166,7 +166,7 @@ def _reliability(
             "calibration_error_before": round(before.error, 4),
             "calibration_error": round(after.error, 4),
             "min_score": tagger.min_score,
-            "f1_at_least_min_score": Scores(gold, len(kept), sum(kept)).f1,
+            "f1_at_least_min_score": Scores(gold, len(is_right_above), sum(is_right_above)).f1,
         }
     }
 
@@ -182,11 +182,12 @@ def _summary(options: TrainOptions, results: dict[str, Any]) -> str:
                 f"{results['sentences'][split]:,} sentences"
             )
     if "scores" in results:
-        one = results["scores"]
+        mention_scores = results["scores"]
         lines.append(
-            f"scores      off by {one['calibration_error_before']:.3f}, calibrated on dev by "
-            f"{one['calibration_error']:.3f}; test F1 of those from {one['min_score']:.2f} "
-            f"{one['f1_at_least_min_score']:.4f}"
+            f"scores      off by {mention_scores['calibration_error_before']:.3f}, calibrated on "
+            f"dev by {mention_scores['calibration_error']:.3f}; test F1 of those from "
+            f"{mention_scores['min_score']:.2f} "
+            f"{mention_scores['f1_at_least_min_score']:.4f}"
         )
     lines.append(f"tagger      {Path(options.output)}")
     lines.append(f"next        nerbert predict --model {Path(options.output)} 'A text.'")

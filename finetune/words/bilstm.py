@@ -103,7 +103,10 @@ class WordOutput(TokenClassifierOutput):
 
 
 class BiLstm(PreTrainedModel):  # type: ignore[no-untyped-call]
-    """Scores the tags of each word, at its boundary. With a CRF it is the BiLSTM-CRF."""
+    """Scores the tags of each word, at the boundary after its characters.
+
+    With a CRF on top it is the BiLSTM-CRF.
+    """
 
     config_class = BiLstmConfig
     main_input_name = "input_ids"
@@ -200,8 +203,8 @@ def build(
     encoder = FrozenEncoder(settings.word_encoder) if settings.word_encoder else None
     words = [word for row in rows for word in row.tokens]
     words += [word for name in labels.categories for word in description(name)]
-    more, strange = encoder.letters() if encoder else ([], "")
-    vocabulary = Vocabulary.of(words, files, settings.spelling == "ngrams", more)
+    letters, strange = encoder.letters() if encoder else ([], "")
+    vocabulary = Vocabulary.of(words, files, settings.spelling == "ngrams", letters)
     names = dict(enumerate(labels.tags))
     config = BiLstmConfig(
         len(vocabulary.ids),
@@ -233,8 +236,8 @@ def build(
     return tokenizer_of(vocabulary.ids), model
 
 
-def _size(given: dict[str, Any], otherwise: int) -> int:
-    return len(next(iter(given.values()), range(otherwise)))
+def _size(vectors: dict[str, Any], otherwise: int) -> int:
+    return len(next(iter(vectors.values()), range(otherwise)))
 
 
 AutoConfig.register(BiLstmConfig.model_type, BiLstmConfig)

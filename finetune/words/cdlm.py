@@ -89,13 +89,13 @@ class NextWord(nn.Module):
     def forward(self, states: Tensor, words: Tensor) -> Tensor:
         """Sum of the losses of the words (predictions,) after the states (predictions, size)."""
         total = self.vectors.num_embeddings
-        drawn = torch.randperm(total, device=words.device)[: self._samples]
+        sample = torch.randperm(total, device=words.device)[: self._samples]
         right = (states * self.vectors(words)).sum(1, keepdim=True) + self.biases(words)
-        others = states @ self.vectors(drawn).T + self.biases(drawn).T
+        sample_scores = states @ self.vectors(sample).T + self.biases(sample).T
         # A drawn word stands for words / samples of its kind.
-        others = others + math.log(total / self._samples)
-        others = others.masked_fill(words.unsqueeze(1) == drawn, float("-inf"))
-        scores = torch.cat([right, others], 1)
+        sample_scores = sample_scores + math.log(total / self._samples)
+        sample_scores = sample_scores.masked_fill(words.unsqueeze(1) == sample, float("-inf"))
+        scores = torch.cat([right, sample_scores], 1)
         return -scores.log_softmax(1)[:, 0].sum()
 
 
@@ -156,11 +156,14 @@ class Cdlm(nn.Module):
         assert part.rows is not None  # of the words' vectors; an encoder has none
         ahead, back = self._read(part.states, part.mask, READING, domain).chunk(2, -1)
         places = self.places[part.rows]
-        both = part.mask[:, 1:]  # whether a word and the one before it are there
+        has_neighbour = part.mask[:, 1:]  # whether a word and the one before it are there
         total = ahead.new_zeros(())
-        for states, wanted in ((ahead[:, :-1], places[:, 1:]), (back[:, 1:], places[:, :-1])):
-            known = both & (wanted >= 0)
-            total = total + self.words(states[known], wanted[known])
+        for states, target_places in (
+            (ahead[:, :-1], places[:, 1:]),
+            (back[:, 1:], places[:, :-1]),
+        ):
+            has_place = has_neighbour & (target_places >= 0)
+            total = total + self.words(states[has_place], target_places[has_place])
         return total
 
     def tag(self, states: Tensor, mask: Tensor) -> tuple[list[list[int]], Tensor]:

@@ -119,8 +119,8 @@ class Coach(nn.Module):
         """Squared distances of texts to their right templates, less those to wrong ones."""
         texts = sorted({row for row, _, _ in spans})
         mask = words.mask[texts]
-        own = _pooled(self.look_at_text, hidden[texts], mask)
-        total = own.new_zeros(())
+        text_vectors = _pooled(self.look_at_text, hidden[texts], mask)
+        total = text_vectors.new_zeros(())
         for shift in range(1 + min(_WRONG, len(self.ends) - 1)):
             shifted = [(kind + shift) % len(self.ends) for kind in types]
             rows = [self._template(words, text, spans, shifted) for text in texts]
@@ -130,9 +130,9 @@ class Coach(nn.Module):
             vectors = _run(self.template_lstm, self.dropout(states), inside)
             template = _pooled(self.look_at_template, vectors, inside)
             weight = 1.0 if shift == 0 else -self._weight
-            total = total + weight * _distance(template, own.detach())
+            total = total + weight * _distance(template, text_vectors.detach())
             if self.steps >= self._first:
-                total = total + weight * _distance(own, template.detach())
+                total = total + weight * _distance(text_vectors, template.detach())
         return total
 
     def _template(
@@ -209,6 +209,6 @@ def _pooled(look: nn.Linear, states: Tensor, mask: Tensor) -> Tensor:
     return output
 
 
-def _distance(one: Tensor, other: Tensor) -> Tensor:
+def _distance(first: Tensor, second: Tensor) -> Tensor:
     """Sum over texts of the mean squared differences."""
-    return functional.mse_loss(one, other, reduction="none").mean(1).sum()
+    return functional.mse_loss(first, second, reduction="none").mean(1).sum()

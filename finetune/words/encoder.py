@@ -40,8 +40,10 @@ def state_tagger(encoder: PreTrainedModel, tokenizer: Any) -> WordTagger:
     @torch.inference_mode()
     def states(ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         encoder.eval()  # type: ignore[no-untyped-call]
-        given = {"input_ids": ids, "attention_mask": mask}
-        output = encoder(**{k: torch.from_numpy(v).to(encoder.device) for k, v in given.items()})
+        model_inputs = {"input_ids": ids, "attention_mask": mask}
+        output = encoder(
+            **{k: torch.from_numpy(v).to(encoder.device) for k, v in model_inputs.items()}
+        )
         values: npt.NDArray[np.float32] = output.last_hidden_state.float().cpu().numpy()
         return values
 
@@ -78,26 +80,28 @@ class FrozenEncoder:
     def letters(self) -> tuple[list[str], str]:
         """All characters that the tokenizer can read, and a letter that it cannot; "" for none."""
         inside = {letter for piece in self._tokenizer.get_vocab() for letter in piece}
-        there = [letter for letter in map(chr, range(sys.maxunicode + 1)) if _is_assigned(letter)]
+        assigned = [
+            letter for letter in map(chr, range(sys.maxunicode + 1)) if _is_assigned(letter)
+        ]
         self._tokenizer.backend_tokenizer.no_padding()
         encodings = self._tokenizer.backend_tokenizer.encode_batch(
-            [[letter] for letter in there], is_pretokenized=True, add_special_tokens=False
+            [[letter] for letter in assigned], is_pretokenized=True, add_special_tokens=False
         )
         unknown = self._tokenizer.unk_token_id
         strange = [
             letter
-            for letter, encoding in zip(there, encodings, strict=True)
+            for letter, encoding in zip(assigned, encodings, strict=True)
             if unknown in encoding.ids and letter not in inside
         ]
-        return sorted({*there} - {*strange}), next(filter(str.isalpha, strange), "")
+        return sorted({*assigned} - {*strange}), next(filter(str.isalpha, strange), "")
 
     def __call__(self, texts: Sequence[Sequence[str]], device: torch.device) -> Tensor:
         """States of all words of texts (words, size), zero for words without sub-words."""
         keys = [tuple(words) for words in texts]
         new = [key for key in dict.fromkeys(keys) if key not in self._states]
-        found = dict(zip(new, self._computed(new, device), strict=True)) if new else {}
-        rows = [found[key] if key in found else self._states[key] for key in keys]
-        self._states.update(found)
+        states = dict(zip(new, self._computed(new, device), strict=True)) if new else {}
+        rows = [states[key] if key in states else self._states[key] for key in keys]
+        self._states.update(states)
         for key in [*self._states][:-_KEPT]:
             del self._states[key]
         return torch.cat(rows).to(device)

@@ -60,13 +60,13 @@ def add(
         sizes["target_weight"] = settings.target_weight
     if kind == "cdlm":
         words: Any = model
-        seen: Tensor = words.vectors.seen
-        sizes |= {"words": int(seen.sum()), "rows": len(seen)}
+        is_seen: Tensor = words.vectors.seen
+        sizes |= {"words": int(is_seen.sum()), "rows": len(is_seen)}
     model.config.tag_head, model.config.tag_head_sizes = kind, sizes
     restore(model)
     head: Any = model.get_submodule(MODULE)
     if kind == "cdlm":
-        head.places[seen] = torch.arange(sizes["words"])
+        head.places[is_seen] = torch.arange(sizes["words"])
     if kind == "coach":
         head.descriptions.copy_(_described(model, tokenizer))
 

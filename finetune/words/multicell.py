@@ -41,20 +41,22 @@ class Cells(nn.Module):
         bound = (2 * hidden) ** -0.5
         nn.init.uniform_(self.weight, -bound, bound)
 
-    def forward(self, states: Tensor, domain: int, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(
+        self, states: Tensor, domain: int, has_type: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Runs over the words from left to right.
 
         Args:
             states: states of the words (texts, words, size).
             domain: domain of the texts.
-            known: whether the domain has a type (types,).
+            has_type: whether the domain has a type (types,).
 
         Returns:
             Hidden states (texts, words, hidden), cells of the types (texts, words, types, hidden),
             and their attention (texts, words, types).
         """
         typed = self.typed_input(states).unflatten(2, (self.types, 2 * self.hidden))
-        whole = self.whole_input(states)
+        whole_word = self.whole_input(states)
         cell = hidden = states.new_zeros(len(states), self.hidden)
         outputs = []
         for place in range(states.shape[1]):
@@ -62,8 +64,8 @@ class Cells(nn.Module):
             gate, new = (typed[:, place] + step).chunk(2, -1)
             gate = gate.sigmoid()
             cells = gate * new.tanh() + (1 - gate) * cell.unsqueeze(1)
-            enter, leave, centre = (whole[:, place] + self.whole_hidden(hidden)).chunk(3, -1)
-            attention = self._attention(centre.tanh(), cells, domain, known)
+            enter, leave, centre = (whole_word[:, place] + self.whole_hidden(hidden)).chunk(3, -1)
+            attention = self._attention(centre.tanh(), cells, domain, has_type)
             composed = (attention.unsqueeze(2) * cells).sum(1)
             cell = (1 - enter.sigmoid()) * cell + enter.sigmoid() * composed
             hidden = leave.sigmoid() * cell.tanh()
@@ -71,18 +73,18 @@ class Cells(nn.Module):
         hiddens, cells, attentions = (torch.stack(part, 1) for part in zip(*outputs, strict=True))
         return hiddens, cells, attentions
 
-    def _attention(self, centre: Tensor, cells: Tensor, domain: int, known: Tensor) -> Tensor:
+    def _attention(self, centre: Tensor, cells: Tensor, domain: int, has_type: Tensor) -> Tensor:
         """Additive attention of the composed cell to the cells of the types (texts, types)."""
         asked = self.query[domain](centre).unsqueeze(1) + self.key[domain](cells)
         scores = asked.tanh() @ self.weight[domain]
-        chances: Tensor = scores.masked_fill(~known, float("-inf")).softmax(1)
+        chances: Tensor = scores.masked_fill(~has_type, float("-inf")).softmax(1)
         return chances
 
 
 class MultiCell(nn.Module):
     """The LSTM in both directions, with the tags of each domain."""
 
-    known: Tensor
+    has_type: Tensor
 
     def __init__(
         self,
@@ -113,8 +115,8 @@ class MultiCell(nn.Module):
         self.type_weights = nn.Parameter(torch.empty(1 + len(types), 2 * (hidden // 2)))
         self.type_biases = nn.Parameter(torch.zeros(1 + len(types)))
         nn.init.xavier_uniform_(self.type_weights)
-        known = [[True, *(name in of_domain for name in types)] for of_domain in domains]
-        self.register_buffer("known", torch.tensor(known), persistent=False)
+        type_rows = [[True, *(name in of_domain for name in types)] for of_domain in domains]
+        self.register_buffer("has_type", torch.tensor(type_rows), persistent=False)
 
     def forward(self, words: Words) -> Tensor:
         """Sum of the losses of tags, of types by their cells, and of attention."""
@@ -132,14 +134,14 @@ class MultiCell(nn.Module):
 
     def _read(self, states: Tensor, mask: Tensor, domain: int) -> tuple[Tensor, Tensor, Tensor]:
         """Hidden states, scores of types by their cells, and mean attention, of all words."""
-        states, known = self.dropout(states), self.known[domain]
+        states, has_type = self.dropout(states), self.has_type[domain]
         order = _reversed(mask)
-        ahead = self.forwards(states, domain, known)
-        back = self.backwards(_ordered(states, order), domain, known)
+        ahead = self.forwards(states, domain, has_type)
+        back = self.backwards(_ordered(states, order), domain, has_type)
         hidden, cells, attention = zip(ahead, (_ordered(part, order) for part in back), strict=True)
-        both = self.dropout(torch.cat(cells, -1))
-        scores = (both * self.type_weights).sum(-1) + self.type_biases
-        scores = scores.masked_fill(~known, float("-inf"))
+        both_ways = self.dropout(torch.cat(cells, -1))
+        scores = (both_ways * self.type_weights).sum(-1) + self.type_biases
+        scores = scores.masked_fill(~has_type, float("-inf"))
         return self.dropout(torch.cat(hidden, -1)), scores, (attention[0] + attention[1]) / 2
 
     def tag(self, states: Tensor, mask: Tensor) -> tuple[list[list[int]], Tensor]:

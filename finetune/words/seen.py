@@ -37,8 +37,8 @@ class _Partly(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         places = self.places[rows]
-        own = functional.embedding(places.clamp(min=0), self.weight)
-        return torch.where(places.unsqueeze(-1) >= 0, own, self.table(rows))
+        own_vectors = functional.embedding(places.clamp(min=0), self.weight)
+        return torch.where(places.unsqueeze(-1) >= 0, own_vectors, self.table(rows))
 
     @torch.no_grad()
     def merged(self) -> nn.Embedding:
@@ -69,8 +69,8 @@ def only_seen(model: Any, train: PieceFeatures) -> Iterator[None]:
             count = getattr(vectors, name).num_embeddings
             none = torch.zeros(count, dtype=torch.bool, device=device)
             trained.setdefault(name, none)[rows] = True
-    for name, seen in trained.items():
-        setattr(vectors, name, _Partly(getattr(vectors, name), seen))
+    for name, is_seen in trained.items():
+        setattr(vectors, name, _Partly(getattr(vectors, name), is_seen))
     yield
     for name in trained:
         setattr(vectors, name, getattr(vectors, name).merged())

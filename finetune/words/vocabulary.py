@@ -59,8 +59,8 @@ class VectorFiles:
 def _vectors(lines: Iterable[str]) -> Iterator[tuple[str, Vector]]:
     size = 0
     for number, line in enumerate(lines, start=1):
-        word, _, rest = line.rstrip().partition(" ")
-        values = np.array(rest.split(), np.float32)
+        word, _, numbers = line.rstrip().partition(" ")
+        values = np.array(numbers.split(), np.float32)
         if number == 1 and len(values) == 1:
             continue  # first line of word2vec's format: number of words, and size
         if size and len(values) != size:
@@ -99,17 +99,17 @@ class Vocabulary:
             grams: whether n-grams are known: those of the files, or without any those of `words`.
             letters: more characters.
         """
-        seen = Counter(words)
+        word_counts = Counter(words)
         counts: Counter[str] = Counter()
-        for word, count in seen.items():
+        for word, count in word_counts.items():
             counts[word.lower()] += count
-        known: set[tuple[str, ...]] = set()
+        known_grams: set[tuple[str, ...]] = set()
         if grams:
-            known = {gram_of(text) for text in files.grams} or {
-                gram for word in seen for gram in grams_of(word)
+            known_grams = {gram_of(text) for text in files.grams} or {
+                gram for word in word_counts for gram in grams_of(word)
             }
-        known_letters = {*letters, *(character for word in seen for character in word)}
-        known_letters |= {mark for gram in known for mark in gram} - {BEGIN_MARK, END_MARK}
+        known_letters = {*letters, *(character for word in word_counts for character in word)}
+        known_letters |= {mark for gram in known_grams for mark in gram} - {BEGIN_MARK, END_MARK}
         joined = "".join(sorted(known_letters))
         known_letters |= {*joined.lower(), *joined.upper()}
         names = [PAD, UNKNOWN, BOUNDARY, *sorted(known_letters - {BOUNDARY})]
@@ -118,7 +118,7 @@ class Vocabulary:
             files,
             {name: place for place, name in enumerate(names)},
             sorted({*counts, *files.words}),
-            sorted(known),
+            sorted(known_grams),
         )
 
     @torch.no_grad()
@@ -154,9 +154,9 @@ class Vocabulary:
         sorted_digests, order = digests(pad_sequence(rows, batch_first=True)).sort()
         vectors.gram_digests.copy_(sorted_digests)
         for row, index in enumerate(order.tolist(), start=1):
-            given = self.files.grams.get("".join(self.grams[index]))
-            if given is not None:
-                vectors.gram_embeddings.weight[row] = torch.from_numpy(given)
+            vector = self.files.grams.get("".join(self.grams[index]))
+            if vector is not None:
+                vectors.gram_embeddings.weight[row] = torch.from_numpy(vector)
 
 
 def grams_of(word: str) -> list[tuple[str, ...]]:

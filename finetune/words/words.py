@@ -105,8 +105,8 @@ class WordVectors(nn.Module):
         """Largest of each feature over the characters of each word (words, features)."""
         inside = words.ne(0).unsqueeze(1)
         vectors = self.character_embeddings(words).mT.masked_fill(~inside, 0.0)
-        found: Tensor = self.convolution(vectors).masked_fill(~inside, float("-inf"))
-        return found.max(-1).values
+        features: Tensor = self.convolution(vectors).masked_fill(~inside, float("-inf"))
+        return features.max(-1).values
 
     def _by_grams(self, words: Tensor) -> Tensor:
         """Mean of the vectors of the known n-grams of each word, its edges included."""
@@ -134,19 +134,23 @@ class WordVectors(nn.Module):
     def used(self, words: Tensor) -> dict[str, Tensor]:
         """Rows of the tables, by their names in this module, that training on words may change."""
         rows = self.rows(words)
-        found = {"word_embeddings": torch.cat([rows, rows.new_zeros(1)])}  # of forgotten words
+        rows_of_tables = {
+            "word_embeddings": torch.cat([rows, rows.new_zeros(1)])
+        }  # of forgotten words
         if self._spelling == "ngrams":
             grams = torch.cat([words.new_zeros(0), *(g.flatten() for g in self._gram_rows(words))])
-            found["gram_embeddings"] = grams[grams > 0]  # the row of unknown ones stays zero
-        return found
+            rows_of_tables["gram_embeddings"] = grams[
+                grams > 0
+            ]  # the row of unknown ones stays zero
+        return rows_of_tables
 
 
-def _places(known: Tensor, ordered: Tensor) -> Tensor:
+def _places(sorted_digests: Tensor, ordered: Tensor) -> Tensor:
     """1 + the place of each digest among the known ones, which are sorted; 0 for others."""
-    if not len(known):
+    if not len(sorted_digests):
         return torch.zeros_like(ordered)
-    places = torch.searchsorted(known, ordered).clamp(max=len(known) - 1)
-    return torch.where(known[places] == ordered, places + 1, 0)
+    places = torch.searchsorted(sorted_digests, ordered).clamp(max=len(sorted_digests) - 1)
+    return torch.where(sorted_digests[places] == ordered, places + 1, 0)
 
 
 def digests(words: Tensor) -> Tensor:
@@ -174,13 +178,13 @@ _WORD = re.compile(r"[^\W\d_][^\W\d_]*?(?=[A-Z][a-z]|[\W\d_]|$)")
 
 
 @cache
-def _known() -> dict[str, str]:
+def _descriptions() -> dict[str, str]:
     text = (files("finetune.words") / "descriptions.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
 def description(name: str) -> list[str]:
     """The words that describe a type, in lower case: `politicalparty` is "political party"."""
-    if name.lower() in _known():
-        return _known()[name.lower()].split()
+    if name.lower() in _descriptions():
+        return _descriptions()[name.lower()].split()
     return [word.lower() for word in _WORD.findall(name)] or [name.lower()]

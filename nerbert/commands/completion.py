@@ -63,18 +63,18 @@ complete -o bashdefault -o default -F _nerbert nerbert
 
 
 def _cases(flags: Mapping[str, list[str]]) -> Iterator[str]:
-    """What follows the words in front of the cursor; the longest commands come first."""
+    """Lines of the shell script that complete a word, by the command; long commands come first."""
     firsts = dict.fromkeys(name.partition(" ")[0] for name in flags)
     yield f"    '') words='{' '.join(firsts)}' ;;"
     for first in firsts:
         if seconds := [name.split()[1] for name in flags if name.startswith(f"{first} ")]:
             yield f"    '{first}') words='{' '.join(seconds)}' ;;"
-    for name, own in flags.items():
-        yield f"    '{name}'|'{name} '*) words='{' '.join(own)}' ;;"
+    for name, own_flags in flags.items():
+        yield f"    '{name}'|'{name} '*) words='{' '.join(own_flags)}' ;;"
 
 
 def _fish(flags: Mapping[str, list[str]], summaries: Mapping[str, str]) -> Iterator[str]:
-    for name, own in flags.items():
+    for name, own_flags in flags.items():
         first, _, second = name.partition(" ")
         summary = summaries[name].replace("'", "\\'")
         if second:
@@ -84,5 +84,5 @@ def _fish(flags: Mapping[str, list[str]], summaries: Mapping[str, str]) -> Itera
         else:
             yield f"complete -c nerbert -n __fish_use_subcommand -f -a {first} -d '{summary}'"
             at = f"__fish_seen_subcommand_from {first}"
-        seen = f"__fish_seen_subcommand_from {second or first}"
-        yield from (f"complete -c nerbert -n '{seen}' -l {flag[2:]}" for flag in own)
+        condition = f"__fish_seen_subcommand_from {second or first}"
+        yield from (f"complete -c nerbert -n '{condition}' -l {flag[2:]}" for flag in own_flags)

@@ -112,8 +112,8 @@ class Option:
 
     Attributes:
         name: name of the field.
-        kind: type of the value, or of each value if the field holds `several`.
-        several: whether the field holds several values.
+        kind: type of the value, or of each value if the field holds `is_list`.
+        is_list: whether the field holds several values.
         default: default value.
         help: help text.
         facts: the other arguments of `option`.
@@ -123,7 +123,7 @@ class Option:
 
     name: str
     kind: Any
-    several: bool
+    is_list: bool
     default: Any
     help: str
     facts: Mapping[str, Any]
@@ -150,20 +150,20 @@ def options_of(*kinds: type) -> list[Option]:
     options: dict[str, Option] = {}
     for kind in kinds:
         for name, field in kind.__pydantic_fields__.items():  # type: ignore[attr-defined]
-            item, several = _item(field.annotation)
+            item, is_list = _item(field.annotation)
             default = None if field.default is PydanticUndefined else field.default
             required = bool(field.is_required())
             facts = {**_NO_FACTS, **(field.json_schema_extra or {})}
             help = field.description or ""
             bare = _bare(field.annotation)
-            entry = Option(name, item, several, default, help, facts, bare, required)
+            entry = Option(name, item, is_list, default, help, facts, bare, required)
             options.setdefault(name, entry)
     return list(options.values())
 
 
-def decided_by(settings: Any, what: str) -> dict[str, Any]:
+def decided_by(settings: Any, output: str) -> dict[str, Any]:
     """The options of an instance that decide an output, and their values."""
-    names = (e.name for e in options_of(type(settings)) if e.facts["decides"] == what)
+    names = (e.name for e in options_of(type(settings)) if e.facts["decides"] == output)
     return {name: getattr(settings, name) for name in names}
 
 
@@ -178,9 +178,9 @@ def _bare(annotation: Any) -> Any:
 
 def _item(annotation: Any) -> tuple[Any, bool]:
     """Type of the values of a field, and whether the field holds several values."""
-    given = [kind for kind in get_args(annotation) if kind is not type(None)]
-    if len(given) == 1 and get_origin(annotation) is not Literal:  # X | None
-        annotation = given[0]
+    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+    if len(kinds) == 1 and get_origin(annotation) is not Literal:  # X | None
+        annotation = kinds[0]
     if get_origin(annotation) is tuple and get_args(annotation)[-1:] == (...,):
         item = get_args(annotation)[0]
         # A list of pairs is written as one text, which the field's own validator parses.
@@ -204,16 +204,16 @@ class Given:
 
     def problem(self, details: Mapping[str, Any]) -> str:
         """One line that explains an error of pydantic."""
-        shown = repr(details["input"]) if self.typed is None else self.typed
-        return f"{self.where} {shown}: {_reason(details)}"
+        value_text = repr(details["input"]) if self.typed is None else self.typed
+        return f"{self.where} {value_text}: {_reason(details)}"
 
 
-def build(kind: type[T], given: Mapping[str, Given], where: str = "") -> T:
+def build(kind: type[T], values: Mapping[str, Given], where: str = "") -> T:
     """Makes an instance of an options class.
 
     Args:
         kind: options class.
-        given: the values that the user gave, by name.
+        values: the values that the user gave, by name.
         where: file that the values come from; empty if they come from flags.
 
     Raises:
@@ -221,21 +221,21 @@ def build(kind: type[T], given: Mapping[str, Given], where: str = "") -> T:
             each other.
     """
     try:
-        return kind(**{name: entry.value for name, entry in given.items()})
+        return kind(**{name: entry.value for name, entry in values.items()})
     except ValidationError as error:
         details: Any = error.errors()[0]
         name = str(details["loc"][0]) if details["loc"] else ""
         place = f"{where}: " if where else ""
         if details["type"] == "missing":
             missing = next(entry for entry in options_of(kind) if entry.name == name)
-            what = name if where else missing.flags[0]
+            label = name if where else missing.flags[0]
             hint = f": {missing.help}" if missing.help else ""
-            raise UserError(f"{place}{what} is missing{hint}") from None
+            raise UserError(f"{place}{label} is missing{hint}") from None
         if details["type"] == "unexpected_keyword_argument":
-            known = [entry.name for entry in options_of(kind)]
-            raise UserError(f"{place}unknown option {name!r}{near(name, known)}") from None
-        if name in given:
-            raise UserError(given[name].problem(details)) from None
+            option_names = [entry.name for entry in options_of(kind)]
+            raise UserError(f"{place}unknown option {name!r}{near(name, option_names)}") from None
+        if name in values:
+            raise UserError(values[name].problem(details)) from None
         raise UserError(_reason(details)) from None
 
 
@@ -248,18 +248,18 @@ def with_options(*kinds: type, recipe: bool = False) -> Callable[[F], F]:
     """
 
     def decorated(function: F) -> F:
-        own = list(inspect.signature(function).parameters.values())[:-1]
-        shown = {entry.name: entry for entry in options_of(*kinds)}
+        positional = list(inspect.signature(function).parameters.values())[:-1]
+        by_name = {entry.name: entry for entry in options_of(*kinds)}
         kind = inspect.Parameter.KEYWORD_ONLY
         parameters = [
             inspect.Parameter(name, kind, default=_default(entry), annotation=entry.annotation)
-            for name, entry in shown.items()
+            for name, entry in by_name.items()
         ]
-        lines = [f"    {name}: {entry.help}" for name, entry in shown.items()]
+        lines = [f"    {name}: {entry.help}" for name, entry in by_name.items()]
         if recipe:
             parameters.append(inspect.Parameter("recipe", kind, default="", annotation=str))
             lines.append("    recipe: a shipped recipe, or a TOML file with values of the options")
-        function.__signature__ = inspect.Signature([*own, *parameters])  # type: ignore[attr-defined]
+        function.__signature__ = inspect.Signature([*positional, *parameters])  # type: ignore[attr-defined]
         function.__doc__ = "\n".join([inspect.getdoc(function) or "", "", "Options:", *lines])
         return function
 
@@ -292,7 +292,7 @@ def _reason(details: Mapping[str, Any]) -> str:
         return bounds[kind].format(
             **{n: v if isinstance(v, int) else f"{v:g}" for n, v in context.items()}
         )
-    for part, wanted in (
+    for part, advice in (
         ("int", "a whole number"),
         ("float", "a number"),
         ("bool", "true or false"),
@@ -302,11 +302,11 @@ def _reason(details: Mapping[str, Any]) -> str:
         ("dict", "a table"),
     ):
         if kind.startswith(part):
-            return f"give {wanted}"
+            return f"give {advice}"
     return str(details["msg"])
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def near(name: str, names: Iterable[str]) -> str:
     """The hint "; did you mean X?" with the most similar known name; empty if none is similar."""
-    similar = get_close_matches(name, list(known), 1)
+    similar = get_close_matches(name, list(names), 1)
     return f"; did you mean {similar[0]}?" if similar else ""

@@ -50,13 +50,13 @@ class Parsed:
 
     Attributes:
         settings: one instance of each options class of the command, in their order.
-        rest: arguments for another program, such as Beam.
-        given: the values that the user gave, by name of the option.
+        positionals: arguments for another program, such as Beam.
+        values: the values that the user gave, by name of the option.
     """
 
     settings: list[Any] = field(default_factory=list)
-    rest: list[str] = field(default_factory=list)
-    given: dict[str, Given] = field(default_factory=dict)
+    positionals: list[str] = field(default_factory=list)
+    values: dict[str, Given] = field(default_factory=dict)
 
     @property
     def output(self) -> str:
@@ -70,15 +70,18 @@ class Parsed:
         Two flags may have equal values: the very object of one of them tells which is meant. If a
         copy does not, all of them are named.
         """
-        same: list[str] = []
+        identical: list[str] = []
         equal: list[str] = []
-        for name, entry in self.given.items() if error.about is not None else ():
-            used = next((getattr(one, name) for one in self.settings if hasattr(one, name)), None)
+        for name, entry in self.values.items() if error.about is not None else ():
+            used = next(
+                (getattr(instance, name) for instance in self.settings if hasattr(instance, name)),
+                None,
+            )
             for value in used if isinstance(used, tuple) else (used,):
                 if value == error.about:
                     equal.append(entry.where)
-                    same += [entry.where] if value is error.about else []
-        where = dict.fromkeys(same if len(same) == 1 else equal)
+                    identical += [entry.where] if value is error.about else []
+        where = dict.fromkeys(identical if len(identical) == 1 else equal)
         return f"{' or '.join(where)} {error}".lstrip()  # a positional value has no flag
 
 
@@ -90,7 +93,7 @@ class Command:
         doc: str | None,
         *kinds: type,
         recipes: Recipes | None = None,
-        rest: str = "",
+        positionals_help: str = "",
         passes_flags: bool = False,
     ) -> None:
         """Describes a command.
@@ -99,14 +102,14 @@ class Command:
             doc: first text of `--help`.
             kinds: options classes.
             recipes: recipes that are shipped for this command; users can always name a file.
-            rest: text of `--help` about unknown flags, which go to another program. Empty if
-                unknown flags are errors.
+            positionals_help: text of `--help` about unknown flags, which go to another program.
+                Empty if unknown flags are errors.
             passes_flags: whether the work takes the options that were typed as flags, too.
         """
         self.doc = (doc or "").strip()
         self._kinds = kinds
         self._recipes = recipes or Recipes()
-        self._rest = rest
+        self._rest = positionals_help
         self._passes_flags = passes_flags
         self.options = [entry for entry in options_of(*kinds) if entry.facts["flag"]]
 
@@ -126,14 +129,14 @@ class Command:
         """
         prog = prog or typed_program()
         groups = self.groups()
-        shown = {t: g for t, g in groups.items() if everything or not t.endswith(DETAILS)}
-        hidden = len(self.options) - sum(map(len, shown.values()))
-        more = f"{prog} --help all shows {hidden} more flags." if hidden else ""
+        visible = {t: g for t, g in groups.items() if everything or not t.endswith(DETAILS)}
+        hidden = len(self.options) - sum(map(len, visible.values()))
+        hint = f"{prog} --help all shows {hidden} more flags." if hidden else ""
         parser = _Parser(
             prog=prog,
             usage=f"{prog} [FLAG ...]",
             description=self.doc,
-            epilog="\n\n".join(filter(None, [self._rest, more])) or None,
+            epilog="\n\n".join(filter(None, [self._rest, hint])) or None,
             add_help=False,
             allow_abbrev=False,
             argument_default=argparse.SUPPRESS,
@@ -148,7 +151,7 @@ class Command:
             metavar="all",
             help="show this; all: every flag",
         )
-        for title, entries in shown.items():
+        for title, entries in visible.items():
             group = parser.add_argument_group(title) if title else parser
             for entry in entries:
                 _add(group, entry)
@@ -178,39 +181,39 @@ class Command:
         for text in argv:
             check_text(text)
         parser = self.parser(prog)
-        namespace, rest = parser.parse_known_args(argv)
-        if rest and not self._rest:
+        namespace, positionals = parser.parse_known_args(argv)
+        if positionals and not self._rest:
             flags = [flag for entry in self.options for flag in entry.flags]
-            hint = near(rest[0], flags) or f"; see {parser.prog} --help"
-            what = "unknown flag" if rest[0].startswith("-") else "unexpected argument"
-            raise UserError(f"{rest[0]}: {what}{hint}")
+            hint = near(positionals[0], flags) or f"; see {parser.prog} --help"
+            problem = "unknown flag" if positionals[0].startswith("-") else "unexpected argument"
+            raise UserError(f"{positionals[0]}: {problem}{hint}")
         texts = vars(namespace)
         prints = texts.pop("print_recipe", False)
         name = texts.pop("recipe", self._recipes.default)
-        given = self._recipes.read(name, self._kinds) if name else {}
+        values = self._recipes.read(name, self._kinds) if name else {}
         by_name = {entry.name: entry for entry in self.options}
         typed = {key: _typed(by_name[key], text, argv) for key, text in texts.items()}
-        given = _over(given, typed, self.options)
+        values = _over(values, typed, self.options)
         if prints:
-            print(self._recipe(given), end="")
+            print(self._recipe(values), end="")
             raise SystemExit(0)
-        return Parsed(self._built(given), rest, given)
+        return Parsed(self._built(values), positionals, values)
 
-    def _recipe(self, given: Mapping[str, Given]) -> str:
+    def _recipe(self, by_option: Mapping[str, Given]) -> str:
         """The values of all options that a recipe may set, as one."""
         values = {
-            entry.name: given[entry.name].value if entry.name in given else entry.default
+            entry.name: by_option[entry.name].value if entry.name in by_option else entry.default
             for entry in options_of(*self._kinds)
-            if entry.facts["recipe"] and (entry.name in given or not entry.is_required)
+            if entry.facts["recipe"] and (entry.name in by_option or not entry.is_required)
         }
         return recipe_text(values)
 
-    def _built(self, given: Mapping[str, Given]) -> list[Any]:
+    def _built(self, values: Mapping[str, Given]) -> list[Any]:
         """An instance of each options class."""
         settings: list[Any] = []
         for kind in self._kinds:
             names = {entry.name for entry in options_of(kind)}
-            settings.append(build(kind, {name: given[name] for name in names & set(given)}))
+            settings.append(build(kind, {name: values[name] for name in names & set(values)}))
         return settings
 
     def call(self, work: Callable[..., Any], recipe: str = "", **values: Any) -> Any:
@@ -224,18 +227,18 @@ class Command:
         Raises:
             UserError: an option or key is unknown, or a value is wrong.
         """
-        known = [entry.name for entry in options_of(*self._kinds)]
+        option_names = [entry.name for entry in options_of(*self._kinds)]
         for name in values:
-            if name not in known:
-                raise UserError(f"unknown option {name!r}{near(name, known)}")
+            if name not in option_names:
+                raise UserError(f"unknown option {name!r}{near(name, option_names)}")
         recipe = recipe or self._recipes.default
-        given = self._recipes.read(recipe, self._kinds) if recipe else {}
-        own = {}
+        recipe_values = self._recipes.read(recipe, self._kinds) if recipe else {}
+        call_values = {}
         for name, value in values.items():
-            if isinstance(value, Mapping) and name in given:
-                value = {**given[name].value, **value}
-            own[name] = Given(value, f"{name} =")
-        return work(*self._built(_over(given, own, self.options)))
+            if isinstance(value, Mapping) and name in recipe_values:
+                value = {**recipe_values[name].value, **value}
+            call_values[name] = Given(value, f"{name} =")
+        return work(*self._built(_over(recipe_values, call_values, self.options)))
 
     def main(
         self, work: Callable[..., None], argv: Sequence[str] | None = None, prog: str | None = None
@@ -251,25 +254,29 @@ class Command:
         begin_logging()
         parsed = Parsed()
 
-        def whole() -> None:
+        def parse_and_work() -> None:
             check_system(self._kinds[0].__module__)
             typed = self.parse(argv, prog)
-            parsed.settings, parsed.rest, parsed.given = typed.settings, typed.rest, typed.given
-            extra: list[Any] = [typed.rest] if self._rest else []
+            parsed.settings, parsed.positionals, parsed.values = (
+                typed.settings,
+                typed.positionals,
+                typed.values,
+            )
+            extra: list[Any] = [typed.positionals] if self._rest else []
             if self._passes_flags:
-                extra.append({k: v for k, v in typed.given.items() if v.where.startswith("--")})
+                extra.append({k: v for k, v in typed.values.items() if v.where.startswith("--")})
             work(*typed.settings, *extra)
 
         with signals_as_ctrl_c():
-            return exit_code(whole, parsed)
+            return exit_code(parse_and_work, parsed)
 
 
 def _over(
-    recipe: Mapping[str, Given], own: Mapping[str, Given], options: Sequence[Option]
+    recipe: Mapping[str, Given], user_values: Mapping[str, Given], options: Sequence[Option]
 ) -> dict[str, Given]:
     """The values of a recipe, and above them those that the user gave."""
-    reset = {entry.facts["resets"] for entry in options if entry.name in own}
-    return {**{name: value for name, value in recipe.items() if name not in reset}, **own}
+    reset = {entry.facts["resets"] for entry in options if entry.name in user_values}
+    return {**{name: value for name, value in recipe.items() if name not in reset}, **user_values}
 
 
 def _add(group: Any, entry: Option) -> None:
@@ -279,7 +286,7 @@ def _add(group: Any, entry: Option) -> None:
         arguments["action"] = argparse.BooleanOptionalAction
     else:
         arguments["metavar"] = entry.facts["metavar"] or _metavar(entry)
-        if entry.several:
+        if entry.is_list:
             arguments |= {"nargs": "*" if entry.facts["positional"] else "+", "action": "extend"}
     if entry.facts["positional"]:
         group.add_argument(entry.name, **arguments)
@@ -298,8 +305,8 @@ def _help(entry: Option) -> str:
     default = entry.default
     text = entry.help
     if default not in (None, ..., "", False, ()) and "default" not in text:
-        shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
-        text += f" (default: {'yes' if default is True else shown})"
+        default_text = " ".join(map(str, default)) if isinstance(default, tuple) else default
+        text += f" (default: {'yes' if default is True else default_text})"
     return text.replace("%", "%%")
 
 
@@ -315,7 +322,7 @@ def _typed(entry: Option, text: Any, argv: Sequence[str]) -> Given:
     if entry.kind is bool:
         return Given(text, f"--no-{flag[2:]}" if text is False else flag)
     try:
-        if entry.several:
+        if entry.is_list:
             return Given(tuple(map(entry.parsed, text)), where, " ".join(text))
         return Given(entry.parsed(text), where, text)
     except ValidationError as error:
@@ -341,8 +348,8 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt as stopped:
-        again = f" Run the same command again to continue {parsed.output}." if parsed.output else ""
-        line = " ".join(["Stopped.", *map(str, stopped.args)]) + again
+        hint = f" Run the same command again to continue {parsed.output}." if parsed.output else ""
+        line = " ".join(["Stopped.", *map(str, stopped.args)]) + hint
         sys.stderr.write(f"{line}\n")  # at once: worker processes may write, too
         return 130
     except ModuleNotFoundError as error:

@@ -35,7 +35,7 @@ def signals_as_ctrl_c() -> Iterator[None]:
         threading.excepthook = lambda args: None
         raise KeyboardInterrupt
 
-    def again(ignored: Any) -> None:
+    def resend_interrupt(ignored: Any) -> None:
         """Python ignores an exception while it clears an object away; Ctrl-C must not be lost."""
         if issubclass(ignored.exc_type, KeyboardInterrupt):
             # Not at once: what is raised in here would be ignored, too.
@@ -46,7 +46,7 @@ def signals_as_ctrl_c() -> Iterator[None]:
             unraisable(ignored)
 
     hook, unraisable = threading.excepthook, sys.unraisablehook
-    sys.unraisablehook = again
+    sys.unraisablehook = resend_interrupt
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:

@@ -51,18 +51,18 @@ class Recipes:
             Path(str(files(self.package) / "recipes" / f"{name}.toml")) if shipped else Path(name)
         )
         if not path.is_file():
-            others = (
+            choices = (
                 f"use {', '.join(self.names)}, or a TOML file" if self.names else "give a TOML file"
             )
-            raise UserError(f"{self.flag} {name}: no such recipe; {others}")
+            raise UserError(f"{self.flag} {name}: no such recipe; {choices}")
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UserError(f"{path}: not valid TOML: {error}") from error
-        known = sorted(entry.name for entry in options_of(*kinds) if entry.facts["recipe"])
+        option_names = sorted(entry.name for entry in options_of(*kinds) if entry.facts["recipe"])
         for key in table:
-            if key not in known:
-                hint = near(key, known) or f"; a recipe may have {', '.join(known)}"
+            if key not in option_names:
+                hint = near(key, option_names) or f"; a recipe may have {', '.join(option_names)}"
                 raise UserError(f"{path}: unknown key {key!r}{hint}")
         return {key: Given(_fixed(value), f"{path}: {key} =") for key, value in table.items()}
 
@@ -74,12 +74,12 @@ def _fixed(value: Any) -> Any:
 
 def recipe_text(values: Mapping[str, Any]) -> str:
     """Values of options as a recipe (TOML); those that are not set are left out."""
-    given = {name: value for name, value in values.items() if value is not None}
-    tables = [name for name, value in given.items() if isinstance(value, Mapping)]
-    lines = [f"{name} = {_literal(given[name])}" for name in given if name not in tables]
+    set_values = {name: value for name, value in values.items() if value is not None}
+    tables = [name for name, value in set_values.items() if isinstance(value, Mapping)]
+    lines = [f"{name} = {_literal(set_values[name])}" for name in set_values if name not in tables]
     for name in tables:
-        lines += ["", f"[{name}]"] if given[name] else []
-        lines += [f"{key} = {_literal(value)}" for key, value in given[name].items()]
+        lines += ["", f"[{name}]"] if set_values[name] else []
+        lines += [f"{key} = {_literal(value)}" for key, value in set_values[name].items()]
     return "\n".join(lines) + "\n"
 
 

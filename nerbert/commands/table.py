@@ -40,8 +40,8 @@ class Entry:
         options: "module:class" of each options class; the docstring of the first one is the first
             text of `--help`.
         recipes: the recipes that are shipped for the command.
-        rest: text of `--help` about unknown flags, which `work` takes as a last argument; empty if
-            they are errors.
+        positionals_help: text of `--help` about unknown flags, which `work` takes as a last
+            argument; empty if they are errors.
         passes_flags: whether `work` takes the options that were typed as flags as a last argument.
     """
 
@@ -49,7 +49,7 @@ class Entry:
     work: str
     options: tuple[str, ...]
     recipes: Recipes = NO_RECIPES
-    rest: str = ""
+    positionals_help: str = ""
     passes_flags: bool = False
 
     def command(self) -> Command:
@@ -59,7 +59,7 @@ class Entry:
             inspect.getdoc(kinds[0]),
             *kinds,
             recipes=self.recipes,
-            rest=self.rest,
+            positionals_help=self.positionals_help,
             passes_flags=self.passes_flags,
         )
 
@@ -90,7 +90,7 @@ COMMANDS = {
         "pipeline.runs.corpus:make_corpus",
         ("pipeline.settings:CorpusSettings",),
         recipes=Recipes("pipeline"),
-        rest=_TO_BEAM,
+        positionals_help=_TO_BEAM,
     ),
     "worker": Entry(
         "start Beam's workers on a host of a Flink or Spark cluster",
@@ -101,7 +101,7 @@ COMMANDS = {
         "extract the sentences of one domain from a corpus run",
         "pipeline.domain.run:run",
         ("pipeline.domain.definition:DomainSettings",),
-        rest=_TO_BEAM,
+        positionals_help=_TO_BEAM,
     ),
     "audit": Entry(
         "judge sampled mentions of a corpus on a web page",
@@ -113,14 +113,14 @@ COMMANDS = {
         "pretrain.tagging.run:run",
         ("pretrain.settings:PretrainSettings",),
         recipes=Recipes("pretrain.tagging", "nerbert"),
-        rest=_TO_TRAINER,
+        positionals_help=_TO_TRAINER,
     ),
     "dapt": Entry(
         "continue masked language modelling on a domain corpus",
         "pretrain.mlm.run:run_all",
         ("pretrain.settings:DaptSettings",),
         recipes=Recipes("pretrain.mlm", "crossner-paper"),
-        rest=_TO_TRAINER,
+        positionals_help=_TO_TRAINER,
     ),
     "train": Entry(
         "fine-tune a tagger and keep it",
@@ -231,12 +231,14 @@ def run_command(name: str, argv: Sequence[str] | None = None, prog: str | None =
     os.environ["MPLBACKEND"] = "agg"  # matplotlib only writes files, and refuses unknown ones
     code = 0
 
-    def whole() -> None:
+    def dispatch() -> None:
         nonlocal code
         entry = _entry(name)
-        code = entry.command().main(lambda *given: _print(_load(entry.work)(*given)), argv, prog)
+        code = entry.command().main(
+            lambda *arguments: _print(_load(entry.work)(*arguments)), argv, prog
+        )
 
-    return exit_code(whole) or code
+    return exit_code(dispatch) or code
 
 
 def function(name: str) -> Callable[..., Any]:
@@ -273,9 +275,9 @@ def _entry(name: str) -> Entry:
             one of ours.
     """
     if name not in COMMANDS:
-        several = [known for known in COMMANDS if known.startswith(f"{name} ")]
-        hint = f"; there are {', '.join(several or COMMANDS)}"
-        if not several:
+        namesakes = [full_name for full_name in COMMANDS if full_name.startswith(f"{name} ")]
+        hint = f"; there are {', '.join(namesakes or COMMANDS)}"
+        if not namesakes:
             hint = near(name, COMMANDS) or hint
         raise UserError(f"nerbert {name}: no such command{hint}")
     check_system(COMMANDS[name].work)

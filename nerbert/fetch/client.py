@@ -98,7 +98,7 @@ class Client:
             UserError: there is no such file.
             RunError: the server does not answer.
         """
-        pause, left, before = _FIRST_PAUSE_S, TRIES, 0
+        pause, tries_left, before = _FIRST_PAUSE_S, TRIES, 0
         while True:
             wait = 0.0
             try:
@@ -121,9 +121,9 @@ class Client:
             except requests.RequestException as error:
                 raise UserError(f"{url}: {_why(error)}; check the address") from None
             if reached() >= before + _LEAST_BYTES:
-                pause, left, before = _FIRST_PAUSE_S, TRIES, reached()
-            left -= 1
-            if not left:
+                pause, tries_left, before = _FIRST_PAUSE_S, TRIES, reached()
+            tries_left -= 1
+            if not tries_left:
                 raise RunError(f"{url}: {reason}; {TRIES} tries; run the same command again later")
             wait = min(max(pause, wait), _LONGEST_PAUSE_S)
             _LOGGER.info("%s: %s; retrying in %g s", url, reason, wait)
@@ -172,8 +172,8 @@ def _redirected(url: str, place: str, location: str) -> str:
         raise UserError(f"{url}: redirects to a broken address; check --mirror") from None
     is_safe = parts.scheme == "https" or (parts.scheme == old.scheme == "http")
     if not is_safe or parts.hostname not in {urlsplit(url).hostname, *hosts()}:
-        shown = parts.hostname if is_safe else f"{parts.scheme}://{parts.hostname}"
-        raise UserError(f"{url}: redirects to {shown!r}, which is no known host; check --mirror")
+        target = parts.hostname if is_safe else f"{parts.scheme}://{parts.hostname}"
+        raise UserError(f"{url}: redirects to {target!r}, which is no known host; check --mirror")
     return following
 
 

@@ -44,7 +44,7 @@ class Downloader:
         """Takes the function that waits between two tries; None for one that Ctrl-C ends."""
         self.client = Client(pause)
 
-    def fetch(self, wanted: Sequence[Wanted]) -> list[Fetched]:
+    def fetch(self, requests: Sequence[Wanted]) -> list[Fetched]:
         """Downloads files. Those that are there already are only checked.
 
         Raises:
@@ -53,10 +53,10 @@ class Downloader:
         """
         self.client.restart()
         with (
-            Progress(sum(file.size or 0 for file in wanted), len(wanted)) as progress,
+            Progress(sum(file.size or 0 for file in requests), len(requests)) as progress,
             ThreadPoolExecutor(CONNECTIONS) as pool,
         ):
-            waiting = [pool.submit(self._fetch, file, progress) for file in wanted]
+            waiting = [pool.submit(self._fetch, file, progress) for file in requests]
             try:
                 return [future.result() for future in waiting]
             except BaseException:
@@ -148,30 +148,30 @@ class _Partial:
 
     def _receive(self, answer: requests.Response) -> None:
         """Appends the rest of the file, or writes it anew if the server sends all of it."""
-        file, there = self._file, self._size()
+        file, n_bytes = self._file, self._size()
         if answer.status_code == requests.codes.partial:
-            if not answer.headers.get("Content-Range", "").startswith(f"bytes {there}-"):
+            if not answer.headers.get("Content-Range", "").startswith(f"bytes {n_bytes}-"):
                 self.remove()
-                self._progress.add(file.path, -there)
+                self._progress.add(file.path, -n_bytes)
                 raise requests.ConnectionError("the server sent another range")
-        elif there:
-            self._progress.add(file.path, -there)
-            there = 0
+        elif n_bytes:
+            self._progress.add(file.path, -n_bytes)
+            n_bytes = 0
         files.write_json(file.facts, {"url": file.url, "etag": answer.headers.get("ETag")})
         most = MOST_UNKNOWN if file.size is None else file.size
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (0 if there else os.O_TRUNC)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (0 if n_bytes else os.O_TRUNC)
         with open(os.open(file.partial, flags, 0o666), "wb") as output:  # does not truncate
-            output.seek(there)
+            output.seek(n_bytes)
             for block in blocks(answer):
-                output.write(block[: most + 1 - there])
-                there += len(block)
+                output.write(block[: most + 1 - n_bytes])
+                n_bytes += len(block)
                 self._got += len(block)
                 self._progress.add(file.path, len(block))
-                self._farthest = max(self._farthest, there)
+                self._farthest = max(self._farthest, n_bytes)
                 self._client.check_stop()
-                if there > most:
+                if n_bytes > most:
                     break
-        if file.size is None and there > most:
+        if file.size is None and n_bytes > most:
             raise UserError(f"{file.url}: more than {most:,} bytes of a file without a known size")
 
 
@@ -219,11 +219,11 @@ class Progress:
             )
 
 
-def report(wanted: Sequence[Wanted], dry_run: bool, downloader: Downloader, output: str) -> str:
+def report(requests: Sequence[Wanted], dry_run: bool, downloader: Downloader, output: str) -> str:
     """Downloads files, or only lists them.
 
     Args:
-        wanted: the files.
+        requests: the files.
         dry_run: whether they are only listed, with their sizes.
         downloader: downloads them.
         output: folder of the files, which is locked.
@@ -232,14 +232,16 @@ def report(wanted: Sequence[Wanted], dry_run: bool, downloader: Downloader, outp
         Text to print.
     """
     if dry_run:
-        lines = [f"{_bytes(file.size):>15} {file.url}" for file in wanted]
-        total = sum(file.size or 0 for file in wanted)
-        lines.append(f"{_bytes(total):>15} bytes in {_files(len(wanted))}; nothing was downloaded")
-        check_space(wanted)
+        lines = [f"{_bytes(file.size):>15} {file.url}" for file in requests]
+        total = sum(file.size or 0 for file in requests)
+        lines.append(
+            f"{_bytes(total):>15} bytes in {_files(len(requests))}; nothing was downloaded"
+        )
+        check_space(requests)
         return "\n".join(lines)
-    check_space(wanted)
+    check_space(requests)
     with files.locked(output):
-        fetched = downloader.fetch(wanted)
+        fetched = downloader.fetch(requests)
     new = sum(file.bytes for file in fetched)
     lines = [file.path for file in fetched]
     return "\n".join([*lines, f"{_files(len(lines))}, {new:,} bytes downloaded"])

@@ -89,8 +89,8 @@ class DumpOptions:
 def fetch(options: DumpOptions) -> str:
     """Downloads the files of a dump, or lists them; returns text to print."""
     downloader = Downloader()
-    wanted = dump_files(options, downloader)
-    return report(wanted, options.dry_run, downloader, options.output)
+    requests = dump_files(options, downloader)
+    return report(requests, options.dry_run, downloader, options.output)
 
 
 def dump_files(options: DumpOptions, downloader: Downloader) -> list[Wanted]:
@@ -107,21 +107,22 @@ def dump_files(options: DumpOptions, downloader: Downloader) -> list[Wanted]:
     articles = {name: file for name, file in files.items() if _ARTICLES.fullmatch(name)}
     if not articles:
         raise RunError(f"{options.wiki} {date}: no pages-articles-multistream file in this dump")
-    chosen = _chosen(articles, options)
+    selected = _in_parts(articles, options)
     for job in facts["tables"] if options.tables else ():
-        chosen |= _table(status, job, f"{options.wiki} {date}")
+        selected |= _table(status, job, f"{options.wiki} {date}")
     folder = f"{options.wiki}/{date}"
-    for name, file in chosen.items():
+    for name, file in selected.items():
         _check_name(name, file, folder)
-    if not all(file.digest for file in chosen.values()):
+    if not all(file.digest for file in selected.values()):
         place = f"{base}/{facts['checksums'].format(wiki=options.wiki, date=date)}"
         sums = {name: digest for digest, name in _CHECKSUM.findall(downloader.client.text(place))}
-        chosen = {
-            name: file.model_copy(update={"sha1": sums.get(name)}) for name, file in chosen.items()
+        selected = {
+            name: file.model_copy(update={"sha1": sums.get(name)})
+            for name, file in selected.items()
         }
     return [
         Wanted(f"{base}{file.url}", os.path.join(options.output, name), file.size, file.digest)
-        for name, file in chosen.items()
+        for name, file in selected.items()
     ]
 
 
@@ -196,7 +197,7 @@ def _read_status(base: str, wiki: str, date: str, client: Client) -> Status:
         raise RunError(f"{place}: not the status of a dump; try another --mirror") from None
 
 
-def _chosen(articles: Files, options: DumpOptions) -> Files:
+def _in_parts(articles: Files, options: DumpOptions) -> Files:
     """The articles' files that are wanted, in the order of their parts."""
     number = {name: int(_part(name) or 0) for name in articles}
     if any(number.values()):  # the whole file beside its parts has the same pages
@@ -205,11 +206,11 @@ def _chosen(articles: Files, options: DumpOptions) -> Files:
         raise UserError(f"--parts {options.parts}: {options.wiki} has no parts; leave this out")
     if options.parts:
         first, _, last = options.parts.partition("-")
-        wanted = range(int(first), int(last or first) + 1)
-        articles = {name: file for name, file in articles.items() if number[name] in wanted}
+        part_range = range(int(first), int(last or first) + 1)
+        articles = {name: file for name, file in articles.items() if number[name] in part_range}
         if not articles:
-            there = max(number.values())
-            raise UserError(f"--parts {options.parts}: no such parts; there are 1 to {there}")
+            n_parts = max(number.values())
+            raise UserError(f"--parts {options.parts}: no such parts; there are 1 to {n_parts}")
     return dict(sorted(articles.items(), key=lambda item: (number[item[0]], _first_page(item[0]))))
 
 

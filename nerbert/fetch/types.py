@@ -49,10 +49,10 @@ class TypesOptions:
 def fetch(options: TypesOptions) -> str:
     """Downloads DBpedia's files, or lists them; returns text to print."""
     downloader = Downloader()
-    wanted, missing = types_files(options, downloader)
+    requests, missing = types_files(options, downloader)
     for line in missing:
         print(line)
-    return report(wanted, options.dry_run, downloader, options.output)
+    return report(requests, options.dry_run, downloader, options.output)
 
 
 def types_files(options: TypesOptions, downloader: Downloader) -> tuple[list[Wanted], list[str]]:
@@ -69,13 +69,13 @@ def types_files(options: TypesOptions, downloader: Downloader) -> tuple[list[Wan
     ]
     if options.wikidata:
         names.append((facts["wikidata"], facts["wikidata_file"]))
-    wanted, missing = [], []
+    requests, missing = [], []
     for artifact, name in names:
         file = _in_release(options, artifact, name, downloader)
         if file is None:
             missing.append(f"{name}: DBpedia has no such file, left out")
         else:
-            wanted.append(file)
+            requests.append(file)
     facts = source("mappings")
     base = (options.mirror or facts["url"]).rstrip("/")
     paths = [facts["mapping_file"].format(language=code) for code in options.language]
@@ -86,10 +86,10 @@ def types_files(options: TypesOptions, downloader: Downloader) -> tuple[list[Wan
             missing.append(f"{path}: DBpedia has no such file, left out")
             continue
         place = os.path.join(options.output, os.path.basename(path))
-        wanted.append(Wanted(f"{base}/{path}", place, size))
-    if not wanted:
+        requests.append(Wanted(f"{base}/{path}", place, size))
+    if not requests:
         raise UserError("DBpedia has none of these files; check --language and --date")
-    return wanted, missing
+    return requests, missing
 
 
 def _in_release(

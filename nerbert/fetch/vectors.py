@@ -44,26 +44,31 @@ def fetch(options: VectorsOptions) -> str:
         UserError: there are no such vectors, or an archive cannot be unpacked.
         RunError: the server does not answer.
     """
-    known = source("vectors")
+    sources = source("vectors")
     if not options.names:
-        return "\n".join(f"{name:15} {one['licence']}: {one['url']}" for name, one in known.items())
+        return "\n".join(
+            f"{name:15} {entry['licence']}: {entry['url']}" for name, entry in sources.items()
+        )
     for name in options.names:
-        if name not in known:
-            raise UserError(f"no such vectors; there are {', '.join(known)}", name)
-    chosen = [known[name] for name in dict.fromkeys(options.names)]
+        if name not in sources:
+            raise UserError(f"no such vectors; there are {', '.join(sources)}", name)
+    selected = [sources[name] for name in dict.fromkeys(options.names)]
     downloader = Downloader()
-    wanted: dict[str, Wanted] = {}  # by archive, which may have several
-    for one in chosen:
-        file = os.path.basename(one["url"])
-        if file in wanted:
+    archives: dict[str, Wanted] = {}  # by archive, which may have several
+    for entry in selected:
+        file = os.path.basename(entry["url"])
+        if file in archives:
             continue
-        url = f"{options.mirror.rstrip('/')}/{file}" if options.mirror else one["url"]
+        url = f"{options.mirror.rstrip('/')}/{file}" if options.mirror else entry["url"]
         size = downloader.client.size(url)
-        wanted[file] = Wanted(url, os.path.join(options.output, file), size)
-    text = report([*wanted.values()], options.dry_run, downloader, options.output)
+        archives[file] = Wanted(url, os.path.join(options.output, file), size)
+    text = report([*archives.values()], options.dry_run, downloader, options.output)
     if options.dry_run:
         return text
-    unpacked = [_unpack(wanted[os.path.basename(one["url"])].path, one["member"]) for one in chosen]
+    unpacked = [
+        _unpack(archives[os.path.basename(entry["url"])].path, entry["member"])
+        for entry in selected
+    ]
     return "\n".join([text, *unpacked])
 
 

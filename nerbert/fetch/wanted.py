@@ -70,18 +70,18 @@ def is_html(path: str) -> bool:
     return start.startswith((b"<!doctype html", b"<html"))
 
 
-def check_space(wanted: Sequence[Wanted]) -> None:
+def check_space(requests: Sequence[Wanted]) -> None:
     """Checks that there is room for the bytes that are missing.
 
     Raises:
         UserError: there is not.
     """
     needed: dict[str, int] = {}
-    for file in wanted:
+    for file in requests:
         paths = (file.path, file.partial)
-        there = sum(os.path.getsize(path) for path in paths if os.path.exists(path))
+        present = sum(os.path.getsize(path) for path in paths if os.path.exists(path))
         folder = _existing(os.path.dirname(file.path) or ".")
-        needed[folder] = needed.get(folder, 0) + max(0, (file.size or 0) - there)
+        needed[folder] = needed.get(folder, 0) + max(0, (file.size or 0) - present)
     for folder, size in needed.items():
         free = shutil.disk_usage(folder).free
         if size > free:

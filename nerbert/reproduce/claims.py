@@ -20,11 +20,11 @@ _SAME = ("data", "domain", "seed", "shots", "setting", "share", "source", "train
 
 def rows_of(*folders: Path) -> list[Row]:
     """The runs in the reports of steps: facts and F1 in per cent, a row for each language."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for folder, (name, keys) in product(folders, _REPORTS.items()):
         content = files.read_json_or_none(str(folder / name)) or {}
-        found += [row for key in keys for entry in content.get(key, ()) for row in _rows(entry)]
-    return found
+        rows += [row for key in keys for entry in content.get(key, ()) for row in _rows(entry)]
+    return rows
 
 
 def _rows(entry: Mapping[str, Any]) -> list[Row]:
@@ -47,7 +47,7 @@ def _row(entry: Mapping[str, Any]) -> Row:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the results say of a claim.
+    """The verdict on a claim, by the results of the runs.
 
     Attributes:
         claim: the claim.
@@ -72,7 +72,7 @@ class Verdict:
         return f"{'holds' if self.gain > 0 else 'does not hold'}{alone}"
 
 
-def judged(claim: Claim, rows: Iterable[Row]) -> Verdict:
+def judge_claim(claim: Claim, rows: Iterable[Row]) -> Verdict:
     """Compares the two sides of a claim over all pairs of runs that are equal otherwise.
 
     Runs of a side with the same facts are averaged first.
@@ -96,9 +96,9 @@ def _gains(claim: Claim, rows: list[Row], where: Mapping[str, Any]) -> dict[Any,
     return {key: sides[0][key] - sides[1][key] for key in sides[0].keys() & sides[1].keys()}
 
 
-def _cells(rows: list[Row], facts: Mapping[str, Any], same: list[str]) -> dict[Any, float]:
+def _cells(rows: list[Row], facts: Mapping[str, Any], key_names: list[str]) -> dict[Any, float]:
     cells: dict[Any, list[float]] = {}
     for row in rows:
         if all(row.get(name) == value for name, value in facts.items()):
-            cells.setdefault(tuple(row.get(name) for name in same), []).append(row["f1"])
+            cells.setdefault(tuple(row.get(name) for name in key_names), []).append(row["f1"])
     return {key: mean(scores) for key, scores in cells.items()}

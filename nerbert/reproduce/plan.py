@@ -138,8 +138,8 @@ class Plan:
                 raise UserError(f"no such step; there are {', '.join(names)}", name)
         # A step may have a command for some scales and another for the others.
         entries = {e["name"]: e for e in sorted(table["steps"], key=lambda e: _is_at(e, options))}
-        here = [name for name in names if _is_at(entries[name], options)]
-        steps = [_step(entries[name], options, values, here) for name in names]
+        at_scale = [name for name in names if _is_at(entries[name], options)]
+        steps = [_step(entries[name], options, values, at_scale) for name in names]
         claims = [
             Claim(**{key: _facts(value, values) for key, value in entry.items()})
             for entry in table.get("claims", [])
@@ -151,7 +151,7 @@ def _step(
     entry: Mapping[str, Any],
     options: ReproduceOptions,
     values: Mapping[str, str],
-    here: Collection[str],
+    at_scale: Collection[str],
 ) -> Step:
     missing = [name for name in entry.get("needs", ()) if not getattr(options, name)]
     why = ""
@@ -166,7 +166,7 @@ def _step(
         entry["says"],
         shlex.split(_filled(entry["command"], values)),
         entry.get("hours", 0.0),
-        tuple(name for name in entry.get("after", ()) if name in here),
+        tuple(name for name in entry.get("after", ()) if name in at_scale),
         why,
     )
 
@@ -180,13 +180,13 @@ _PLACE = re.compile(r"\{(\w+)\}")
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    return _PLACE.sub(lambda found: values[found[1]], text)
+    return _PLACE.sub(lambda match: values[match[1]], text)
 
 
 def _facts(value: Any, values: Mapping[str, str]) -> Any:
     """A value of a claim, with folders and models filled in."""
     if isinstance(value, dict):
-        return {key: _facts(one, values) for key, one in value.items()}
+        return {key: _facts(item, values) for key, item in value.items()}
     if isinstance(value, list):
         return tuple(value)
     return " ".join(shlex.split(_filled(value, values))) if "{" in str(value) else value

@@ -17,7 +17,7 @@ from typing import Any
 
 from nerbert.digests import fingerprint
 from nerbert.errors import RunError, UserError
-from nerbert.reproduce.claims import Verdict, judged, rows_of
+from nerbert.reproduce.claims import Verdict, judge_claim, rows_of
 from nerbert.reproduce.plan import Plan, ReproduceOptions, Step
 from nerbert.storage import files
 from nerbert.storage.records import check_made
@@ -31,7 +31,7 @@ STEPS, REPORT = "steps.json", "report"
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a step.
+    """The outcome of a step: its time, or why it was not run.
 
     Attributes:
         step: the step.
@@ -68,24 +68,26 @@ def reproduce(options: ReproduceOptions) -> str:
             )
         done = list(_run(plan, output, record))
         verdicts = [
-            judged(claim, rows_of(*(output / step for step in claim.step.split())))
+            judge_claim(claim, rows_of(*(output / step for step in claim.step.split())))
             for claim in plan.claims
         ]
         text = page(plan, done, verdicts, options)
         write_page(output / REPORT, plan.title, text)
-    if failed := [one for one in done if one.why_not and not one.step.why_not]:
+    if failed := [
+        step_result for step_result in done if step_result.why_not and not step_result.step.why_not
+    ]:
         first = failed[0]
         raise RunError(f"{output / REPORT / 'index.html'}: {first.step.name}: {first.why_not}")
     return f"{_claims(verdicts)}\npage        {output / REPORT / 'index.html'}"
 
 
 def _outlook(plan: Plan, record: Record, output: Path) -> str:
-    """What a run would do now."""
+    """The list of the steps that a run would do now, for `--dry-run`."""
     lines = [plan.title, *filter(None, [plan.notes]), ""]
     without: set[str] = set()
     hours = 0.0
     for step in plan.steps:
-        if _known(record, step, output)["done"]:
+        if _step_record(record, step, output)["done"]:
             lines.append(f"{step.name}: {step.says} (done)")
         elif why := _why_not(step, without):
             without.add(step.name)
@@ -99,22 +101,24 @@ def _outlook(plan: Plan, record: Record, output: Path) -> str:
 
 
 def _record(output: Path) -> Record:
-    """What is on record of a run; empty if there is none, or it has another shape."""
+    """Reads the record of a run; empty if there is none, or it has another shape."""
     record = files.read_json_or_none(str(output / STEPS))
     steps = record.get("steps") if isinstance(record, dict) else None
     is_whole = isinstance(steps, dict) and all(
-        isinstance(one, dict) and {"command", "seconds", "done", "outputs"} <= one.keys()
-        for one in steps.values()
+        isinstance(entry, dict) and {"command", "seconds", "done", "outputs"} <= entry.keys()
+        for entry in steps.values()
     )
     return record if is_whole else {}
 
 
-def _known(record: Record, step: Step, output: Path) -> dict[str, Any]:
-    """What is on record of a step, if its command is the same and its outputs are as they were."""
-    known = record.get("steps", {}).get(step.name, {})
-    if known.get("command") == step.command and known["outputs"] == _outputs(output, step):
-        return dict(known)
-    return {"command": step.command, "seconds": known.get("seconds", 0.0), "done": False}
+def _step_record(record: Record, step: Step, output: Path) -> dict[str, Any]:
+    """The record of a step if its command and outputs are unchanged since; else a new one."""
+    step_record = record.get("steps", {}).get(step.name, {})
+    if step_record.get("command") == step.command and step_record["outputs"] == _outputs(
+        output, step
+    ):
+        return dict(step_record)
+    return {"command": step.command, "seconds": step_record.get("seconds", 0.0), "done": False}
 
 
 def _outputs(output: Path, step: Step) -> str:
@@ -136,25 +140,25 @@ def _run(plan: Plan, output: Path, record: Record) -> Iterator[Done]:
     """
     without: set[str] = set()
     for number, step in enumerate(plan.steps, start=1):
-        known = _known(record, step, output)
-        why = "" if step.why_not and known["done"] else _why_not(step, without)
+        step_record = _step_record(record, step, output)
+        why = "" if step.why_not and step_record["done"] else _why_not(step, without)
         if not (why or step.why_not):
             _LOGGER.info("step %d of %d, %s: %s", number, len(plan.steps), step.name, step.says)
-            start, before = time.monotonic(), known["done"]
+            start, before = time.monotonic(), step_record["done"]
             why = "stopped"
             try:
                 why = _failure(step, output / "logs" / f"{step.name}.log")
             finally:  # the time before a stop counts, not that of looking at what was done
                 outputs = _outputs(output, step)
-                looked = before and outputs == known["outputs"]
-                spent = known["seconds"] + (0 if looked else time.monotonic() - start)
-                known |= {"seconds": round(spent, 1), "done": not why, "outputs": outputs}
-                record["steps"][step.name] = known
+                looked = before and outputs == step_record["outputs"]
+                spent = step_record["seconds"] + (0 if looked else time.monotonic() - start)
+                step_record |= {"seconds": round(spent, 1), "done": not why, "outputs": outputs}
+                record["steps"][step.name] = step_record
                 files.write_json(str(output / STEPS), record)
         if why:
             without.add(step.name)
             _LOGGER.info("step %d of %d, %s: not run: %s", number, len(plan.steps), step.name, why)
-        yield Done(step, known["seconds"] if not why else 0.0, why)
+        yield Done(step, step_record["seconds"] if not why else 0.0, why)
 
 
 def _end_with_parent() -> None:
@@ -180,7 +184,7 @@ def _failure(step: Step, log: Path) -> str:
 
 def page(plan: Plan, done: list[Done], verdicts: list[Verdict], options: ReproduceOptions) -> str:
     """The page as Markdown, with links relative to its folder."""
-    total = sum(one.seconds for one in done)
+    total = sum(step_result.seconds for step_result in done)
     lines = [
         f"# {plan.title}",
         "",
@@ -200,22 +204,25 @@ def page(plan: Plan, done: list[Done], verdicts: list[Verdict], options: Reprodu
         "| step | | minutes | |",
         "|---|---|---|---|",
     ]
-    for one in done:
-        time_taken = f"{one.seconds / 60:.1f}" if not one.why_not else "not run"
-        shown = one.why_not or f"`nerbert {shlex.join(one.step.command)}`"
-        lines.append(f"| {one.step.name} | {one.step.says} | {time_taken} | {_cell(shown)} |")
+    for step_result in done:
+        time_taken = f"{step_result.seconds / 60:.1f}" if not step_result.why_not else "not run"
+        outcome = step_result.why_not or f"`nerbert {shlex.join(step_result.step.command)}`"
+        lines.append(
+            f"| {step_result.step.name} | {step_result.step.says} | {time_taken} | "
+            f"{_cell(outcome)} |"
+        )
     lines.append("")
-    for one in done:
-        if not one.why_not:
-            lines += _section(one.step, Path(options.output).absolute())
+    for step_result in done:
+        if not step_result.why_not:
+            lines += _section(step_result.step, Path(options.output).absolute())
     return "\n".join(lines)
 
 
 def _claims(verdicts: list[Verdict]) -> str:
     rows = ["| claim | | difference, points F1 | pairs |", "|---|---|---|---|"]
-    for one in verdicts:
-        gain = f"{one.gain:+.2f} ± {one.error:.2f}" if one.pairs else ""
-        rows.append(f"| {_cell(one.claim.says)} | {one.says} | {gain} | {one.pairs} |")
+    for verdict in verdicts:
+        gain = f"{verdict.gain:+.2f} ± {verdict.error:.2f}" if verdict.pairs else ""
+        rows.append(f"| {_cell(verdict.claim.says)} | {verdict.says} | {gain} | {verdict.pairs} |")
     return "\n".join(rows)
 
 

@@ -104,12 +104,12 @@ class Folder:
         Raises:
             UserError: the folder holds files that no run made; nothing has been removed.
         """
-        state, there = self._read(), files.listing(self.path)
+        state, present = self._read(), files.listing(self.path)
         if state.get("fingerprint") != self.fingerprint:
-            self._check_ours(state, there)
+            self._check_ours(state, present)
             unfinished.remove(self.path)  # first: a late writer of the old run must not finish now
-            files.remove(self.path, [name for name in there if not _is_hidden(name)])
-        elif lost := damaged(state, there):
+            files.remove(self.path, [name for name in present if not _is_hidden(name)])
+        elif lost := damaged(state, present):
             _LOGGER.warning(
                 "%s: %d files, such as %s, are missing or have another size; they are made again",
                 self.path,
@@ -117,8 +117,8 @@ class Folder:
                 lost[0],
             )
             # A part is made again if its report is gone; other files, if all of them are.
-            again = {_stem(name) for name in lost}
-            files.remove(self.path, [name for name in there if _stem(name) in again])
+            damaged_stems = {_stem(name) for name in lost}
+            files.remove(self.path, [name for name in present if _stem(name) in damaged_stems])
         unfinished.remove(self.path)
         files.write_json(self.state_path, {**self.state, "complete": False})
 
@@ -140,22 +140,22 @@ class Folder:
         state = read_record(self.state_path)
         return state if {"fingerprint", "made_from"} <= state.keys() else {}
 
-    def _check_ours(self, state: Mapping[str, Any], there: Mapping[str, int]) -> None:
+    def _check_ours(self, state: Mapping[str, Any], present: Mapping[str, int]) -> None:
         """Checks that a folder may be emptied."""
-        seen = [name for name in there if not _is_hidden(name)]
-        if seen and STATE not in there:
+        visible = [name for name in present if not _is_hidden(name)]
+        if visible and STATE not in present:
             raise UserError(
                 f"{self.path}: not empty, and no run made it; move its files, or choose another "
                 "--output"
             )
         sizes = state.get(SIZES)
-        for name in seen:
+        for name in visible:
             unfinished = finished_name(files.name(name)) is not None
             if sizes is None or unfinished or name == STATE:
-                ours = _is_ours(name)
+                is_ours = _is_ours(name)
             else:
-                ours = sizes.get(name) == there[name]
-            if not ours:
+                is_ours = sizes.get(name) == present[name]
+            if not is_ours:
                 raise UserError(
                     f"{files.join(self.path, name)}: changed since a run wrote it, and the folder "
                     "must be emptied; move this file, or choose another --output"
@@ -188,17 +188,17 @@ def made_whole(folder: Path, record: str) -> Iterator[Path]:
     """
     if folder.is_symlink() or folder.is_file():
         raise UserError(f"{folder}: not a folder of ours; move it away")
-    there = set(files.listing(str(folder)))
+    present = set(files.listing(str(folder)))
     sizes = read_record(str(folder / record)).get(SIZES)
-    is_torn = sizes is None and record in there  # then the names of the new files tell
+    is_torn = sizes is None and record in present  # then the names of the new files tell
     if not is_torn:
-        _check_foreign(folder, there - {record, *(sizes or ())})
+        _check_foreign(folder, present - {record, *(sizes or ())})
     half = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(half, ignore_errors=True)
     half.mkdir(parents=True)
     yield half
     if is_torn:
-        _check_foreign(folder, there - set(files.listing(str(half))))
+        _check_foreign(folder, present - set(files.listing(str(half))))
     shutil.rmtree(folder, ignore_errors=True)
     half.rename(folder)
 

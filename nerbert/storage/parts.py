@@ -64,7 +64,7 @@ def writer_if_rows(path: str, schema: pa.Schema) -> Iterator[Callable[[pa.Record
 
 
 @contextmanager
-def _whole(path: str) -> Iterator[None]:
+def _damage_as_run_error(path: str) -> Iterator[None]:
     """Raises a RunError of one line for a part that has other bytes than were written."""
     try:
         yield
@@ -79,13 +79,13 @@ def read_batches(
     path: str, columns: Sequence[str] | None = None, rows: int = 4096
 ) -> Iterator[pa.RecordBatch]:
     """Reads the rows of a part in order, in batches of at most `rows`."""
-    with _whole(path), files.open_read(path) as file, pq.ParquetFile(file) as parquet:
+    with _damage_as_run_error(path), files.open_read(path) as file, pq.ParquetFile(file) as parquet:
         yield from parquet.iter_batches(batch_size=rows, columns=columns)
 
 
 def read_groups(path: str) -> Iterator[pa.Table]:
     """Reads the rows of a part in order, in the groups in which they were written."""
-    with _whole(path), files.open_read(path) as file, pq.ParquetFile(file) as parquet:
+    with _damage_as_run_error(path), files.open_read(path) as file, pq.ParquetFile(file) as parquet:
         for group in range(parquet.num_row_groups):
             yield parquet.read_row_group(group)
 
@@ -100,7 +100,7 @@ def read_range(path: str, column: str, low: int, high: int) -> pa.Table:
     """Reads the rows of a part with `low <= column < high`; other row groups are not read."""
     field = pc.field(column)
     rows = (field >= pa.scalar(low, pa.uint64())) & (field <= pa.scalar(high - 1, pa.uint64()))
-    with _whole(path), files.open_read(path) as file:
+    with _damage_as_run_error(path), files.open_read(path) as file:
         return pq.read_table(file, filters=rows)
 
 
@@ -113,7 +113,7 @@ def read_tables(paths: Sequence[str], schema: pa.Schema) -> pa.Table:
     """
     tables = [schema.empty_table()]
     for path in paths:
-        with _whole(path), files.open_read(path) as file:
+        with _damage_as_run_error(path), files.open_read(path) as file:
             tables.append(pq.read_table(file, columns=schema.names).cast(schema))
     return pa.concat_tables(tables)
 
@@ -168,9 +168,9 @@ def finish(part: str, report: Report) -> None:
     files.write_json(report_path(part), report.to_json())
 
 
-def add(total: dict[str, Any], more: Mapping[str, Any]) -> None:
+def add(total: dict[str, Any], addend: Mapping[str, Any]) -> None:
     """Adds numbers, numbers in tables, and lists to those of the same names, in place."""
-    for name, value in more.items():
+    for name, value in addend.items():
         if isinstance(value, Mapping):
             add(total.setdefault(name, {}), value)
         elif isinstance(value, list):

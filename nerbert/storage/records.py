@@ -30,23 +30,25 @@ def read_record(path: str) -> dict[str, Any]:
         return content if digest == _digest(content) else {}
     # An unfinished result, or one of an older version.
     tables = (content.get(name, {}) for name in (SIZES, "made_from", "counts", "settings"))
-    return content if all(isinstance(one, dict) for one in tables) else {}
+    return content if all(isinstance(entry, dict) for entry in tables) else {}
 
 
 def _digest(content: Mapping[str, Any]) -> str:
     return fingerprint(json.dumps(content, sort_keys=True))
 
 
-def damaged(record: Mapping[str, Any], there: Mapping[str, int]) -> list[str]:
+def damaged(record: Mapping[str, Any], present: Mapping[str, int]) -> list[str]:
     """Files of a finished result that are missing, or have another size.
 
     Args:
         record: content of its record.
-        there: size of each file in its folder.
+        present: size of each file in its folder.
     """
     sizes = record.get(SIZES, {})
     return [
-        name for name, size in sizes.items() if name not in there or size not in (None, there[name])
+        name
+        for name, size in sizes.items()
+        if name not in present or size not in (None, present[name])
     ]
 
 
@@ -100,7 +102,7 @@ def check_same(output: str, record: str, content: dict[str, Any]) -> None:
 def seal(
     record: str,
     content: Mapping[str, Any],
-    made: Iterable[str] | None = None,
+    outputs: Iterable[str] | None = None,
     edited: Collection[str] = ("README.md",),
 ) -> None:
     """Writes the record of a result, with the sizes of its files; it is written last.
@@ -108,17 +110,17 @@ def seal(
     Args:
         record: path of the record, a JSON file.
         content: its content.
-        made: names of the files beside it that belong to the result; None for all in its folder
+        outputs: names of the files beside it that belong to the result; None for all in its folder
             and below, except hidden ones.
         edited: names of files that users change: they must only be there.
     """
     folder, name = os.path.split(record)
-    there = files.listing(folder or ".")
-    if made is None:
-        made = [path for path in there if path != name and not _is_below_hidden(path)]
-    sizes = {path: None if path in edited else there[path] for path in made}
-    whole = json.loads(json.dumps({**content, SIZES: sizes}))
-    files.write_json(record, {**whole, _DIGEST: _digest(whole)})
+    present = files.listing(folder or ".")
+    if outputs is None:
+        outputs = [path for path in present if path != name and not _is_below_hidden(path)]
+    sizes = {path: None if path in edited else present[path] for path in outputs}
+    full_content = json.loads(json.dumps({**content, SIZES: sizes}))
+    files.write_json(record, {**full_content, _DIGEST: _digest(full_content)})
 
 
 def sealed(record: str, log: bool = True) -> dict[str, Any] | None:
@@ -133,7 +135,7 @@ def sealed(record: str, log: bool = True) -> dict[str, Any] | None:
     if not files.exists(record):
         return None
     try:
-        content = _whole(record)
+        content = _whole_record(record)
     except UserError as error:
         if log:
             _LOGGER.warning("%s; the result is made again", error)
@@ -151,13 +153,13 @@ def listed(record: str) -> list[str]:
     Raises:
         UserError: the result is not finished, or files are missing or have another size.
     """
-    content = _whole(record) if files.exists(record) else {}
+    content = _whole_record(record) if files.exists(record) else {}
     if SIZES not in content or content.get("complete") is False:
         raise UserError(f"{record}: no finished run; run the same command again, which ends it")
     return [files.name(record), *content[SIZES]]
 
 
-def _whole(record: str) -> dict[str, Any]:
+def _whole_record(record: str) -> dict[str, Any]:
     """The content of a record; a UserError if it or its files are not as they were written."""
     content = read_record(record)
     if not content:

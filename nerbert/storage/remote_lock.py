@@ -39,7 +39,7 @@ def locked(path: str) -> Iterator[None]:
     lock.write()
     time.sleep(_SETTLE_S)
     if _read(path).get("run") != lock.run:
-        raise _taken(path, _read(path))
+        raise _locked_error(path, _read(path))
     lock.start()
     try:
         yield
@@ -112,7 +112,7 @@ def _wait_for_end(path: str) -> None:
         if not content:
             return
         if content != first:
-            raise _taken(path, content)
+            raise _locked_error(path, content)
 
 
 def _has_ended(content: dict[str, Any]) -> bool:
@@ -128,7 +128,7 @@ def _has_ended(content: dict[str, Any]) -> bool:
     return False
 
 
-def _taken(path: str, content: dict[str, Any]) -> UserError:
+def _locked_error(path: str, content: dict[str, Any]) -> UserError:
     folder = path.rpartition("/")[0]
     return UserError(
         f"{folder}: another run is writing here (on {content.get('host', 'another host')}, process "

@@ -124,7 +124,7 @@ def size(path: str) -> int:
 
 
 def checksum(path: str) -> str:
-    """What the store keeps of a file's content: a checksum, or else the time of its change."""
+    """The checksum of a file that the store keeps, or else the time when the file was changed."""
     with _store(path) as system:
         facts = system.info(path)
     return next((f"{name} {facts[name]}" for name in _CHECKSUMS if facts.get(name)), "")
@@ -162,12 +162,12 @@ class _Reader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         position, pause = self.tell(), _PAUSE_S
-        for left in range(_TRIES, 0, -1):
+        for tries_left in range(_TRIES, 0, -1):
             try:
                 data = self._file.read(len(buffer))
                 break
             except Exception as error:
-                if left == 1:
+                if tries_left == 1:
                     raise RunError(
                         f"{self._path}: {_line(error)}; check the connection, then run the same "
                         "command again"

@@ -29,8 +29,8 @@ def remove(folder: str) -> None:
     """Removes the work folders and temporary files that killed processes left below a folder."""
     _remove_work_folders(folder)
     if not files.is_remote(folder):
-        left = [path for path in files.listing(folder) if finished_name(files.name(path))]
-        files.remove(folder, left)
+        leftovers = [path for path in files.listing(folder) if finished_name(files.name(path))]
+        files.remove(folder, leftovers)
 
 
 @contextmanager

@@ -134,8 +134,8 @@ def _check_words(sentences: Sequence[Sequence[str]], width: int, where: str) -> 
     longer = [sentence for sentence in sentences if len(sentence) > 1] if width > 2 else []
     repeated = sum(len(set(sentence)) == 1 for sentence in longer)
     if numbers > _INDEXED * len(words) or (longer and repeated > _INDEXED * len(longer)):
-        told = " ".join(words[:3])
-        raise ValueError(f"{where}: the words are numbers or ids ({told} ...); {_REMEDY}")
+        sample = " ".join(words[:3])
+        raise ValueError(f"{where}: the words are numbers or ids ({sample} ...); {_REMEDY}")
 
 
 def _read_tags(sentences: Sequence[Sequence[Line]], where: str) -> tuple[list[list[str]], Scheme]:
@@ -159,8 +159,8 @@ def _read_tags(sentences: Sequence[Sequence[Line]], where: str) -> tuple[list[li
 
 
 def _no_token(line: Line, where: str, reason: str) -> str:
-    shown = line.text.strip()[:40]
-    return f"{where}: line {line.number}: {shown!r} is no token with a tag ({reason})"
+    excerpt = line.text.strip()[:40]
+    return f"{where}: line {line.number}: {excerpt!r} is no token with a tag ({reason})"
 
 
 def _shared_prefix(sentences: Sequence[Sequence[str]]) -> str:

@@ -144,8 +144,8 @@ class Corpus:
     @property
     def has_unlinked(self) -> bool:
         """Whether every part says which tokens may belong to names that are not marked."""
-        found = (part for split in SPLITS for part in self.parts(split))
-        return all("unlinked" in pq.read_schema(part).names for part in found)
+        all_parts = (part for split in SPLITS for part in self.parts(split))
+        return all("unlinked" in pq.read_schema(part).names for part in all_parts)
 
     @cached_property
     def rows(self) -> dict[str, list[int]]:
@@ -161,7 +161,7 @@ class Corpus:
 
     @cached_property
     def columns(self) -> list[str]:
-        """Those of `COLUMNS` that every part has."""
+        """The columns of `COLUMNS` that every part of the corpus has."""
         names = [parts.column_names(part) for split in SPLITS for part in self.parts(split)]
         return [column for column in COLUMNS if all(column in of_part for of_part in names)]
 

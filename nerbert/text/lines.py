@@ -67,7 +67,7 @@ def read_lines(content: bytes, where: str, columns: str | None) -> list[Line]:
         return list(_pairs(lines, *chosen_columns(columns), where))
     lines = _without_comments(lines)
     if _is_tag_first([line.cells for line in lines if line.cells]):
-        return [Line(one.number, one.text, one.cells and one.cells[::-1]) for one in lines]
+        return [Line(row.number, row.text, row.cells and row.cells[::-1]) for row in lines]
     return lines
 
 
@@ -98,8 +98,8 @@ def _pairs(lines: Iterable[Line], word: str, tag: str, where: str) -> Iterator[L
         names = (_cells(_HEADER.sub("", header, count=1)) or []) + [""]
         for name in (word, tag):
             if name not in names:
-                told = ", ".join(names[:-1])[:100]
-                raise ValueError(f"{where}: no column {name!r}; the first line has {told}")
+                header_text = ", ".join(names[:-1])[:100]
+                raise ValueError(f"{where}: no column {name!r}; the first line has {header_text}")
     places = [names.index(name) if names else int(name) - 1 for name in (word, tag)]
     for line in lines:
         cells = line.cells
@@ -114,7 +114,7 @@ def _pairs(lines: Iterable[Line], word: str, tag: str, where: str) -> Iterator[L
 
 def _ontonotes(lines: Iterable[Line], where: str) -> Iterator[Line]:
     """The lines with two columns, token and tag, instead of those of CoNLL-2012."""
-    name = ""  # type of the name that is open
+    name = ""  # type of the mention that has begun and not ended
     for line in lines:
         cells = None if line.text.startswith("#") else line.cells
         mark = cells[10] if cells and len(cells) > 10 else ""

@@ -133,27 +133,27 @@ class SentenceSplitter:
 
     def _ends_at(self, token: str, after: str) -> bool:
         """Whether a sentence ends between two tokens. Source: Kiss and Strunk 2006, section 4."""
-        known = self._parameters
-        first = first_decision(token, known.abbreviations)
+        parameters = self._parameters
+        first = first_decision(token, parameters.abbreviations)
         if token[-1] != ".":
             return first == "break"
         kind, next_kind = without_period(word_type(token)), word_type(after)
-        if first_decision(after, known.abbreviations) == "break":
+        if first_decision(after, parameters.abbreviations) == "break":
             next_kind = without_period(next_kind)
-        if (kind, next_kind) in known.collocations:
+        if (kind, next_kind) in parameters.collocations:
             return False
         initial = INITIAL.fullmatch(token) is not None
         if first in ("abbreviation", "ellipsis") and not initial:
             if self._begins(after, next_kind) is True:
                 return True
-            if after[0].isupper() and next_kind in known.starters:
+            if after[0].isupper() and next_kind in parameters.starters:
                 return True
         if initial or kind == NUMBER:
             begins = self._begins(after, next_kind)
             if begins is False:
                 return False
-            seen = known.contexts.get(next_kind, 0)
-            if begins is None and initial and after[0].isupper() and not seen & _LOWER:
+            cases = parameters.contexts.get(next_kind, 0)
+            if begins is None and initial and after[0].isupper() and not cases & _LOWER:
                 return False
         return first == "break"
 
@@ -161,10 +161,10 @@ class SentenceSplitter:
         """Whether a token begins a sentence, by the cases in which it occurs; None if unknown."""
         if token in (";", ":", ",", ".", "!", "?"):
             return False
-        seen = self._parameters.contexts.get(kind, 0)
-        if token[0].isupper() and seen & _LOWER and not seen & MIDDLE_UPPER:
+        cases = self._parameters.contexts.get(kind, 0)
+        if token[0].isupper() and cases & _LOWER and not cases & MIDDLE_UPPER:
             return True
-        if token[0].islower() and (seen & _UPPER or not seen & BEGIN_LOWER):
+        if token[0].islower() and (cases & _UPPER or not cases & BEGIN_LOWER):
             return False
         return None
 

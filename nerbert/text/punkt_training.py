@@ -129,14 +129,14 @@ def _abbreviations(counts: _Counts) -> set[str]:
             continue
         stem = kind[:-1]
         periods = stem.count(".") + 1
-        others = len(stem) - periods + 1
+        n_others = len(stem) - periods + 1
         with_period, without = counts.type_counts[kind], counts.type_counts[stem]
         # NLTK's constants, so that the scores are the same to the last digit.
         independent = with_period * math.log(share + 1e-8)
         independent += without * math.log(1.0 - share + 1e-8)
         together = with_period * math.log(0.99) + without * math.log(1.0 - 0.99)
         likelihood = -2.0 * (independent - together)
-        score = likelihood * math.exp(-others) * periods * math.pow(others, -without)
+        score = likelihood * math.exp(-n_others) * periods * math.pow(n_others, -without)
         if score >= ABBREVIATION_SCORE:
             abbreviations.add(stem)
     return abbreviations
@@ -167,22 +167,22 @@ def _contexts(counts: _Counts, decisions: list[str], kinds: list[str]) -> dict[s
             [UNKNOWN_UPPER, UNKNOWN_LOWER, 0],
         ]
     )
-    seen = np.zeros(len(counts.tokens), np.int64)
-    np.bitwise_or.at(seen, counts.stream, bits[place, cases[counts.stream]])
+    case_bits = np.zeros(len(counts.tokens), np.int64)
+    np.bitwise_or.at(case_bits, counts.stream, bits[place, cases[counts.stream]])
     contexts: dict[str, int] = {}
-    for kind, flags in zip(kinds, seen.tolist(), strict=True):
+    for kind, flags in zip(kinds, case_bits.tolist(), strict=True):
         if flags:
             contexts[kind] = contexts.get(kind, 0) | flags
     return contexts
 
 
-def _is_rare(counts: _Counts, kind: str, after: str, seen: int) -> bool:
+def _is_rare(counts: _Counts, kind: str, after: str, cases: int) -> bool:
     """Whether a rare type before a full stop is an abbreviation, by the next token."""
     if counts.type_counts[kind] + counts.type_counts[kind[:-1]] >= RARE_BELOW:
         return False
     if after[0] in ",:;":
         return True
-    return after[0].islower() and bool(seen & BEGIN_UPPER) and not seen & MIDDLE_UPPER
+    return after[0].islower() and bool(cases & BEGIN_UPPER) and not cases & MIDDLE_UPPER
 
 
 def _starters(counts: _Counts, at_break: Counter[str], breaks: int) -> frozenset[str]:

@@ -61,7 +61,7 @@ class Scheme:
         return self.name == "IOB2" and not self.opened
 
     def __str__(self) -> str:
-        """What was converted, for the log."""
+        """The conversions to IOB2, as a part of a log line."""
         if self.name != "IOB2":
             return f"{self.name} converted to IOB2"
         return f"{self.opened} mentions begin with I-, changed to B-"
@@ -120,9 +120,9 @@ def with_prefixes(tags: Iterable[str]) -> tuple[dict[str, str], bool]:
     Raises:
         TagError: a tag has another form than the others, or no type.
     """
-    every = list(dict.fromkeys(tags))
-    typed = [tag for tag in every if tag not in (OUTSIDE, "o")]
-    plain = dict.fromkeys(every, OUTSIDE)
+    all_tags = list(dict.fromkeys(tags))
+    typed = [tag for tag in all_tags if tag not in (OUTSIDE, "o")]
+    plain = dict.fromkeys(all_tags, OUTSIDE)
     prefixed = {tag: match for tag in typed if (match := _PREFIXED.fullmatch(tag))}
     suffixed = {tag: match for tag in typed if (match := _SUFFIXED.fullmatch(tag))}
     if len(prefixed) == len(typed):
@@ -135,7 +135,7 @@ def with_prefixes(tags: Iterable[str]) -> tuple[dict[str, str], bool]:
             raise TagError(tag, "it has no type, such as B-PER")
         if example and tag not in prefixed:
             raise TagError(tag, f"it has no prefix, but {example!r} has one; write B-{tag}, or O")
-    if len(typed) == len(every):
+    if len(typed) == len(all_tags):
         raise TagError(typed[0], "no prefix such as B-, and no tag is O; is it a column of tags?")
     return plain | {tag: f"I-{tag}" for tag in typed}, False
 

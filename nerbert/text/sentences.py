@@ -57,13 +57,13 @@ class SentenceModel:
 
     def to_json(self) -> str:
         """The model as JSON; everything is sorted."""
-        known = self.parameters
+        parameters = self.parameters
         fields = {
             "source": self.source,
-            "abbreviations": sorted(known.abbreviations),
-            "collocations": sorted(known.collocations),
-            "starters": sorted(known.starters),
-            "contexts": {word: bits for word, bits in sorted(known.contexts.items()) if bits},
+            "abbreviations": sorted(parameters.abbreviations),
+            "collocations": sorted(parameters.collocations),
+            "starters": sorted(parameters.starters),
+            "contexts": {word: bits for word, bits in sorted(parameters.contexts.items()) if bits},
         }
         return json.dumps(fields, ensure_ascii=False, indent=0) + "\n"
 

@@ -107,11 +107,11 @@ class Tokens:
         starts, ends = places[:-1:2], places[1::2]
         cuts, harder = _cuts_at_apostrophes(easy, starts, ends)
         if harder:
-            more = np.unique(_texts_of(harder, bases)).tolist()
-            kept = ~np.isin(_texts_of(starts, bases), more)
-            starts, ends = starts[kept], ends[kept]
-            cuts = cuts[~np.isin(_texts_of(cuts, bases), more)]
-            hard += more
+            harder_texts = np.unique(_texts_of(harder, bases)).tolist()
+            is_easy = ~np.isin(_texts_of(starts, bases), harder_texts)
+            starts, ends = starts[is_easy], ends[is_easy]
+            cuts = cuts[~np.isin(_texts_of(cuts, bases), harder_texts)]
+            hard += harder_texts
         if hard:
             starts, ends = _with_spans(starts, ends, _spans_by_nltk(texts, bases, hard))
         edges = bases[np.asarray(numbers, np.int64)] + np.fromiter(edges, np.int64)
@@ -175,10 +175,10 @@ def _without(joined: str, texts: Sequence[str], numbers: Sequence[int]) -> str:
     """The joined texts, some of which are blanked."""
     if not numbers:
         return joined
-    kept = list(texts)
+    blanked = list(texts)
     for number in numbers:
-        kept[number] = " " * len(kept[number])
-    return "".join([f"{text}\n" for text in kept])
+        blanked[number] = " " * len(blanked[number])
+    return "".join([f"{text}\n" for text in blanked])
 
 
 def _cuts_at_apostrophes(text: str, starts: Ints, ends: Ints) -> tuple[Ints, list[int]]:
@@ -186,11 +186,11 @@ def _cuts_at_apostrophes(text: str, starts: Ints, ends: Ints) -> tuple[Ints, lis
     cuts, hard = [], []
     numbers = np.unique(np.searchsorted(starts, _places(text, "'"), "right") - 1)
     for start, end in zip(starts[numbers].tolist(), ends[numbers].tolist(), strict=True):
-        found = _cuts_at_apostrophe(text[start:end]) if end - start > 1 else ()
-        if found is None:
+        offsets = _cuts_at_apostrophe(text[start:end]) if end - start > 1 else ()
+        if offsets is None:
             hard.append(start)
         else:
-            cuts += [start + cut for cut in found]
+            cuts += [start + cut for cut in offsets]
     return np.array(cuts, np.int64), hard
 
 
@@ -204,8 +204,8 @@ def _spans_by_nltk(texts: Sequence[str], bases: Ints, numbers: Sequence[int]) ->
     return np.array(spans, np.int64).reshape(-1, 2)
 
 
-def _with_spans(starts: Ints, ends: Ints, more: Ints) -> tuple[Ints, Ints]:
-    starts, ends = np.append(starts, more[:, 0]), np.append(ends, more[:, 1])
+def _with_spans(starts: Ints, ends: Ints, added: Ints) -> tuple[Ints, Ints]:
+    starts, ends = np.append(starts, added[:, 0]), np.append(ends, added[:, 1])
     return np.sort(starts), np.sort(ends)
 
 

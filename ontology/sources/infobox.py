@@ -46,11 +46,13 @@ class InfoboxMapping:
 
     def __init__(self, cases: Mapping[str, Sequence[Case]]) -> None:
         self.cases = {name: tuple(rows) for name, rows in cases.items()}
-        more = {name: rows for name, rows in _more().items() if name not in self.cases}
-        known = {**more, **self.cases} if self.cases else {}
-        self._exact = known
+        shipped_cases = {
+            name: rows for name, rows in _shipped_cases().items() if name not in self.cases
+        }
+        all_cases = {**shipped_cases, **self.cases} if self.cases else {}
+        self._exact = all_cases
         # Editors write the names in several cases, and the redirect may not be in the dump.
-        self._folded = {name.lower(): known[name] for name in sorted(known, reverse=True)}
+        self._folded = {name.lower(): all_cases[name] for name in sorted(all_cases, reverse=True)}
 
     @classmethod
     def shipped(cls, language: str = "en") -> InfoboxMapping:
@@ -139,9 +141,9 @@ def template_name(title: str) -> str:
 
 def resolve_redirect(name: str, redirects: Mapping[str, str]) -> str:
     """The end of a chain of redirects from `name`; in a cycle the last name before it repeats."""
-    seen = {name}
-    while (following := redirects.get(name)) is not None and following not in seen:
-        seen.add(following)
+    visited = {name}
+    while (following := redirects.get(name)) is not None and following not in visited:
+        visited.add(following)
         name = following
     return name
 
@@ -187,7 +189,7 @@ def _text(template: mwparserfromhell.nodes.Template, name: str) -> str:
 
 
 @cache
-def _more() -> dict[str, tuple[Case, ...]]:
+def _shipped_cases() -> dict[str, tuple[Case, ...]]:
     rows = rows_of("infobox_more.tsv")
     return {name: (Case("", "otherwise", "", class_name),) for name, class_name, _ in rows}
 
@@ -196,11 +198,11 @@ def _more() -> dict[str, tuple[Case, ...]]:
 def _shipped(language: str) -> InfoboxMapping:
     cases = {**_cases_in("en"), **_cases_in(language)}
     tree = ClassTree.shipped()
-    for name, rows in _more().items():
+    for name, rows in _shipped_cases().items():
         above = (ROOT, *tree.ancestors(rows[0].class_name))
-        stated = {case.class_name for case in cases.get(name, ())}
+        class_names = {case.class_name for case in cases.get(name, ())}
         # Ours corrects, or is more specific.
-        if stated and (rows[0].class_name == ROOT or stated <= {*above}):
+        if class_names and (rows[0].class_name == ROOT or class_names <= {*above}):
             cases[name] = [*rows]
     return InfoboxMapping(cases)
 

@@ -96,13 +96,15 @@ def equivalents(path: str, tree: ClassTree) -> list[tuple[str, str]]:
     with open_decompressed(path) as file:
         graph.parse(data=file.read(), format="xml")
     by_class: dict[str, list[str]] = {}
-    for cls, other in graph.subject_objects(OWL.equivalentClass):
-        item, name = str(other).rpartition("/")[2], str(cls).removeprefix(NAMESPACE)
-        if re.fullmatch(r"Q[1-9]\d*", item) and "wikidata" in str(other) and name in tree:
+    for cls, equivalent in graph.subject_objects(OWL.equivalentClass):
+        item, name = str(equivalent).rpartition("/")[2], str(cls).removeprefix(NAMESPACE)
+        if re.fullmatch(r"Q[1-9]\d*", item) and "wikidata" in str(equivalent) and name in tree:
             by_class.setdefault(item, []).append(name)
-    more = {item for item, *_ in rows_of("wikidata_more.tsv")}
+    shipped_items = {item for item, *_ in rows_of("wikidata_more.tsv")}
     rows = [(item, tree.most_specific(names) or "") for item, names in by_class.items()]
-    return sorted((row for row in rows if row[0] not in more), key=lambda row: int(row[0][1:]))
+    return sorted(
+        (row for row in rows if row[0] not in shipped_items), key=lambda row: int(row[0][1:])
+    )
 
 
 def infobox_rows(folder: Path, tree: ClassTree) -> list[list[str]]:

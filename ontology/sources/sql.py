@@ -60,9 +60,9 @@ def check_table(path: str, table: str, wiki: str | None = None) -> None:
         raise ValueError(f"a table of {database[1].decode()}, and the dump is of {wiki}")
     declared = head.partition(b"CREATE TABLE")[2].partition(b"(")[2]
     columns = tuple(name.decode() for name in _COLUMN.findall(declared))
-    wanted = _COLUMNS[table]
-    if columns and columns[: len(wanted)] != wanted:
-        raise ValueError(f"its columns are {', '.join(columns[:4])}, not {', '.join(wanted)}")
+    needed = _COLUMNS[table]
+    if columns and columns[: len(needed)] != needed:
+        raise ValueError(f"its columns are {', '.join(columns[:4])}, not {', '.join(needed)}")
     rows: Iterator[object] = (
         read_page_props(path) if table == "page_props" else read_langlinks(path)
     )
@@ -135,14 +135,14 @@ def _pieces(
     path: str, end_of_rows: Callable[[bytes], int], counts: Counter[str] | None
 ) -> Iterator[bytes]:
     """Blocks of a file that end with a whole row."""
-    rest = b""
+    carry = b""
     for block in read_blocks(path, _BLOCK):
-        block = rest + block
+        block = carry + block
         end = end_of_rows(block)
-        rest = block[end:]
+        carry = block[end:]
         yield block[:end]
-    _count(counts, truncated=int(_LAST_LINE not in rest))
-    yield rest
+    _count(counts, truncated=int(_LAST_LINE not in carry))
+    yield carry
 
 
 def _whole_rows(block: bytes) -> int:
@@ -153,7 +153,7 @@ def _whole_rows(block: bytes) -> int:
 
 
 def _around(block: bytes, text: bytes) -> tuple[list[bytes], list[bytes]]:
-    """What is before and behind each occurrence of a text."""
+    """The bytes before and after each occurrence of a text."""
     pieces = block.split(text)
     return pieces[:-1], pieces[1:]
 

@@ -129,7 +129,7 @@ def _read_each(lines: Iterable[str]) -> Iterator[Statement | None]:
 
 
 def _plain_statement(groups: tuple[str | Any, ...]) -> Statement | None:
-    """What a line of the form _PLAIN says."""
+    """Reads a line of the form _PLAIN: language, title and class."""
     language, subject, name = groups
     if language == WIKIDATA:
         return (WIKIDATA, subject, name) if _QID.fullmatch(subject) else None
@@ -157,16 +157,16 @@ def _read_turtle(path: str) -> Iterator[Statement | None]:
 
 def _texts(path: str) -> Iterator[str]:
     """Reads whole lines of a file, which may be compressed; of a long line only the beginning."""
-    rest, start = b"", b"\xef\xbb\xbf"  # a byte order mark
+    carry, start = b"", b"\xef\xbb\xbf"  # a byte order mark
     for block in files.read_blocks(path):
         block, start = block.removeprefix(start), b""
-        whole, newline, tail = block.rpartition(b"\n")
+        lines, newline, tail = block.rpartition(b"\n")
         if not newline:
-            rest += tail[: max(0, _LONGEST_LINE - len(rest))]
+            carry += tail[: max(0, _LONGEST_LINE - len(carry))]
             continue
-        yield (rest + whole).decode("utf-8", "replace")
-        rest = tail
-    yield rest.decode("utf-8", "replace")
+        yield (carry + lines).decode("utf-8", "replace")
+        carry = tail
+    yield carry.decode("utf-8", "replace")
 
 
 def check_types(path: str) -> None:
@@ -254,14 +254,14 @@ class WikidataClasses:
         return self._nearest_class[qid]
 
     def _nearest(self, qid: str) -> str | None:
-        level, seen = [qid], {qid}
+        level, visited = [qid], {qid}
         while level:
             names = {self._table[q] for q in level if q in self._table}
             if names:
                 return self._tree.most_specific(names - {ROOT})
             above = [q for below in level for q in self._above.get(below, ())]
-            level = [q for q in dict.fromkeys(above) if q not in seen]
-            seen |= set(level)
+            level = [q for q in dict.fromkeys(above) if q not in visited]
+            visited |= set(level)
         return None
 
 

@@ -132,54 +132,58 @@ def build(
         raise ValueError(f"{len(types)} files of instance types; at most {MOST_VOTERS - 1}")
     targets = np.zeros(len(pages.keys), np.uint64) if pages.targets is None else pages.targets
     is_redirect = targets != 0
-    stated = [facts.keys for facts in types]
-    keys = unique(np.concatenate([pages.keys, targets[is_redirect], *stated]))
-    final, circular = _follow(keys, pages.keys, targets, is_redirect)
-    nodes = np.flatnonzero(np.bincount(final, minlength=len(keys)))
-    titles = _Titles(keys, final, np.searchsorted(nodes, final).astype(np.int32))
+    titles, nodes, circular = _indexed(pages, types, targets, is_redirect)
     hierarchy = Hierarchy(
         [*pages.classes, *(name for facts in types for name in facts.classes)], tree
     )
     boxed = (pages.class_indices >= 0) & ~is_redirect
     boxes = Facts(pages.keys[boxed], pages.classes, pages.class_indices[boxed], INFOBOX)
     voters = [boxes, *types]
-    of_voters = [_statements(facts, n, titles, hierarchy) for n, facts in enumerate(voters)]
-    whole = Statements(
-        np.concatenate([some.entities for some in of_voters]),
-        np.concatenate([some.classes for some in of_voters]),
-        np.concatenate([some.voters for some in of_voters]),
-    )
-    del of_voters
+    statements = _all_statements(voters, titles, hierarchy)
     if len(circular):
-        whole = whole.where(~np.isin(nodes[whole.entities], circular))
+        statements = statements.where(~np.isin(nodes[statements.entities], circular))
     endings = _endings([pages, *types], titles, len(nodes))
     names = [facts.name for facts in voters]
-    election = _Election(hierarchy, names, keys, titles.entity_of, endings, least)
-    comparisons = election.comparisons(whole)
+    election = _Election(hierarchy, names, titles.keys, titles.entity_of, endings, least)
+    comparisons = election.comparisons(statements)
     agreed, compared = agreement(comparisons)
     weight = weights(agreed, compared)
-    kinds = [tree.kind(name) or name for name in hierarchy.names]
     alone: dict[int, Alone] = {}
     if rule == "votes":
-        chosen = election.decide(comparisons, weight)
+        decision = election.decide(comparisons, weight)
         if PAGE_TYPER in names:
-            election.decide_without(names.index(PAGE_TYPER), whole, chosen)
+            election.decide_without(names.index(PAGE_TYPER), statements, decision)
         if links is not None:
-            found = (keys, titles.entity_of)
-            alone = doubt(chosen, kinds, weight, compared.sum(1), found, links, tree, precision)
+            kinds = [tree.kind(name) or name for name in hierarchy.names]
+            index = (titles.keys, titles.entity_of)
+            alone = doubt(decision, kinds, weight, compared.sum(1), index, links, tree, precision)
     else:
-        chosen = _deepest(whole, hierarchy, len(nodes))
-    table = EntityTable(
-        hierarchy.names,
-        [tree.kind(name) or "" for name in hierarchy.names],
-        names,
-        keys,
-        titles.entity_of,
-        chosen.classes,
-        chosen.support,
-        chosen.voters,
+        decision = _deepest(statements, hierarchy, len(nodes))
+    kinds = [tree.kind(name) or "" for name in hierarchy.names]
+    of_entities = decision.classes, decision.support, decision.voters
+    table = EntityTable(hierarchy.names, kinds, names, titles.keys, titles.entity_of, *of_entities)
+    return Built(table, weight.tolist(), agreed, compared, conflicts(statements, hierarchy), alone)
+
+
+def _indexed(
+    pages: Facts, types: Sequence[Facts], targets: Keys, is_redirect: Bools
+) -> tuple[_Titles, Ints, Ints]:
+    """All titles, and which of them are the ends of redirects, and ends in a circle of these."""
+    types_keys = [facts.keys for facts in types]
+    keys = unique(np.concatenate([pages.keys, targets[is_redirect], *types_keys]))
+    final, circular = _follow(keys, pages.keys, targets, is_redirect)
+    nodes = np.flatnonzero(np.bincount(final, minlength=len(keys)))
+    return _Titles(keys, final, np.searchsorted(nodes, final).astype(np.int32)), nodes, circular
+
+
+def _all_statements(voters: Sequence[Facts], titles: _Titles, hierarchy: Hierarchy) -> Statements:
+    """The statements of all voters, whose numbers are their places."""
+    pieces = [_statements(facts, n, titles, hierarchy) for n, facts in enumerate(voters)]
+    return Statements(
+        np.concatenate([piece.entities for piece in pieces]),
+        np.concatenate([piece.classes for piece in pieces]),
+        np.concatenate([piece.voters for piece in pieces]),
     )
-    return Built(table, weight.tolist(), agreed, compared, conflicts(whole, hierarchy), alone)
 
 
 @dataclass(frozen=True)
@@ -196,51 +200,51 @@ class _Election:
     def comparisons(self, statements: Statements) -> Comparisons:
         """Compares the answers of the voters."""
         telling = self.voters.index(FIRST_SENTENCE) if FIRST_SENTENCE in self.voters else -1
-        meant = without_settlements(
+        by_meaning = without_settlements(
             statements, self.hierarchy, self.keys, self.entity_of, *self.titles, telling
         )
-        answers = Answers.of(without_twins(meant, self.hierarchy), len(self.hierarchy.names))
+        answers = Answers.of(without_twins(by_meaning, self.hierarchy), len(self.hierarchy.names))
         return Comparisons(answers, self.hierarchy, len(self.voters))
 
     def decide(
-        self, comparisons: Comparisons, weight: Floats, wanted: Bools | None = None
+        self, comparisons: Comparisons, weight: Floats, selection: Bools | None = None
     ) -> Decision:
         """The classes of all entities, or of those that are wanted."""
         evidence = TitleEvidence(*self.titles, comparisons, self.hierarchy)
         reliability = Reliability.of(comparisons, self.hierarchy, weight)
         answers, n_entities = comparisons.answers, len(self.titles[1])
-        if wanted is not None:
-            answers = answers.where(wanted[answers.entities])
+        if selection is not None:
+            answers = answers.where(selection[answers.entities])
         return decide(answers, self.hierarchy, reliability, n_entities, self.least, evidence)
 
-    def decide_without(self, voter: int, statements: Statements, chosen: Decision) -> None:
+    def decide_without(self, voter: int, statements: Statements, decision: Decision) -> None:
         """Decides entities that several others know as if a voter, the page typer, were not there.
 
         The typer has learnt from the others, so it would only repeat one of them.
         """
-        others = statements.where(statements.voters != voter)
-        pairs = unique(others.entities * len(self.voters) + others.voters)
-        counts = np.bincount(pairs // len(self.voters), minlength=len(chosen.classes))
-        known = counts >= _WELL_KNOWN
-        if known.any():
-            comparisons = self.comparisons(others)
-            decided = self.decide(comparisons, weights(*agreement(comparisons)), known)
-            chosen.classes[known] = decided.classes[known]
-            chosen.support[known] = decided.support[known]
+        other_statements = statements.where(statements.voters != voter)
+        pairs = unique(other_statements.entities * len(self.voters) + other_statements.voters)
+        counts = np.bincount(pairs // len(self.voters), minlength=len(decision.classes))
+        is_well_known = counts >= _WELL_KNOWN
+        if is_well_known.any():
+            comparisons = self.comparisons(other_statements)
+            decided = self.decide(comparisons, weights(*agreement(comparisons)), is_well_known)
+            decision.classes[is_well_known] = decided.classes[is_well_known]
+            decision.support[is_well_known] = decided.support[is_well_known]
 
 
 def _endings(facts: Sequence[Facts], titles: _Titles, n: int) -> tuple[list[str], Int32]:
     """The endings of titles, and the index of the ending of each of `n` entities, -1 for none."""
     numbers: dict[str, int] = {}
     of_entity = np.full(n, -1, np.int32)
-    for some in facts:
-        if some.ending_indices is None or not some.endings:
+    for source in facts:
+        if source.ending_indices is None or not source.endings:
             continue
-        index = np.array([numbers.setdefault(name, len(numbers)) for name in some.endings])
-        entities, direct = titles.find(some.keys)
+        index = np.array([numbers.setdefault(name, len(numbers)) for name in source.endings])
+        entities, direct = titles.find(source.keys)
         # A redirect's title says nothing about its target.
-        direct &= some.ending_indices >= 0
-        of_entity[entities[direct]] = index[some.ending_indices[direct]]
+        direct &= source.ending_indices >= 0
+        of_entity[entities[direct]] = index[source.ending_indices[direct]]
     return list(numbers), of_entity
 
 

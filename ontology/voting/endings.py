@@ -45,7 +45,7 @@ def endings(titles: pa.Array) -> pa.Array:
 
 
 class TitleEvidence:
-    """What the ending of a title says about classes, as logarithms of odds ratios."""
+    """Evidence for classes from the ending of a title, as logarithms of odds ratios."""
 
     def __init__(
         self,
@@ -68,19 +68,19 @@ class TitleEvidence:
         credit = comparisons.meanings.leaves @ of_kind
         credit /= np.maximum(credit.sum(1, keepdims=True), 1)
         voters = np.bincount(answers.entities, minlength=len(of_entity))
-        taught = voters > 1 if (voters > 1).sum() >= _SEVERAL else voters > 0
-        taught &= of_entity >= 0
-        counts = np.bincount(of_entity[taught], minlength=len(names))
-        needed = max(_FEWEST, int(_SHARE * taught.sum()))
+        is_training = voters > 1 if (voters > 1).sum() >= _SEVERAL else voters > 0
+        is_training &= of_entity >= 0
+        counts = np.bincount(of_entity[is_training], minlength=len(names))
+        needed = max(_FEWEST, int(_SHARE * is_training.sum()))
         groups, members = _groups(names, counts, needed)
         self._group = np.append(groups, -1)[of_entity]  # the last one is for index -1
-        used = taught[answers.entities]
+        used = is_training[answers.entities]
         entities, kinds = answers.entities[used], answers.kinds[used]
         cells = 1 / voters[entities], (of_entity[entities], kinds)
         sums = members @ (csr_matrix(cells, (len(names), len(credit))) @ credit)
         numbers = (members @ counts.astype(float))[:, None]
-        every = np.bincount(answers.kinds, minlength=len(credit)) @ credit
-        share = (every + 1) / (len(answers.kinds) + len(every))
+        total = np.bincount(answers.kinds, minlength=len(credit)) @ credit
+        share = (total + 1) / (len(answers.kinds) + len(total))
         rates = (sums + _PRIOR * share) / (numbers + _PRIOR)
         ratios = np.clip(_log_odds(rates) - _log_odds(share), -_MOST, _MOST)
         self._ratios = np.round(ratios, 9)  # see `ontology.voting.reliability`
@@ -90,8 +90,8 @@ class TitleEvidence:
         """Logarithm of the odds ratio of each class for each entity, shape (entities,)."""
         groups = self._group[entities]
         ratios = np.zeros(len(groups))
-        known = groups >= 0
-        ratios[known] = self._ratios[groups[known], self._kinds[classes[known]]]
+        has_group = groups >= 0
+        ratios[has_group] = self._ratios[groups[has_group], self._kinds[classes[has_group]]]
         return ratios
 
 

@@ -34,7 +34,7 @@ _LEAST, _MOST = 1e-4, 1 - 1e-4
 
 @dataclass(frozen=True)
 class LinkFeatures:
-    """What the dump says about the pages that it has or links.
+    """Features of the pages that the dump has or links.
 
     Attributes:
         keys: keys of their titles, sorted.
@@ -47,7 +47,7 @@ class LinkFeatures:
 
 @dataclass(frozen=True)
 class Alone:
-    """What an unreliable voter states alone about pages that the dump has or links.
+    """Counts of the classes that an unreliable voter alone states about pages of the dump.
 
     Attributes:
         entities: number of these pages.
@@ -61,7 +61,7 @@ class Alone:
 
 
 def doubt(
-    chosen: Decision,
+    decision: Decision,
     kinds: Sequence[str],
     weights: Floats,
     compared: Ints,
@@ -73,7 +73,7 @@ def doubt(
     """Takes back classes that an unreliable voter states alone, unless they are probably right.
 
     Args:
-        chosen: the classes of the entities; those that are not probable enough become NO_CLASS.
+        decision: the classes of the entities; those that are not probable enough become NO_CLASS.
         kinds: name of the kind of each class.
         weights: weight of each voter; those below `precision` are unreliable.
         compared: number of statements of each voter that others speak of.
@@ -85,30 +85,30 @@ def doubt(
     Returns:
         What each unreliable voter states alone; {} if there is too little to learn from.
     """
-    typed = chosen.classes != NO_CLASS
+    typed = decision.classes != NO_CLASS
     unreliable = np.flatnonzero((weights < precision) & (compared >= _FEWEST_COMPARED)).tolist()
-    lone_of = {voter: typed & (chosen.voters == 1 << voter) for voter in unreliable}
-    known = typed & (chosen.voters & (chosen.voters - np.uint32(1)) != 0)
+    lone_of = {voter: typed & (decision.voters == 1 << voter) for voter in unreliable}
+    is_confirmed = typed & (decision.voters & (decision.voters - np.uint32(1)) != 0)
     lone = np.any([np.zeros_like(typed), *lone_of.values()], axis=0)
-    entities, pages = _pages(lone, known, titles, links)
+    entities, pages = _pages(lone, is_confirmed, titles, links)
     if not lone[entities].any():
         return {}
-    stated = np.array([*kinds, ""], dtype=object)[chosen.classes[entities]]
-    is_known = known[entities]
-    taught = pages.where(is_known)
-    typer = kind_typer(taught, stated[is_known].tolist(), tree, precision)
+    stated_kinds = np.array([*kinds, ""], dtype=object)[decision.classes[entities]]
+    is_known = is_confirmed[entities]
+    training_pages = pages.where(is_known)
+    typer = kind_typer(training_pages, stated_kinds[is_known].tolist(), tree, precision)
     if typer is None:
         return {}
-    judge = _Judge(typer, taught, stated[is_known])
-    found = {}
+    judge = _Judge(typer, training_pages, stated_kinds[is_known])
+    lone_results = {}
     for voter, is_lone in lone_of.items():
         rows = np.flatnonzero(is_lone[entities])
         if len(rows):
-            chances, right = judge.chances(pages.where(is_lone[entities]), stated[rows])
+            chances, right = judge.chances(pages.where(is_lone[entities]), stated_kinds[rows])
             gone = entities[rows[chances < precision]]
-            chosen.classes[gone], chosen.support[gone] = NO_CLASS, 0
-            found[voter] = Alone(len(rows), right, len(rows) - len(gone))
-    return found
+            decision.classes[gone], decision.support[gone] = NO_CLASS, 0
+            lone_results[voter] = Alone(len(rows), right, len(rows) - len(gone))
+    return lone_results
 
 
 def kind_typer(
@@ -119,17 +119,22 @@ def kind_typer(
 
 
 def _pages(
-    lone: Bools, known: Bools, titles: tuple[Keys, npt.NDArray[np.int32]], links: LinkFeatures
+    lone: Bools,
+    is_confirmed: Bools,
+    titles: tuple[Keys, npt.NDArray[np.int32]],
+    links: LinkFeatures,
 ) -> tuple[Ints, Pages]:
     """Entities and their features: of all lone ones, and of some that are known."""
     keys, entity_of = titles
     present = links.keys[among(links.keys, keys)]
     of_key = entity_of[np.searchsorted(keys, present)]
-    some = unique(of_key[known[of_key]].astype(np.int64))
+    confirmed = unique(of_key[is_confirmed[of_key]].astype(np.int64))
     # Keys are digests, so the first ones are drawn at random.
-    bound = np.sort(present[known[of_key]])[MOST_PAGES - 1 : MOST_PAGES]
-    drawn = known[of_key] & (present <= (bound[0] if len(some) > MOST_PAGES else ~np.uint64(0)))
-    pages = links.read(present[lone[of_key] | drawn])
+    bound = np.sort(present[is_confirmed[of_key]])[MOST_PAGES - 1 : MOST_PAGES]
+    in_sample = is_confirmed[of_key] & (
+        present <= (bound[0] if len(confirmed) > MOST_PAGES else ~np.uint64(0))
+    )
+    pages = links.read(present[lone[of_key] | in_sample])
     # The links to redirects of an entity count for it.
     rows = np.repeat(entity_of[np.searchsorted(keys, pages.keys)].astype(np.int64), pages.sizes)
     pairs = unique(rows << np.int64(32) | pages.features)
@@ -156,23 +161,23 @@ class _Judge:
 
     def chances(self, pages: Pages, kinds: npt.NDArray[np.object_]) -> tuple[Floats, float]:
         """Probability that each page is of the kind that is stated, and the mean share."""
-        given = self._typer.chances(pages)
-        judged = [kind for kind in sorted(set(kinds)) if kind in self._means]
-        counts = {kind: int((kinds == kind).sum()) for kind in judged}
+        typer_chances = self._typer.chances(pages)
+        known_kinds = [kind for kind in sorted(set(kinds)) if kind in self._means]
+        counts = {kind: int((kinds == kind).sum()) for kind in known_kinds}
         shares = {}
-        for kind in judged:
+        for kind in known_kinds:
             inside, outside = self._means[kind]
-            mean = given[kinds == kind, self._typer.names.index(kind)].mean()
+            mean = typer_chances[kinds == kind, self._typer.names.index(kind)].mean()
             shares[kind] = min(max((mean - outside) / max(inside - outside, _LEAST), 0), 1)
-        right = sum(counts[kind] * shares[kind] for kind in judged) + _PRIOR_RIGHT
+        right = sum(counts[kind] * shares[kind] for kind in known_kinds) + _PRIOR_RIGHT
         right /= sum(counts.values()) + _PRIOR
         chances = np.full(len(kinds), right)
-        for kind in judged:
-            mine = kinds == kind
+        for kind in known_kinds:
+            of_kind = kinds == kind
             share = (counts[kind] * shares[kind] + _PRIOR * right) / (counts[kind] + _PRIOR)
-            chance = np.clip(given[mine, self._typer.names.index(kind)], _LEAST, _MOST)
+            chance = np.clip(typer_chances[of_kind, self._typer.names.index(kind)], _LEAST, _MOST)
             odds = share / (1 - share) * _odds(chance) / _odds(np.array(self._share[kind]))
-            chances[mine] = odds / (1 + odds)
+            chances[of_kind] = odds / (1 + odds)
         # Sums depend on the order of their terms, which differs between processors.
         return chances.round(6), float(right)
 

@@ -74,8 +74,8 @@ def page_features(
             for argument in arguments:
                 features.update(_grams("description", words_of(argument.partition("=")[2])))
     opening = words_of(first_sentence[:_OPENING])[:_MOST_WORDS]
-    own = {word for word in name if len(word) > 1}
-    features.update(_grams("opening", [word for word in opening if word not in own]))
+    title_words = {word for word in name if len(word) > 1}
+    features.update(_grams("opening", [word for word in opening if word not in title_words]))
     return features
 
 
@@ -133,10 +133,10 @@ class Pages:
     features: Features
     sizes: npt.NDArray[np.int64]
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> Pages:
+    def where(self, selection: npt.NDArray[np.bool_]) -> Pages:
         """Some of the pages."""
-        features = self.features[np.repeat(chosen, self.sizes)]
-        return Pages(self.keys[chosen], features, self.sizes[chosen])
+        features = self.features[np.repeat(selection, self.sizes)]
+        return Pages(self.keys[selection], features, self.sizes[selection])
 
     def fold(self, folds: int) -> npt.NDArray[np.int64]:
         """The part of the data that each page belongs to. No model sees the pages that it types."""

@@ -150,9 +150,9 @@ class PageTyper:
 
         n_folds = len(self._coefficients)
         matrix, folds = self._matrix(pages), pages.fold(n_folds)
-        known = label_ids != _LEFT_OUT
+        has_label = label_ids != _LEFT_OUT
         for fold in range(n_folds):
-            rows = np.flatnonzero(known & (folds != fold))
+            rows = np.flatnonzero(has_label & (folds != fold))
             if len(np.unique(label_ids[rows])) < 2:
                 continue
             model = LogisticRegression(C=_REGULARISATION, max_iter=_STEPS)
@@ -181,16 +181,18 @@ class PageTyper:
         any_class = raw.sum(1)
         mean = any_class[(label_ids >= 0) & (label_ids < n_classes)].mean()
         for number in range(n_classes):
-            own = any_class[label_ids == number]
-            self._expected[number] = (own.sum() + _PRIOR_PAGES * mean) / (len(own) + _PRIOR_PAGES)
+            of_class = any_class[label_ids == number]
+            self._expected[number] = (of_class.sum() + _PRIOR_PAGES * mean) / (
+                len(of_class) + _PRIOR_PAGES
+            )
         rows = [row for row, name in enumerate(classes) if name is not None]
-        known = [{classes[row], *tree.ancestors(classes[row] or "")} for row in rows]
+        true_lines = [{classes[row], *tree.ancestors(classes[row] or "")} for row in rows]
         chances = self._chances(raw[rows])
         best = Calibration(2.0, len(rows), 0, 0)
         for threshold in _THRESHOLDS[::-1].tolist():
-            given = self._given(chances, threshold)
-            typed_rows = np.flatnonzero(given >= 0).tolist()
-            right = sum(self.names[given[row]] in known[row] for row in typed_rows)
+            predicted = self._predicted(chances, threshold)
+            typed_rows = np.flatnonzero(predicted >= 0).tolist()
+            right = sum(self.names[predicted[row]] in true_lines[row] for row in typed_rows)
             if len(typed_rows) >= _FEWEST_JUDGED:
                 if right < precision * len(typed_rows):
                     break
@@ -199,7 +201,7 @@ class PageTyper:
 
     def classes_of(self, pages: Pages) -> Ints:
         """Index into `names` of the class of each page, -1 for none, shape (pages,)."""
-        return self._given(self.chances(pages), self.calibration.threshold)
+        return self._predicted(self.chances(pages), self.calibration.threshold)
 
     def chances(self, pages: Pages) -> Floats:
         """Probability that each name is right for each page, shape (pages, names)."""
@@ -238,7 +240,7 @@ class PageTyper:
     def _chances(self, raw: Floats) -> Floats:
         return np.minimum(raw / self._expected @ self._lines, 1.0)
 
-    def _given(self, chances: Floats, threshold: float) -> Ints:
+    def _predicted(self, chances: Floats, threshold: float) -> Ints:
         """The deepest name with a probability of at least the threshold, -1 for none."""
         # Classes above the kinds, such as Agent, do not say what a page is about.
         possible = (chances >= threshold - 1e-6) & (self._depths > 0)

@@ -61,23 +61,35 @@ def without_settlements(
     below = hierarchy.above[statements.classes, settlement] & ~is_settlement
     beside = hierarchy.above[statements.classes, hierarchy.index[_REGION]]
 
-    def stated(which: Bools) -> Bools:
+    def has_statement(selection: Bools) -> Bools:
         is_stated = np.zeros(len(of_entity), bool)
-        is_stated[statements.entities[which]] = True
+        is_stated[statements.entities[selection]] = True
         return is_stated
 
-    is_region = _by_ending(stated(is_settlement), stated(beside), names, of_entity)
+    is_region = _by_ending(has_statement(is_settlement), has_statement(beside), names, of_entity)
     is_region[_containers(keys, entity_of, names, of_entity)] = True
     country = statements.classes == hierarchy.index.get(_COUNTRY, -1)
-    both = _of_answers_with(beside | country, statements) & is_settlement
-    is_region[statements.entities[both]] = True
+    is_ambiguous = _of_answers_with(beside | country, statements) & is_settlement
+    is_region[statements.entities[is_ambiguous]] = True
     on_line = hierarchy.above[settlement, statements.classes] | below
-    is_region &= ~stated(below & ~_of_answers_with(~on_line, statements))
-    changed = is_settlement | country & _of_answers_with(both, statements)
+    is_region &= ~has_statement(below & ~_of_answers_with(~on_line, statements))
+    changed = is_settlement | country & _of_answers_with(is_ambiguous, statements)
     changed &= is_region[statements.entities]
     classes = np.where(changed, hierarchy.index[_EITHER], statements.classes)
+    statements = Statements(statements.entities, classes, statements.voters)
+    return _by_table(statements, hierarchy, _tabled(keys, entity_of), first_sentence)
+
+
+def _by_table(
+    statements: Statements,
+    hierarchy: Hierarchy,
+    entities_of_classes: list[tuple[str, Ints]],
+    first_sentence: int,
+) -> Statements:
+    """The statements; entities of the shipped table have its class where they are places."""
+    classes = statements.classes.copy()
     places = hierarchy.above[classes, hierarchy.index[_EITHER]]
-    for name, regions in _tabled(keys, entity_of):
+    for name, regions in entities_of_classes:
         if name in hierarchy.index:
             number = hierarchy.index[name]
             # First sentences call them what not every dump says: a page may be in another one.
@@ -92,39 +104,41 @@ def _contradicted(statements: Statements, hierarchy: Hierarchy, voter: int) -> B
 
     That is a city a region, a region a settlement, or an alliance a country.
     """
-    told = statements.voters == voter
-    allied = told & (statements.classes == hierarchy.index.get(_ALLIANCE, -1))
+    is_first_sentence = statements.voters == voter
+    allied = is_first_sentence & (statements.classes == hierarchy.index.get(_ALLIANCE, -1))
     country = statements.classes == hierarchy.index.get(_COUNTRY, -1)
     settled = hierarchy.above[statements.classes, hierarchy.index[_SETTLEMENT]]
     regional = hierarchy.above[statements.classes, hierarchy.index[_REGION]]
     # Towns are often called by their rank among municipalities.
     strictly = regional & (statements.classes != hierarchy.index.get(_MUNICIPALITY, -1))
-    cities = np.isin(statements.entities, statements.entities[told & settled])
-    regions = np.isin(statements.entities, statements.entities[told & strictly])
+    cities = np.isin(statements.entities, statements.entities[is_first_sentence & settled])
+    regions = np.isin(statements.entities, statements.entities[is_first_sentence & strictly])
     alliances = np.isin(statements.entities, statements.entities[allied])
-    wrong: Bools = ~told & (regional & cities | settled & regions | country & alliances)
+    wrong: Bools = ~is_first_sentence & (
+        regional & cities | settled & regions | country & alliances
+    )
     return wrong
 
 
-def _of_answers_with(which: Bools, statements: Statements) -> Bools:
+def _of_answers_with(selection: Bools, statements: Statements) -> Bools:
     """The statements whose voter makes one of some statements about the same entity."""
     answers = statements.entities * (statements.voters.max(initial=0) + 1) + statements.voters
-    of_answers: Bools = np.isin(answers, answers[which])
+    of_answers: Bools = np.isin(answers, answers[selection])
     return of_answers
 
 
 def _tabled(keys: Keys, entity_of: npt.NDArray[np.int32]) -> list[tuple[str, Ints]]:
     """The classes of the table, and the entities that have them."""
-    found = []
+    entities_of_class = []
     for name, _, titles in rows_of("regions.tsv"):
         of_titles = np.sort(title_keys(titles.split("; ")))
-        found.append((name, _entities(of_titles, keys, entity_of)))
-    return found
+        entities_of_class.append((name, _entities(of_titles, keys, entity_of)))
+    return entities_of_class
 
 
-def _entities(wanted: Keys, keys: Keys, entity_of: npt.NDArray[np.int32]) -> Ints:
+def _entities(wanted_keys: Keys, keys: Keys, entity_of: npt.NDArray[np.int32]) -> Ints:
     """Entities of the titles that are known."""
-    return entity_of[np.searchsorted(keys, wanted[among(wanted, keys)])].astype(np.int64)
+    return entity_of[np.searchsorted(keys, wanted_keys[among(wanted_keys, keys)])].astype(np.int64)
 
 
 def _containers(
@@ -146,9 +160,11 @@ def _by_ending(
     """Entities whose titles end as those of regions do."""
     # What follows a comma says where a place is, not what it is.
     says_what = np.array([not name.startswith(",") for name in names] + [False], bool)
-    known = says_what[of_entity]
-    places = np.bincount(of_entity[known & (is_settlement | is_region)], minlength=len(names) + 1)
-    regions = np.bincount(of_entity[known & is_region], minlength=len(names) + 1)
+    has_ending = says_what[of_entity]
+    places = np.bincount(
+        of_entity[has_ending & (is_settlement | is_region)], minlength=len(names) + 1
+    )
+    regions = np.bincount(of_entity[has_ending & is_region], minlength=len(names) + 1)
     region = (places >= _FEWEST_PLACES) & (regions > _REGION_SHARE * places)
     is_named_so: Bools = region[of_entity] & says_what[of_entity]
     return is_named_so

@@ -46,14 +46,14 @@ class Answers:
         kinds: number of the kind of each answer, shape (answers,). Answers of one kind are of the
             same voter and state the same classes.
         kind_voters: voter of each kind, shape (kinds,).
-        stated: kinds and classes that these state, as kind * classes + class, sorted.
+        statement_keys: kinds and classes that these state, as kind * classes + class, sorted.
     """
 
     entities: Int32
     voters: Int8
     kinds: Int32
     kind_voters: Int8
-    stated: Ints
+    statement_keys: Ints
 
     @classmethod
     def of(cls, statements: Statements, size: int) -> Answers:
@@ -61,18 +61,23 @@ class Answers:
         bounds = range(0, int(statements.entities.max(initial=0)) + 1, _PIECE)
         pieces = [_answers(_between(statements, start, start + _PIECE), size) for start in bounds]
         hashes = unique(np.concatenate([piece[3] for piece in pieces]))
-        kinds = [np.searchsorted(hashes, own).astype(np.int32)[of] for _, _, of, own, *_ in pieces]
-        entities, voters, _, _, shown, classes = map(np.concatenate, zip(*pieces, strict=True))
+        kinds = [
+            np.searchsorted(hashes, piece_hashes).astype(np.int32)[of]
+            for _, _, of, piece_hashes, *_ in pieces
+        ]
+        entities, voters, _, _, hash_numbers, classes = map(
+            np.concatenate, zip(*pieces, strict=True)
+        )
         kind_voters = np.zeros(len(hashes), np.int8)
-        every = np.concatenate(kinds)
-        kind_voters[every] = voters
-        stated = unique(np.searchsorted(hashes, shown) * size + classes)
-        return cls(entities, voters, every, kind_voters, stated)
+        all_kinds = np.concatenate(kinds)
+        kind_voters[all_kinds] = voters
+        statement_keys = unique(np.searchsorted(hashes, hash_numbers) * size + classes)
+        return cls(entities, voters, all_kinds, kind_voters, statement_keys)
 
     def where(self, rows: Bools) -> Answers:
         """Some of the answers."""
-        some = self.entities[rows], self.voters[rows], self.kinds[rows]
-        return replace(self, entities=some[0], voters=some[1], kinds=some[2])
+        columns = self.entities[rows], self.voters[rows], self.kinds[rows]
+        return replace(self, entities=columns[0], voters=columns[1], kinds=columns[2])
 
 
 def _between(statements: Statements, start: int, stop: int) -> Statements:
@@ -109,7 +114,7 @@ def _answers(statements: Statements, size: int) -> tuple[Int32, Int8, Int32, Key
 
 
 class Meanings:
-    """What each kind of answer says about each class.
+    """Tables of kinds of answers (rows) and classes (columns).
 
     Attributes:
         own: whether it states the class or one below it, shape (kinds, classes).
@@ -123,7 +128,7 @@ class Meanings:
         """Computes the tables."""
         size, n_kinds = len(hierarchy.names), len(answers.kind_voters)
         self.stated = np.zeros((n_kinds, size), bool)
-        self.stated[answers.stated // size, answers.stated % size] = True
+        self.stated[answers.statement_keys // size, answers.statement_keys % size] = True
         above = hierarchy.above.astype(np.float32)
         proper = above - np.eye(size, dtype=np.float32)
         is_inner = self.stated @ proper > 0
@@ -133,13 +138,13 @@ class Meanings:
         self.open = ~self.own & (self.stated @ proper.T > 0)
         self._above = above
 
-    def credit_beside(self, kinds: Ints, others: Ints) -> Floats:
+    def credit_beside(self, kinds: Ints, other_kinds: Ints) -> Floats:
         """Credit by each of some answers, beside an answer to which it is compared.
 
         Of several classes that contradict each other, those that fit the compared answer count.
         """
         fits = self.leaves @ self._above + self.leaves @ self._above.T > 0
-        fitting = self.leaves[kinds] & fits[others]
+        fitting = self.leaves[kinds] & fits[other_kinds]
         none = ~fitting.any(1)
         fitting[none] = self.leaves[kinds[none]]
         return _shares(fitting, self._above)
@@ -173,10 +178,16 @@ class Comparisons:
         n_kinds = len(answers.kind_voters)
         of_voter = [_of_voter(answers, voter) for voter in range(n_voters)]
         table = csr_matrix((n_kinds, n_kinds))
-        for (entities, kinds), (known, theirs) in combinations(of_voter, 2):
-            place = np.minimum(np.searchsorted(known, entities), max(len(known) - 1, 0))
-            is_shared = known[place] == entities if len(known) else np.zeros(len(entities), bool)
-            pairs = kinds[is_shared], theirs[place[is_shared]]
+        for (entities, kinds), (first_entities, first_kinds) in combinations(of_voter, 2):
+            place = np.minimum(
+                np.searchsorted(first_entities, entities), max(len(first_entities) - 1, 0)
+            )
+            is_shared = (
+                first_entities[place] == entities
+                if len(first_entities)
+                else np.zeros(len(entities), bool)
+            )
+            pairs = kinds[is_shared], first_kinds[place[is_shared]]
             table += csr_matrix((np.ones(len(pairs[0])), pairs), table.shape)
         self._table = (table + table.T).tocsr()
 
@@ -190,19 +201,19 @@ class Comparisons:
         meanings = self.meanings
         shares = self.sums(meanings.credit)
         pairs = self._table.tocoo()
-        several = np.flatnonzero(meanings.leaves.sum(1)[pairs.col] > 1)
-        for first in range(0, len(several), _PAIRS):
-            some = several[first : first + _PAIRS]
-            kinds, others, counts = pairs.row[some], pairs.col[some], pairs.data[some, None]
-            change = meanings.credit_beside(others, kinds) - meanings.credit[others]
+        ambiguous = np.flatnonzero(meanings.leaves.sum(1)[pairs.col] > 1)
+        for first in range(0, len(ambiguous), _PAIRS):
+            block = ambiguous[first : first + _PAIRS]
+            kinds, other_kinds, counts = pairs.row[block], pairs.col[block], pairs.data[block, None]
+            change = meanings.credit_beside(other_kinds, kinds) - meanings.credit[other_kinds]
             np.add.at(shares, kinds, counts * change)
         return shares
 
 
 def _of_voter(answers: Answers, voter: int) -> tuple[Int32, Int32]:
     """Entities and kinds of the answers of a voter."""
-    mine = answers.voters == voter
-    return answers.entities[mine], answers.kinds[mine]
+    of_voter = answers.voters == voter
+    return answers.entities[of_voter], answers.kinds[of_voter]
 
 
 def agreement(comparisons: Comparisons) -> tuple[Ints, Ints]:
@@ -219,12 +230,12 @@ def agreement(comparisons: Comparisons) -> tuple[Ints, Ints]:
     agrees = (meanings.agrees > 0).astype(np.float64)
     agreed = np.zeros((n_voters, n_voters))
     compared = agreed.copy()
-    for other in range(n_voters):
-        theirs = (kind_voters == other).astype(np.float64)[:, None]
-        right = (comparisons.sums(agrees * theirs) * meanings.stated).sum(1)
-        every = comparisons.sums(theirs)[:, 0] * meanings.stated.sum(1)
-        agreed[:, other] = np.bincount(kind_voters, right, n_voters)
-        compared[:, other] = np.bincount(kind_voters, every, n_voters)
+    for second in range(n_voters):
+        by_second = (kind_voters == second).astype(np.float64)[:, None]
+        right = (comparisons.sums(agrees * by_second) * meanings.stated).sum(1)
+        n_pairs = comparisons.sums(by_second)[:, 0] * meanings.stated.sum(1)
+        agreed[:, second] = np.bincount(kind_voters, right, n_voters)
+        compared[:, second] = np.bincount(kind_voters, n_pairs, n_voters)
     return np.rint(agreed).astype(np.int64), np.rint(compared).astype(np.int64)
 
 
@@ -242,7 +253,7 @@ class Reliability:
         starts: first row of each kind, and the number of rows, shape (kinds + 1,).
         classes: class of each row, shape (rows,).
         rates: probability that it is right, shape (rows,).
-        own: whether the answer states the class, or one below it, shape (rows,).
+        is_own: whether the answer states the class, or one below it, shape (rows,).
         credits: share of its most specific classes that are the class or below it, shape (rows,).
         frequencies: share of the answers that are of each class, shape (classes,).
         weights: weight of the voter of each kind, shape (kinds,).
@@ -256,7 +267,7 @@ class Reliability:
     starts: Ints
     classes: Ints
     rates: Floats
-    own: Bools
+    is_own: Bools
     credits: Floats
     frequencies: Floats
     weights: Floats
@@ -284,9 +295,13 @@ class Reliability:
         agreed = comparisons.sums(meanings.agrees)
         prior = np.zeros_like(agreed)
         for voter, value in enumerate(weight.tolist()):
-            mine = answers.kind_voters == voter
-            prior[mine] = _by_statement(
-                meanings.stated[mine], agreed[mine], counts[mine], value, hierarchy.above
+            of_voter = answers.kind_voters == voter
+            prior[of_voter] = _by_statement(
+                meanings.stated[of_voter],
+                agreed[of_voter],
+                counts[of_voter],
+                value,
+                hierarchy.above,
             )
         rates = (right + _PRIOR * prior) / (counts - unknown + _PRIOR)
         # Sums depend on the order of their terms, which differs between processors.
@@ -298,7 +313,7 @@ class Reliability:
             starts=np.searchsorted(kinds, np.arange(len(meanings.own) + 1)),
             classes=classes,
             rates=np.maximum(rates[kinds, classes], UNLIKELY),
-            own=meanings.own[kinds, classes],
+            is_own=meanings.own[kinds, classes],
             credits=meanings.credit[kinds, classes],
             frequencies=frequencies,
             weights=weight[answers.kind_voters],
@@ -326,21 +341,21 @@ def _silence(comparisons: Comparisons) -> Floats:
     kind_voters = comparisons.answers.kind_voters
     rates = np.empty((comparisons.n_voters, shared.shape[1]))
     for voter in range(comparisons.n_voters):
-        mine = kind_voters == voter
-        left_open = (shared[mine] * meanings.open[mine]).sum(0)
-        stated = (shared[mine] * meanings.own[mine]).sum(0)
-        rates[voter] = (left_open + _PRIOR / 2) / (left_open + stated + _PRIOR)
+        of_voter = kind_voters == voter
+        left_open = (shared[of_voter] * meanings.open[of_voter]).sum(0)
+        n_stated = (shared[of_voter] * meanings.own[of_voter]).sum(0)
+        rates[voter] = (left_open + _PRIOR / 2) / (left_open + n_stated + _PRIOR)
     # Sums depend on the order of their terms, which differs between processors.
     return rates.round(9)
 
 
 def _by_statement(
-    stated: Bools, agreed: Floats, counts: Floats, weight: float, above: Bools
+    is_stated: Bools, agreed: Floats, counts: Floats, weight: float, above: Bools
 ) -> Floats:
     """Rates of the classes of some answers of one voter, by their single statements.
 
     Args:
-        stated: classes that the answers state, shape (kinds, classes).
+        is_stated: classes that the answers state, shape (kinds, classes).
         agreed: how often other answers agree with each class, shape (kinds, classes).
         counts: numbers of comparisons, shape (kinds, 1).
         weight: weight of the voter.
@@ -350,12 +365,12 @@ def _by_statement(
         The best rate of each class by a statement of it, or of a class below it; 0 for classes that
         the answer does not state, shape (kinds, classes).
     """
-    used = np.flatnonzero(stated.any(0))
-    right = stated[:, used].T.astype(np.float64) @ agreed
-    every = stated[:, used].T.astype(np.float64) @ counts
-    rates = (right + _PRIOR * weight) / (every + _PRIOR) * above[used]
+    used = np.flatnonzero(is_stated.any(0))
+    right = is_stated[:, used].T.astype(np.float64) @ agreed
+    n_compared = is_stated[:, used].T.astype(np.float64) @ counts
+    rates = (right + _PRIOR * weight) / (n_compared + _PRIOR) * above[used]
     matrix = np.zeros(agreed.shape)
     for number, statement in enumerate(used.tolist()):
-        rows = stated[:, statement]
+        rows = is_stated[:, statement]
         matrix[rows] = np.maximum(matrix[rows], rates[number])
     return matrix

@@ -61,8 +61,10 @@ class Hierarchy:
 
     def __init__(self, names: Sequence[str], tree: ClassTree) -> None:
         """Takes the classes that voters state; unknown ones have no ancestors."""
-        every = {name for given in names for name in (given, *tree.ancestors(given))}
-        self.names = sorted(every)
+        all_names = {
+            name for stated_name in names for name in (stated_name, *tree.ancestors(stated_name))
+        }
+        self.names = sorted(all_names)
         self.index = {name: number for number, name in enumerate(self.names)}
         lines = [
             [self.index[name], *map(self.index.__getitem__, tree.ancestors(name))]
@@ -114,23 +116,23 @@ def unique(keys: npt.NDArray[K]) -> npt.NDArray[K]:
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
-def places(known: npt.NDArray[K], values: npt.NDArray[K]) -> Ints:
-    """Where each value is, or would be, among the sorted keys `known`.
+def places(sorted_keys: npt.NDArray[K], values: npt.NDArray[K]) -> Ints:
+    """Where each value is, or would be, among the sorted keys `sorted_keys`.
 
     The values are looked up in order: a search in millions of keys mostly waits for memory.
     """
     order = np.argsort(values)
-    found = np.empty(len(values), np.int64)
-    found[order] = np.searchsorted(known, values[order])
-    return found
+    insertion = np.empty(len(values), np.int64)
+    insertion[order] = np.searchsorted(sorted_keys, values[order])
+    return insertion
 
 
-def among(values: npt.NDArray[K], known: npt.NDArray[K]) -> Bools:
-    """Whether each value is one of the sorted keys `known`."""
-    if not len(known):
+def among(values: npt.NDArray[K], sorted_keys: npt.NDArray[K]) -> Bools:
+    """Whether each value is one of the sorted keys `sorted_keys`."""
+    if not len(sorted_keys):
         return np.zeros(len(values), bool)
-    place = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    is_member: Bools = known[place] == values
+    place = np.minimum(np.searchsorted(sorted_keys, values), len(sorted_keys) - 1)
+    is_member: Bools = sorted_keys[place] == values
     return is_member
 
 
@@ -155,19 +157,19 @@ def conflicts(statements: Statements, hierarchy: Hierarchy, most: int = 50) -> l
     keys = unique(statements.entities * size + statements.classes)
     entities, classes = keys // size, keys % size
     counts = np.bincount(entities) if len(entities) else np.zeros(0, np.int64)
-    several = counts[entities] > 1
-    entities, classes = entities[several], classes[several]
+    in_conflict = counts[entities] > 1
+    entities, classes = entities[in_conflict], classes[in_conflict]
     # Each statement beside each later one of the same entity.
     starts = np.searchsorted(entities, entities, "right") - np.arange(len(entities)) - 1
     first = np.repeat(np.arange(len(entities)), starts)
     second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(starts) - starts, starts)
-    one, other = classes[first], classes[second]
-    apart = ~(hierarchy.above[one, other] | hierarchy.above[other, one])
-    pairs, counted = np.unique(one[apart] * size + other[apart], return_counts=True)
+    classes_a, classes_b = classes[first], classes[second]
+    apart = ~(hierarchy.above[classes_a, classes_b] | hierarchy.above[classes_b, classes_a])
+    pairs, counted = np.unique(classes_a[apart] * size + classes_b[apart], return_counts=True)
     most_frequent = []
     for number in np.lexsort((pairs, -counted))[:most].tolist():
         pair = int(pairs[number])
-        where = entities[first[apart]][one[apart] * size + other[apart] == pair]
+        where = entities[first[apart]][classes_a[apart] * size + classes_b[apart] == pair]
         names = (hierarchy.names[pair // size], hierarchy.names[pair % size])
         most_frequent.append(Conflict(names, int(counted[number]), tuple(where[:3].tolist())))
     return most_frequent

@@ -113,13 +113,13 @@ def _decide_some(
     top = score >= best[place] - _EQUAL
     keys, place, support = keys[top], place[top], support[top]
     single = np.bincount(place, minlength=len(once))[place] == 1
-    chosen = np.full(len(once), NO_CLASS, np.int64)
-    chosen[place[single]] = keys[single] % size
-    _abstain(keys[~single], place[~single], hierarchy, chosen)
+    winners = np.full(len(once), NO_CLASS, np.int64)
+    winners[place[single]] = keys[single] % size
+    _abstain(keys[~single], place[~single], hierarchy, winners)
     share = np.zeros(len(once))
     share[place] = np.rint(100 * support)
-    decision.classes[once] = chosen
-    decision.support[once] = np.where(chosen >= 0, share, 0).astype(np.uint8)
+    decision.classes[once] = winners
+    decision.support[once] = np.where(winners >= 0, share, 0).astype(np.uint8)
 
 
 def _supported(
@@ -142,22 +142,22 @@ def _supported(
     rates = reliability.rates[rows]
     keys, of_key = np.unique(local[places] * size + reliability.classes[rows], return_inverse=True)
     weights = reliability.weights[kinds]
-    stated = np.bincount(of_key, reliability.own[rows], len(keys)) > 0
+    is_stated = np.bincount(of_key, reliability.is_own[rows], len(keys)) > 0
     voters = np.bincount(local)
     # With several voters, the others decide which class of an ambiguous answer is meant.
     alone = voters[local[places]] == 1
-    part = np.where(alone, reliability.credits[rows], reliability.own[rows])
+    part = np.where(alone, reliability.credits[rows], reliability.is_own[rows])
     votes = np.bincount(of_key, part * weights[places], len(keys))
     wrong = np.bincount(of_key, np.log(np.maximum(1 - rates, 1e-6)), len(keys))
     voters = voters[keys // size]
     silent = voters - np.bincount(of_key, minlength=len(keys))
     logs = np.bincount(of_key, np.log(rates), len(keys)) + silent * np.log(UNLIKELY)
     score = logs - (voters - 1) * np.log(reliability.frequencies[keys % size])
-    keys, votes = keys[stated], votes[stated]
+    keys, votes = keys[is_stated], votes[is_stated]
     left_open, silence = _left_open(keys, local, kinds, size, reliability)
     share = votes / (np.bincount(local, weights)[keys // size] - left_open)
-    odds = np.expm1(-wrong[stated]) * np.exp(silence)
-    return keys, share, odds / (1 + odds), score[stated]
+    odds = np.expm1(-wrong[is_stated]) * np.exp(silence)
+    return keys, share, odds / (1 + odds), score[is_stated]
 
 
 def _left_open(
@@ -181,13 +181,13 @@ def _left_open(
     return weights.astype(np.float64), silence.astype(np.float64)
 
 
-def _abstain(keys: Ints, place: Ints, hierarchy: Hierarchy, chosen: Ints) -> None:
+def _abstain(keys: Ints, place: Ints, hierarchy: Hierarchy, winners: Ints) -> None:
     """Gives entities with several equal candidates the deepest common ancestor of these."""
     size = len(hierarchy.names)
     lines, rows = hierarchy.lines(keys % size)
     shared, counts = np.unique(place[rows] * size + lines, return_counts=True)
-    number = np.bincount(place, minlength=len(chosen))
+    number = np.bincount(place, minlength=len(winners))
     common = shared[(counts == number[shared // size]) & (hierarchy.depths[shared % size] > 0)]
     # The deepest one last, so that it is the one that stays; ties by name.
     order = np.lexsort((-(common % size), hierarchy.depths[common % size], common // size))
-    chosen[common[order] // size] = common[order] % size
+    winners[common[order] // size] = common[order] % size

@@ -49,7 +49,7 @@ def read_judgements(path: str, fingerprint: str) -> list[Judgement]:
     try:
         content = files.read_json(path)
         rows = content["mentions"]
-        judged = content.get("fingerprint")
+        corpus_fingerprint = content.get("fingerprint")
         for row in rows:
             _check(row)
         if twice := [key for key, count in Counter(map(_key, rows)).items() if count > 1]:
@@ -62,7 +62,7 @@ def read_judgements(path: str, fingerprint: str) -> list[Judgement]:
             "nerbert audit downloaded",
             path,
         ) from None
-    if judged != fingerprint:
+    if corpus_fingerprint != fingerprint:
         raise UserError(
             f"judgements of another corpus ({content.get('corpus')}), or of an earlier run of it; "
             "name that corpus, or judge a sample of this one",
@@ -95,7 +95,7 @@ def _are_texts(*values: Any) -> bool:
     return all(isinstance(v, str) and not re.search("[\ud800-\udfff]", v) for v in values)
 
 
-def wilson(right: int, judged: int, z: float = 1.96) -> tuple[float, float]:
+def wilson(right: int, n_judged: int, z: float = 1.96) -> tuple[float, float]:
     """95 % interval of a rate; (0, 1) without judgements.
 
     Source: Wilson 1927, Probable inference; it holds for small numbers and rates near 1.
@@ -103,11 +103,11 @@ def wilson(right: int, judged: int, z: float = 1.96) -> tuple[float, float]:
     >>> [round(bound, 3) for bound in wilson(95, 100)]
     [0.888, 0.978]
     """
-    if not judged:
+    if not n_judged:
         return 0.0, 1.0
-    rate, square = right / judged, z * z / judged
+    rate, square = right / n_judged, z * z / n_judged
     middle = rate + square / 2
-    half = z * sqrt(rate * (1 - rate) / judged + square / (4 * judged))
+    half = z * sqrt(rate * (1 - rate) / n_judged + square / (4 * n_judged))
     return max(0.0, (middle - half) / (1 + square)), min(1.0, (middle + half) / (1 + square))
 
 
@@ -118,42 +118,42 @@ def table(rows: Sequence[Judgement]) -> str:
     """
     heads = ["right, 95 % interval", "mentions", *_HEADS.values()]
     lines = [heads, ["---"] * len(heads), _line("all", rows)]
-    left = 0
+    n_left_out = 0
     for group in ("source", "category"):
         counts = Counter(str(row[group]) for row in rows)
         if len(counts) > 1:
             ordered = sorted(counts, key=lambda name: (-counts[name], name))
-            left, ordered = len(ordered[_MOST_CATEGORIES:]), ordered[:_MOST_CATEGORIES]
+            n_left_out, ordered = len(ordered[_MOST_CATEGORIES:]), ordered[:_MOST_CATEGORIES]
             lines += [
                 _line(f"{group} {name}", [row for row in rows if str(row[group]) == name])
                 for name in ordered
             ]
     text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    if left:
-        text += f"\n\nand {left:,} categories with fewer mentions"
-    judged = [row for row in rows if row.get(MISSED) is not None]
-    if not judged:
+    if n_left_out:
+        text += f"\n\nand {n_left_out:,} categories with fewer mentions"
+    about_misses = [row for row in rows if row.get(MISSED) is not None]
+    if not about_misses:
         return text
-    return f"{text}\n\n{_marked(judged)}"
+    return f"{text}\n\n{_marked(about_misses)}"
 
 
 def _line(name: str, rows: Sequence[Judgement]) -> list[str]:
     answers = [[row.get(question) for row in rows] for question in QUESTIONS]
     cells = []
-    for judged in answers:
-        count = sum(answer is not None for answer in judged)
-        low, high = wilson(judged.count(True), count)
+    for given_answers in answers:
+        count = sum(answer is not None for answer in given_answers)
+        low, high = wilson(given_answers.count(True), count)
         of = "" if count == len(rows) else f" of {count}"
-        share = 100 * judged.count(True) / max(count, 1)
+        share = 100 * given_answers.count(True) / max(count, 1)
         cells.append(f"{share:.1f}{of} ({100 * low:.0f}-{100 * high:.0f})" if count else "-")
     return [name, str(len(rows)), *cells]
 
 
-def _rate(right: int, judged: int) -> str:
-    if not judged:
+def _rate(right: int, n_judged: int) -> str:
+    if not n_judged:
         return "-"
-    low, high = wilson(right, judged)
-    return f"{right} of {judged}, {right / judged:.1%} ({low:.0%} to {high:.0%})"
+    low, high = wilson(right, n_judged)
+    return f"{right} of {n_judged}, {right / n_judged:.1%} ({low:.0%} to {high:.0%})"
 
 
 def _marked(rows: Sequence[Judgement]) -> str:
@@ -171,21 +171,21 @@ def agreement(first: Sequence[Judgement], second: Sequence[Judgement]) -> str:
         UserError: they have judged no mention both.
     """
     lines = [["", "both judged", "agree", "kappa"], ["---"] * 4]
-    for question, shown in QUESTIONS.items():
+    for question, question_text in QUESTIONS.items():
         pairs = [
-            (one[question], other[question])
-            for one, other in _pairs(first, second)
-            if one.get(question) is not None and other.get(question) is not None
+            (row_a[question], row_b[question])
+            for row_a, row_b in _pairs(first, second)
+            if row_a.get(question) is not None and row_b.get(question) is not None
         ]
-        same = sum(one == other for one, other in pairs)
-        lines.append([shown, str(len(pairs)), _rate(same, len(pairs)), _kappa(pairs)])
+        n_equal = sum(row_a == row_b for row_a, row_b in pairs)
+        lines.append([question_text, str(len(pairs)), _rate(n_equal, len(pairs)), _kappa(pairs)])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def _kappa(pairs: Sequence[tuple[bool, bool]]) -> str:
     """Agreement beyond chance; "-" if chance alone agrees always."""
     count = max(len(pairs), 1)
-    observed = sum(one == other for one, other in pairs) / count
+    observed = sum(answer_a == answer_b for answer_a, answer_b in pairs) / count
     yes = [sum(answers) / count for answers in zip(*pairs, strict=True)] or [1.0, 1.0]
     chance = yes[0] * yes[1] + (1 - yes[0]) * (1 - yes[1])
     return f"{(observed - chance) / (1 - chance):.2f}" if chance < 1 else "-"
@@ -194,8 +194,8 @@ def _kappa(pairs: Sequence[tuple[bool, bool]]) -> str:
 def _pairs(
     first: Sequence[Judgement], second: Sequence[Judgement]
 ) -> list[tuple[Judgement, Judgement]]:
-    others = {_key(row): row for row in second}
-    pairs = [(row, others[_key(row)]) for row in first if _key(row) in others]
+    second_by_key = {_key(row): row for row in second}
+    pairs = [(row, second_by_key[_key(row)]) for row in first if _key(row) in second_by_key]
     if not pairs:
         raise UserError("--judged: the judges have no mention in common; give the same sample")
     return pairs
@@ -209,14 +209,14 @@ def conflicts(first: Sequence[Judgement], second: Sequence[Judgement]) -> list[d
     """The mentions about which two judges differ, without answers, for a third."""
     asked = {*QUESTIONS, MISSED}
     return [
-        {name: value for name, value in one.items() if name not in asked}
-        for one, other in _pairs(first, second)
-        if any(_differ(one, other, question) for question in QUESTIONS)
+        {name: value for name, value in row_a.items() if name not in asked}
+        for row_a, row_b in _pairs(first, second)
+        if any(_differ(row_a, row_b, question) for question in QUESTIONS)
     ]
 
 
-def _differ(one: Judgement, other: Judgement, question: str) -> bool:
-    answers = {one.get(question), other.get(question)} - {None}
+def _differ(row_a: Judgement, row_b: Judgement, question: str) -> bool:
+    answers = {row_a.get(question), row_b.get(question)} - {None}
     return len(answers) > 1
 
 
@@ -227,12 +227,12 @@ def resolved(
     last = {_key(row): row for row in third}
     return [
         {
-            **one,
+            **row_a,
             **{
-                question: last.get(_key(one), {}).get(question)
+                question: last.get(_key(row_a), {}).get(question)
                 for question in QUESTIONS
-                if _differ(one, other, question)
+                if _differ(row_a, row_b, question)
             },
         }
-        for one, other in _pairs(first, second)
+        for row_a, row_b in _pairs(first, second)
     ]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nerbert.digests import digest64
 from nerbert.errors import UserError
@@ -42,7 +42,7 @@ def audit(settings: AuditSettings) -> str:
     """
     corpus = load_corpus(settings.corpus)
     if settings.judged:
-        return _judged(settings, corpus)
+        return _rates(settings, corpus)
     mentions = sample_mentions(corpus, settings.sample, settings.seed, settings.which)
     if not mentions:
         raise UserError(f"{corpus.folder}: it has no mention of the kind --which {settings.which}")
@@ -53,7 +53,7 @@ def audit(settings: AuditSettings) -> str:
     )
 
 
-def _judged(settings: AuditSettings, corpus: Corpus) -> str:
+def _rates(settings: AuditSettings, corpus: Corpus) -> str:
     """The rates of one judge; of two, their agreement; of three, with the third where they differ.
 
     Raises:
@@ -78,13 +78,13 @@ def _judged(settings: AuditSettings, corpus: Corpus) -> str:
 
 
 def _write_page(
-    settings: AuditSettings, corpus: Corpus, which: str, mentions: Sequence[Mapping[str, Any]]
+    settings: AuditSettings, corpus: Corpus, selection: str, mentions: Sequence[Mapping[str, Any]]
 ) -> None:
     data = {
         "corpus": Path(settings.corpus).resolve().name,
         "fingerprint": corpus.fingerprint,
         "seed": settings.seed,
-        "which": which,
+        "which": selection,
         "language": report_of(corpus.folder).get("language", "en"),
         "questions": QUESTIONS,
         "classes": _classes({str(mention["category"]) for mention in mentions}),
@@ -156,7 +156,7 @@ class Mention:
     others: tuple[tuple[int, int], ...]
 
 
-def sample_mentions(corpus: Corpus, size: int, seed: int, which: Which) -> list[Mention]:
+def sample_mentions(corpus: Corpus, size: int, seed: int, selection: Which) -> list[Mention]:
     """Draws mentions, each with the same probability; copies of an example count once.
 
     The mentions with the smallest digests are drawn, so a larger sample with the same seed contains
@@ -166,22 +166,31 @@ def sample_mentions(corpus: Corpus, size: int, seed: int, which: Which) -> list[
         corpus: the corpus.
         size: number of mentions; all if there are fewer.
         seed: seed of the draw.
-        which: mentions with a category, those of ENTITY, or all.
+        selection: mentions with a category, those of ENTITY, or all.
     """
     # A page that is in two dump files is twice in the corpus, with the same ids.
-    drawn = heapq.nsmallest(2 * size, _keyed(corpus, seed, which), key=lambda pair: pair[0])
-    return [_mention(*place) for place in dict(drawn).values()][:size]
+    smallest = heapq.nsmallest(2 * size, _draws(corpus, seed, selection), key=lambda draw: draw[:2])
+    unique = {draw.name: draw for draw in smallest}
+    return [_mention(draw.row, draw.spans, draw.number) for draw in unique.values()][:size]
 
 
-def _keyed(
-    corpus: Corpus, seed: int, which: Which
-) -> Iterator[tuple[tuple[int, str], tuple[_Row, list[TypedSpan], int]]]:
-    """Digest and name of each mention; its example, the spans of all mentions, and its number."""
+class _Draw(NamedTuple):
+    """A mention that may be drawn: by its digest, then its name; its example and its number."""
+
+    digest: int
+    name: str
+    row: _Row
+    spans: list[TypedSpan]
+    number: int
+
+
+def _draws(corpus: Corpus, seed: int, selection: Which) -> Iterator[_Draw]:
+    """All mentions of a selection."""
     for row, spans in _examples(corpus):
         for number, (_, _, category) in enumerate(spans):
-            if which == "all" or (category == ENTITY) == (which == "entity"):
+            if selection == "all" or (category == ENTITY) == (selection == "entity"):
                 key = f"{row['id']}:{number}"
-                yield (digest64(seed, "audit", key), key), (row, spans, number)
+                yield _Draw(digest64(seed, "audit", key), key, row, spans, number)
 
 
 def _examples(corpus: Corpus) -> Iterator[tuple[_Row, list[TypedSpan]]]:

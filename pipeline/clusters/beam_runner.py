@@ -118,7 +118,7 @@ class Beam(Executor):
 
     @contextmanager
     def session(self, output: str, inputs: Sequence[str]) -> Iterator[Session]:
-        """What all stages of a run share: logs, the job server, and the check of the workers.
+        """Opens the logs and the job server that all stages of a run share; checks the workers.
 
         Args:
             output: folder of the run.
@@ -129,7 +129,7 @@ class Beam(Executor):
         """
         with kept_apart(output) as folder, self._served(folder) as flags:
             session = Session(self.engine, flags, folder)
-            session.tell()
+            session.announce()
             if self.engine.is_cluster:
                 session.check(output, inputs)
             yield session
@@ -140,7 +140,7 @@ class Beam(Executor):
         Raises:
             UserError: Beam cannot download it.
         """
-        options = PipelineOptions([*self.engine.flags, *self.engine.chosen()])
+        options = PipelineOptions([*self.engine.flags, *self.engine.fitting_flags()])
         if (server := self.engine.job_server(options)) is None:
             return
         cache = options.view_as(JobServerOptions).jar_cache_dir
@@ -152,7 +152,7 @@ class Beam(Executor):
     @contextmanager
     def _served(self, folder: str) -> Iterator[list[str]]:
         """The flags that the engine adds; for the block its job server runs."""
-        flags = self.engine.chosen()
+        flags = self.engine.fitting_flags()
         with _own_temporary_folder() as temporary:
             java = f"--job_server_jvm_properties=-Djava.io.tmpdir={temporary}"
             server = self.engine.job_server(PipelineOptions([java, *self.engine.flags, *flags]))
@@ -192,8 +192,8 @@ def _check_runner(options: PipelineOptions) -> None:
     try:
         create_runner(name)
     except ValueError as error:
-        there = str(error).partition("Valid values are ")[2] or "see Beam's documentation"
-        raise UserError(f"--runner {name}: no such runner; there are {there}") from None
+        runners = str(error).partition("Valid values are ")[2] or "see Beam's documentation"
+        raise UserError(f"--runner {name}: no such runner; there are {runners}") from None
     except ImportError:
         raise UserError(f"--runner {name}: pip install 'nerbert[gcp]'") from None
     endpoint = options.view_as(PortableOptions).job_endpoint
@@ -222,16 +222,16 @@ def kept_apart(output: str) -> Iterator[str]:
         folder = files.join(output, NAME)
         os.makedirs(folder, exist_ok=True)
     root = logging.getLogger()
-    handlers, propagate, own = root.handlers[:], _OURS.propagate, _OURS.handlers[:]
+    handlers, propagate, our_handlers = root.handlers[:], _OURS.propagate, _OURS.handlers[:]
     into = logging.FileHandler(files.join(folder, "beam.log"), encoding="utf-8")
     into.setFormatter(logging.Formatter(_FORMAT))
     root.handlers = [into]
-    _OURS.handlers, _OURS.propagate = own or handlers, False
+    _OURS.handlers, _OURS.propagate = our_handlers or handlers, False
     hook, threading.excepthook = threading.excepthook, _log_thread
     try:
         yield folder
     finally:
-        root.handlers, _OURS.handlers, _OURS.propagate = handlers, own, propagate
+        root.handlers, _OURS.handlers, _OURS.propagate = handlers, our_handlers, propagate
         threading.excepthook = hook
         into.close()
 

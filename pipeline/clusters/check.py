@@ -36,7 +36,7 @@ _PACKAGES = ("nerbert", "ontology", "pipeline")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What workers must have.
+    """The package, the Python and the files that each worker must have.
 
     Attributes:
         python: version of Python, such as "3.11".
@@ -54,10 +54,10 @@ class Wanted:
 
     @classmethod
     def of(cls, inputs: Sequence[str], proof: str, content: str) -> Wanted:
-        """What this process has. Of many inputs some are looked at, from first to last."""
+        """The needs by this process; of many input files, every n-th one is compared."""
         step = max(1, -(-len(inputs) // _LOOKED_AT))
-        some = dict.fromkeys([*inputs[::step], *inputs[-1:]])
-        sizes = tuple((path, files.size(path)) for path in some)
+        sample = dict.fromkeys([*inputs[::step], *inputs[-1:]])
+        sizes = tuple((path, files.size(path)) for path in sample)
         return cls(_python(), package(), sizes, proof, content)
 
 
@@ -77,9 +77,9 @@ def package() -> tuple[str, str]:
 class CheckJob(beam.PTransform[Any, Any]):
     """The graph of the check."""
 
-    def __init__(self, wanted: Wanted, slots: int) -> None:
+    def __init__(self, needs: Wanted, slots: int) -> None:
         super().__init__()
-        self._wanted, self._slots = wanted, slots
+        self._wanted, self._slots = needs, slots
 
     def expand(self, root: Any) -> Any:
         numbers = root | beam.Impulse() | beam.ParDo(_Numbers(self._slots * _ELEMENTS_A_SLOT))
@@ -98,8 +98,8 @@ class _Numbers(beam.DoFn):
 class _Look(beam.DoFn):
     """Looks at the worker once, and tells what it finds."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
+    def __init__(self, needs: Wanted) -> None:
+        self._wanted = needs
 
     def setup(self) -> None:
         self._facts: list[str] | None = None
@@ -111,29 +111,29 @@ class _Look(beam.DoFn):
             Metrics.counter(_NAMESPACE, text).inc()
 
 
-def facts(wanted: Wanted) -> Iterator[tuple[str, str, str, str]]:
-    """What is wrong on this host: its name, the kind, and the thing; kind "" if nothing is."""
+def facts(needs: Wanted) -> Iterator[tuple[str, str, str, str]]:
+    """Problems of this host: its name, kind of the problem, the thing; kind "" if there is none."""
     host, visible = socket.gethostname(), 0
-    for kind, thing, detail in _problems(wanted):
+    for kind, thing, detail in _problems(needs):
         visible += 1
         yield host, kind, thing, detail
     if not visible:
         yield host, "", str(os.getpid()), ""
 
 
-def _problems(wanted: Wanted) -> Iterator[tuple[str, str, str]]:
+def _problems(needs: Wanted) -> Iterator[tuple[str, str, str]]:
     python = ".".join(map(str, sys.version_info[:2]))
-    if python != wanted.python:
-        yield "python", f"Python {python}", f"Python {wanted.python}"
+    if python != needs.python:
+        yield "python", f"Python {python}", f"Python {needs.python}"
     version, code = package()
-    if (version, code) != tuple(wanted.package):
-        ours = wanted.package[0]
+    if (version, code) != tuple(needs.package):
+        our_version = needs.package[0]
         yield (
             "package",
             f"nerbert {version}",
-            f"nerbert {ours}" if ours != version else "other code",
+            f"nerbert {our_version}" if our_version != version else "other code",
         )
-    for path, size in wanted.inputs:
+    for path, size in needs.inputs:
         try:
             n_bytes = files.size(path)
         except Exception as error:  # whatever a file system raises, the host cannot read it
@@ -141,17 +141,17 @@ def _problems(wanted: Wanted) -> Iterator[tuple[str, str, str]]:
         else:
             if n_bytes != size:
                 yield "input", path, f"{n_bytes:,} bytes there, {size:,} here"
-    output = wanted.proof.rpartition("/")[0].rpartition("/")[0]
+    output = needs.proof.rpartition("/")[0].rpartition("/")[0]
     try:
-        content = files.read_bytes(wanted.proof).decode()
+        content = files.read_bytes(needs.proof).decode()
     except Exception as error:  # the same
         yield "output", output, _reason(error)
         return
-    if content != wanted.content:
+    if content != needs.content:
         yield "output", output, "another folder of the same name"
         return
     try:
-        files.write_bytes(f"{wanted.proof}.{socket.gethostname()}.{os.getpid()}", b"")
+        files.write_bytes(f"{needs.proof}.{socket.gethostname()}.{os.getpid()}", b"")
     except Exception as error:  # the same
         yield "output", output, _reason(error)
 
@@ -182,10 +182,10 @@ def _message(problem: Iterable[str], workers_flag: str) -> str:
     if kind == "python":
         return f"{workers_flag}: host {host} has {thing}, here is {detail}; they must be equal"
     if kind == "package":
-        here = f"here is {detail}" if detail.startswith("nerbert") else f"but with {detail}"
+        difference = f"here is {detail}" if detail.startswith("nerbert") else f"but with {detail}"
         return (
-            f"{workers_flag}: host {host} has {thing}, {here}; install the same package on each "
-            "host, and start `nerbert worker` again"
+            f"{workers_flag}: host {host} has {thing}, {difference}; install the same package on "
+            "each host, and start `nerbert worker` again"
         )
     flag = "--dump" if kind == "input" else "--output"
     return (

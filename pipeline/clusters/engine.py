@@ -25,7 +25,7 @@ _REST_S = 5.0
 
 
 class Engine:
-    """A runner of Beam. This one is for runners that need nothing, on this machine.
+    """A runner of Beam. This class itself is for runners on this machine, such as DirectRunner.
 
     Attributes:
         flags: the user's flags of Beam.
@@ -71,12 +71,12 @@ class Engine:
             UserError: it cannot, or a flag does not suit it.
         """
 
-    def chosen(self) -> list[str]:
+    def fitting_flags(self) -> list[str]:
         """Flags that suit the engine as it is now; the user's own flags win."""
         return []
 
     def described(self) -> str:
-        """What the engine is, for the first line of a run; empty if there is nothing to say."""
+        """Name, version and size of the engine, for the first line of a run; empty if unknown."""
         return ""
 
     @property
@@ -85,8 +85,8 @@ class Engine:
         return None
 
     @property
-    def left(self) -> str:
-        """What a run leaves that does not finish its stage: a template, or a job."""
+    def leftover(self) -> str:
+        """The result of a run that does not finish its stage: a template, or a submitted job."""
         return f"template in {self.template}" if self.template else "job submitted"
 
     @property
@@ -126,7 +126,7 @@ class Engine:
         """Looks at the engine while a job of this name runs, about once a second."""
 
     def warning(self) -> str:
-        """What was seen that makes a run slow, and the remedy; empty if there is nothing."""
+        """A warning about a setting that makes the run slow, with its remedy; empty without one."""
         return ""
 
     def explain(self, error: str) -> Exception | None:
@@ -217,12 +217,12 @@ class Rest:
         self._session.patch(f"{self.url}/{path}", timeout=_REST_S).raise_for_status()
 
 
-def check_flags(flags: Sequence[str], others: Collection[str] = ()) -> None:
+def check_flags(flags: Sequence[str], extra_flags: Collection[str] = ()) -> None:
     """Checks that Beam knows its flags, and that a runner is among them.
 
     Args:
         flags: the user's flags that are not ours.
-        others: names of options that the job server knows beside those of Beam's Python.
+        extra_flags: names of options that the job server knows beside those of Beam's Python.
 
     Raises:
         UserError: it is not so.
@@ -231,7 +231,7 @@ def check_flags(flags: Sequence[str], others: Collection[str] = ()) -> None:
     is_wrong = True
     for word in unknown_flags(flags):
         if word.startswith("--"):
-            is_wrong = _name(word) not in others
+            is_wrong = _name(word) not in extra_flags
         if is_wrong:
             wrong.append(word)
     if wrong:

@@ -56,10 +56,10 @@ class Flink(Engine):
                 f"--flink_master {self.master}: no Flink answers there ({_reason(error)}); give "
                 "HOST:PORT of the JobManager's REST interface"
             ) from None
-        wanted = str(self._flink.flink_version)
-        if is_given(self.flags, "flink_version") and not self._version.startswith(f"{wanted}."):
+        version = str(self._flink.flink_version)
+        if is_given(self.flags, "flink_version") and not self._version.startswith(f"{version}."):
             raise UserError(
-                f"--flink_version {wanted}: the cluster at {self.master} is {self._version}"
+                f"--flink_version {version}: the cluster at {self.master} is {self._version}"
             )
         if not sum(host["freeSlots"] for host in self._hosts()):
             raise UserError(
@@ -67,7 +67,7 @@ class Flink(Engine):
                 f"({state['jobs-running']} jobs run); wait for them, or add TaskManagers"
             )
 
-    def chosen(self) -> list[str]:
+    def fitting_flags(self) -> list[str]:
         hosts = self._hosts()
         flags = {
             "flink_version": ".".join(self._version.split(".")[:2]),
@@ -116,8 +116,8 @@ class Flink(Engine):
             return  # it looks again in a second
 
     def _too_few_slots(self, number: str) -> bool:
-        wanted = self._rest.get(f"jobs/{number}/config")["execution-config"]["job-parallelism"]
-        return sum(host["slotsNumber"] for host in self._hosts()) < int(wanted)
+        n_needed = self._rest.get(f"jobs/{number}/config")["execution-config"]["job-parallelism"]
+        return sum(host["slotsNumber"] for host in self._hosts()) < int(n_needed)
 
     def _host_lost(self, error: str) -> HostLostError:
         match = _LOST.search(error) or _CLOSED.search(error)
@@ -145,8 +145,8 @@ class Flink(Engine):
         return None if self.endpoint else FlinkJarJobServer(options)
 
     def explain(self, error: str) -> Exception | None:
-        if (known := super().explain(error)) is not None:
-            return known
+        if (explained := super().explain(error)) is not None:
+            return explained
         if _LOST.search(error) is not None:
             return self._host_lost(error)
         for pattern, message in _KNOWN:

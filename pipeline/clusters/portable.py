@@ -108,7 +108,7 @@ class JobService:
                 api.DescribePipelineOptionsRequest(), timeout=_START_S
             )
         except grpc.RpcError as error:
-            raise UserError(f"--job_endpoint {self.endpoint}: {_told(error)}") from None
+            raise UserError(f"--job_endpoint {self.endpoint}: {_details(error)}") from None
         return {option.name for option in answer.options}
 
     def running(self, job: str) -> list[str]:
@@ -158,7 +158,7 @@ def not_fetched(runner: str, error: str) -> UserError | None:
     )
 
 
-def _told(error: Any) -> str:
+def _details(error: Any) -> str:
     return str(error.details() if hasattr(error, "details") else error)
 
 

@@ -36,17 +36,17 @@ class Session:
         folder: folder of the logs.
     """
 
-    def __init__(self, engine: Engine, chosen: Sequence[str], folder: str) -> None:
+    def __init__(self, engine: Engine, engine_flags: Sequence[str], folder: str) -> None:
         """Takes the engine, the flags that suit it, and the folder of the logs."""
         self._engine, self.folder = engine, folder
-        self._flags = [*engine.flags, *chosen]
+        self._flags = [*engine.flags, *engine_flags]
         self._told = False
 
-    def tell(self) -> None:
+    def announce(self) -> None:
         """Says once what the engine is, and which flags were chosen for it."""
-        if not self._told and (said := self._engine.described()):
+        if not self._told and (description := self._engine.described()):
             self._told = True
-            _LOGGER.info("%s", " ".join([f"{said};", *self._engine.chosen()]))
+            _LOGGER.info("%s", " ".join([f"{description};", *self._engine.fitting_flags()]))
 
     def check(self, output: str, inputs: Sequence[str]) -> None:
         """Runs a small job that looks whether each host is fit.
@@ -59,13 +59,15 @@ class Session:
         proof = files.join(folder, "proof")
         files.write_bytes(proof, token.encode())
         try:
-            wanted = check.Wanted.of(inputs, proof, token)
+            needs = check.Wanted.of(inputs, proof, token)
             slots = int(self._options.get_all_options().get("parallelism") or 1)
-            job = check.CheckJob(wanted, max(slots, 1))
+            job = check.CheckJob(needs, max(slots, 1))
             result = self._run(job, "check", check.SECONDS)
             check.raise_problem(result, self._engine.workers_flag)
-            self._flags += self._engine.chosen()  # some engines show their hosts only to a job
-            self.tell()
+            self._flags += (
+                self._engine.fitting_flags()
+            )  # some engines show their hosts only to a job
+            self.announce()
             if warning := self._engine.warning():
                 _LOGGER.warning("%s", warning)
         finally:
@@ -86,23 +88,23 @@ class Session:
             self._run_to_end(stage, name, folder)
             return True
         self._run(BeamStage(stage, None), name)
-        again = "when it is done, give this command again for the next stage"
-        _LOGGER.info("%s: %s; %s", name, self._engine.left, again)
+        next_step = "when it is done, give this command again for the next stage"
+        _LOGGER.info("%s: %s; %s", name, self._engine.leftover, next_step)
         return False
 
     def _run_to_end(self, stage: Stage, name: str, folder: str) -> None:
         """Runs a stage; if a host is lost, its job starts again on those that are left."""
-        for again in range(_STARTS):
+        for attempt in range(_STARTS):
             try:
                 with unfinished.work_folder(folder) as work_folder:
                     self._run(BeamStage(stage, work_folder), name)
                 return
             except HostLostError as lost:
-                if again == _STARTS - 1:
+                if attempt == _STARTS - 1:
                     raise
                 self._engine.leave_out(lost.host)
                 self._engine.check()
-                self._flags += self._engine.chosen()  # the last flag of a name counts
+                self._flags += self._engine.fitting_flags()  # the last flag of a name counts
                 _LOGGER.info("%s: %s; starting again on %s", name, lost, self._engine.described())
 
     @property
@@ -167,12 +169,12 @@ class Session:
         logging.getLogger("apache_beam").error("%s: %s", name, text)
         if "KeyboardInterrupt" in text:
             return KeyboardInterrupt()
-        if (known := self._engine.explain(text)) is not None:
-            return known
+        if (explained := self._engine.explain(text)) is not None:
+            return explained
         if (match := _OS_ERROR.search(text)) is not None:
             return OSError(int(match[1]), os.strerror(int(match[1])))
-        if (known := portable.not_fetched(self._engine.name, text)) is not None:
-            return known
+        if (explained := portable.not_fetched(self._engine.name, text)) is not None:
+            return explained
         if not self._engine.is_cluster:
             return error
         return RunError(f"{name}: {_last_cause(text)}; see the logs in {self.folder}")

@@ -68,7 +68,7 @@ class Spark(Portable):
                 "wait for other applications, or add workers"
             )
 
-    def chosen(self) -> list[str]:
+    def fitting_flags(self) -> list[str]:
         if not self._cores_a_host or is_given(self.flags, "sdk_worker_parallelism"):
             return []
         return [f"--sdk_worker_parallelism={self._cores_a_host}"]
@@ -78,8 +78,8 @@ class Spark(Portable):
             return None
         java = options.view_as(JobServerOptions)
         if not any(f"-D{_PARALLELISM}=" in flag for flag in java.job_server_jvm_properties):
-            more = f"-D{_PARALLELISM}={self._cores}"
-            java.job_server_jvm_properties = [*java.job_server_jvm_properties, more]
+            jvm_property = f"-D{_PARALLELISM}={self._cores}"
+            java.job_server_jvm_properties = [*java.job_server_jvm_properties, jvm_property]
         return SparkJarJobServer(options)
 
     def described(self) -> str:

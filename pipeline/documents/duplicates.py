@@ -40,14 +40,14 @@ def overlapping(reports: Sequence[DocumentsReport]) -> list[int]:
         for report in reports
         if report.first_page is not None and report.last_page is not None
     )
-    again = {report.unit for report in reports if report.superseded}
+    doubtful_units = {report.unit for report in reports if report.superseded}
     widest: tuple[int, int] | None = None  # last id so far, and its unit
     for first, last, unit in ranges:
         if widest is not None and first <= widest[0]:
-            again |= {unit, widest[1]}
+            doubtful_units |= {unit, widest[1]}
         if widest is None or last > widest[0]:
             widest = (last, unit)
-    return [unit for _, _, unit in ranges if unit in again]
+    return [unit for _, _, unit in ranges if unit in doubtful_units]
 
 
 def superseded(
@@ -70,8 +70,8 @@ def superseded(
         rows = np.concatenate([newest, _revisions(paths[unit], unit)])
         rows = rows[np.lexsort((rows[:, 2], -rows[:, 1], rows[:, 0]))]
         is_first = np.append(True, rows[1:, 0] != rows[:-1, 0])
-        for page_id, revision, other in rows[~is_first].tolist():
-            older[other].add((page_id, revision))
+        for page_id, revision, owner in rows[~is_first].tolist():
+            older[owner].add((page_id, revision))
         newest = rows[is_first]
     return dict(older)
 
@@ -94,8 +94,8 @@ class DropSuperseded(DropRows):
     def files(self, element: Unit) -> Sequence[str]:
         return [self._write.part(element)]
 
-    def dropped(self, element: Unit, known: Mapping[int, set[Revision]]) -> Collection[Revision]:
-        return known.get(element.index, ())
+    def dropped(self, element: Unit, gathered: Mapping[int, set[Revision]]) -> Collection[Revision]:
+        return gathered.get(element.index, ())
 
     def without(self, report: Report, rows: Sequence[pa.Table]) -> Report:
         assert isinstance(report, DocumentsReport)

@@ -52,17 +52,17 @@ def sampled_texts(units: Sequence[Unit], seed: int) -> list[str]:
 
     They are chosen by a digest of their id, so they do not depend on the dump's compression.
     """
-    drawn: list[tuple[int, int, str]] = []  # digest, page id, wikitext
+    candidates: list[tuple[int, int, str]] = []  # digest, page id, wikitext
     scanned = 0
     for page in articles(units):
         scanned += len(page.wikitext)
         if len(page.wikitext) <= _LARGEST_SAMPLE:
-            drawn.append((digest64(seed, "punkt", page.page_id), page.page_id, page.wikitext))
+            candidates.append((digest64(seed, "punkt", page.page_id), page.page_id, page.wikitext))
         if scanned > SCANNED_CHARS:
             break
     texts: list[tuple[int, str]] = []
     chars = 0
-    for _, page_id, wikitext in sorted(drawn):
+    for _, page_id, wikitext in sorted(candidates):
         text = render(wikitext, units[0].site).text
         texts.append((page_id, text))
         chars += len(text)
@@ -174,8 +174,8 @@ class _Documents:
         if kind in ("other-namespace", "other-content"):
             self.pages[kind] += 1
             return
-        known = self._revisions.get(page.page_id)
-        if known is not None and known >= page.revision_id:
+        earlier_revision = self._revisions.get(page.page_id)
+        if earlier_revision is not None and earlier_revision >= page.revision_id:
             self.pages["duplicate"] += 1
             return
         try:
@@ -187,7 +187,7 @@ class _Documents:
         except Exception as error:  # one page in millions must not end the run; it is counted
             self._set_aside(failed_page(error, page.page_id, page.title))
             return
-        self.superseded += known is not None
+        self.superseded += earlier_revision is not None
         self._revisions[page.page_id] = page.revision_id
         row["other_language"] = bool(self._common and self._common.is_other_language(row["text"]))
         self._rows.append((kind, row))
@@ -252,7 +252,7 @@ class WriteDocuments(PlanPass, PartPass):
         self._model = SentenceModel.from_json(files.read_bytes(model_path(self._plan)))
         self._common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
 
-    def make(self, element: Unit, part: str, known: None) -> DocumentsReport:
+    def make(self, element: Unit, part: str, gathered: None) -> DocumentsReport:
         return write_documents(
             element,
             part,

@@ -71,10 +71,10 @@ def lost_pages(units: Sequence[Unit], reports: Sequence[DocumentsReport]) -> int
     """
     lost = 0
     for _, of_file in groupby(zip(units, reports, strict=True), key=lambda pair: pair[0].path):
-        own_units, own = zip(*of_file, strict=True)
-        if any(report.holes for report in own):
+        own_units, file_reports = zip(*of_file, strict=True)
+        if any(report.holes for report in file_reports):
             size = own_units[-1].end
-            lost += sum(math.ceil(max(1, pages)) for pages in _lost_of_file(own, size))
+            lost += sum(math.ceil(max(1, pages)) for pages in _lost_of_file(file_reports, size))
     return lost
 
 

@@ -113,7 +113,7 @@ def page_limit() -> AbstractContextManager[None]:
 def made_in_time(
     batch: pa.RecordBatch, make: Callable[[pa.RecordBatch], T]
 ) -> Iterator[tuple[pa.RecordBatch, T | None]]:
-    """What is made of documents, in order; None for one that takes longer than `PAGE_SECONDS`.
+    """Results of `make` for documents, in order; None if one takes more than `PAGE_SECONDS`.
 
     A batch that takes longer is halved until the document is found.
 
@@ -123,14 +123,14 @@ def made_in_time(
     """
     try:
         with page_limit():
-            made: T | None = make(batch)
+            result: T | None = make(batch)
     except TooSlowError:
         if len(batch) > 1:
             for half in (batch[: len(batch) // 2], batch[len(batch) // 2 :]):
                 yield from made_in_time(half, make)
             return
-        made = None
-    yield batch, made
+        result = None
+    yield batch, result
 
 
 def kept_as(page: Page) -> str:
@@ -148,11 +148,15 @@ def kept_as(page: Page) -> str:
 
 def articles(units: Sequence[Unit]) -> Iterator[Page]:
     """The articles of some units, in order, each page id once."""
-    seen: set[int] = set()
+    page_ids: set[int] = set()
     for unit in units:
         for page in read_unit(unit):
-            if isinstance(page, Page) and kept_as(page) == "article" and page.page_id not in seen:
-                seen.add(page.page_id)
+            if (
+                isinstance(page, Page)
+                and kept_as(page) == "article"
+                and page.page_id not in page_ids
+            ):
+                page_ids.add(page.page_id)
                 yield page
 
 
@@ -249,8 +253,8 @@ def is_disambiguation(page: Page, rendered: Rendered, site: Site) -> bool:
     """
     if page.title.endswith("(disambiguation)") or "__DISAMBIG__" in page.wikitext:
         return True
-    known = _disambiguation_templates(site.language)
-    return any(template.name.lower() in known for template in rendered.templates)
+    template_names = _disambiguation_templates(site.language)
+    return any(template.name.lower() in template_names for template in rendered.templates)
 
 
 def holes_by_sentence(spans: list[Span], holes: tuple[int, ...]) -> list[bool]:

@@ -64,16 +64,16 @@ class Graph:
     def __init__(self, table: pa.Table) -> None:
         """Builds the graph from the edges of all parts."""
         size = len(table)
-        both = (
+        encoded = (
             pa.chunked_array(
                 [*table.column("name").chunks, *table.column("parent").chunks], pa.string()
             )
             .combine_chunks()
             .dictionary_encode()
         )
-        codes = both.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         kinds = table.column("kind").to_numpy()
-        self.names: pa.Array = both.dictionary
+        self.names: pa.Array = encoded.dictionary
         self.has_pages = bool((kinds == "page").any())
         child, parent = codes[:size], codes[size:]
         self._stands_for = _followed(len(self.names), child, parent, kinds == "redirect")

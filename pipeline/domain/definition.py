@@ -72,15 +72,15 @@ class Domain:
             special: other special types: types of the domain, or classes, which become types; empty
                 for the domain's own.
         """
-        known = {kind for _, kind in self.types}
-        new = [name for name in special if name not in known]
+        type_names = {kind for _, kind in self.types}
+        new = [name for name in special if name not in type_names]
         return replace(
             self,
             roots=tuple(roots) or self.roots,
             depth=self.depth if depth is None else depth,
             skip=(*self.skip, *skip),
             types=(*self.types, *((name, name.lower()) for name in new)),
-            special=tuple(n if n in known else n.lower() for n in special) or self.special,
+            special=tuple(n if n in type_names else n.lower() for n in special) or self.special,
         )
 
 
@@ -120,8 +120,8 @@ def _parsed(path: Path, table: dict[str, Any]) -> Domain:
         raise UserError(f'{path}: types: write type = ["Class", ...] below [types]')
     pairs = tuple((cls, kind) for kind, classes in types.items() for cls in classes)
     values = {"name": path.stem, "title": path.stem, **table, "types": pairs}
-    given = {key: Given(value, f"{path}: {key} =") for key, value in values.items()}
-    domain = build(Domain, given, str(path))
+    entries = {key: Given(value, f"{path}: {key} =") for key, value in values.items()}
+    domain = build(Domain, entries, str(path))
     for special in domain.special:
         if special not in types:
             raise UserError(f"{path}: special type {special!r} has no classes in [types]")

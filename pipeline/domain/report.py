@@ -37,8 +37,13 @@ def present(plan: DomainPlan, counts: DomainReport) -> str:
     report = counts.to_json()
     del report["source"]
     sizes = {level: asdict(size) for level, size in levels.items()}
-    more = {"domain": asdict(domain), "language": plan.language, "levels": sizes, "paper": PAPER}
-    files.write_json(files.join(settings.output, "report.json"), {**report, **more})
+    domain_facts = {
+        "domain": asdict(domain),
+        "language": plan.language,
+        "levels": sizes,
+        "paper": PAPER,
+    }
+    files.write_json(files.join(settings.output, "report.json"), {**report, **domain_facts})
     table = [
         f"| {level} | {size.sentences:,} | {size.tokens:,} | {size.share:.3f} | "
         f"{PAPER.get(level, '1')} |"
@@ -72,13 +77,15 @@ def _summary(plan: DomainPlan, counts: DomainReport, levels: dict[str, LevelSize
         f"{pages.get('disambiguation', 0):,} disambiguation pages left out",
         "sentences  " + ", ".join(f"{n:,} {name}" for name, n in sorted(counts.sentences.items())),
     ]
-    whole = levels["domain"]
+    domain_size = levels["domain"]
     shape = f"{counts.levels.get('domain paragraphs', 0):,} paragraphs"
     if plan.domain.name in TABLE_1:
-        stated = "{:,} paragraphs, {:,} sentences, {:,} tokens".format(*TABLE_1[plan.domain.name])
+        paper_sizes = "{:,} paragraphs, {:,} sentences, {:,} tokens".format(
+            *TABLE_1[plan.domain.name]
+        )
         lines.append(
-            f"table 1    {shape}, {whole.sentences:,} sentences, {whole.tokens:,} tokens "
-            f"(paper {stated})"
+            f"table 1    {shape}, {domain_size.sentences:,} sentences, {domain_size.tokens:,} "
+            f"tokens (paper {paper_sizes})"
         )
     else:
         lines.append(f"paragraphs {shape}")
@@ -154,8 +161,8 @@ def level_sizes(counts: Mapping[str, int]) -> dict[str, LevelSize]:
     sizes: dict[str, LevelSize] = {}
     for level, columns in LEVELS.items():
         sentences, tokens = (
-            sum(counts.get(f"{column} {what}", 0) for column in columns)
-            for what in ("sentences", "tokens")
+            sum(counts.get(f"{column} {unit}", 0) for column in columns)
+            for unit in ("sentences", "tokens")
         )
         share = tokens / counts["domain tokens"] if counts.get("domain tokens") else 0.0
         sizes[level] = LevelSize(sentences, tokens, round(share, 4))

@@ -153,17 +153,17 @@ class DomainSelector:
         )
         inside = nearest < len(self._names)
         listing = batch.column("is_disambiguation").to_numpy(zero_copy_only=False).astype(bool)
-        taken = inside & ~listing
+        selected = inside & ~listing
         for name, pages in (
             ("outside", ~inside),
             ("disambiguation", inside & listing),
-            ("taken", taken),
+            ("taken", selected),
         ):
             counts.pages[name] += int(pages.sum())
-        for place in nearest[taken].tolist():
+        for place in nearest[selected].tolist():
             category = self._walked[place]
             counts.by_depth[f"{category['root']}: {category['depth']}"] += 1
-        return batch.filter(pa.array(taken)), nearest[taken]
+        return batch.filter(pa.array(selected)), nearest[selected]
 
     def _distinct(self, sentences: Sentences) -> Ints:
         """Number of distinct entities with a class in each sentence, shape (sentences,)."""
@@ -180,22 +180,24 @@ class DomainSelector:
             batch.column(name).to_pylist() for name in ("text", "title", "page_id", "revision_id")
         )
         bounds = np.searchsorted(sentences.anchor_sentences, np.arange(len(sentences) + 1))
-        current, seen, paragraph = -1, set[str](), -1
+        current, earlier_texts, paragraph = -1, set[str](), -1
         for index in range(len(sentences)):
             document = int(sentences.documents[index])
             if document != current:
-                current, seen, paragraph = document, set(), -1
+                current, earlier_texts, paragraph = document, set(), -1
             start, end = int(sentences.starts[index]), int(sentences.ends[index])
             text = texts[document][start:end]
             number = int(sentences.numbers[index])
-            reason = self._dropped(text, sentences.markup[index], sentences.holes[index], seen)
+            reason = self._dropped(
+                text, sentences.markup[index], sentences.holes[index], earlier_texts
+            )
             if reason is None and (hit := next(self._excluded.hits(text), None)) is not None:
                 reason = "contaminated"
                 counts.contamination.append((f"{pages[document]}:{number}", *hit))
             counts.sentences[reason or "taken"] += 1
             if reason is not None:
                 continue
-            seen.add(text)
+            earlier_texts.add(text)
             place = texts[document].count("\n", 0, start)
             counts.levels["domain paragraphs"] += place != paragraph
             paragraph = place
@@ -218,13 +220,15 @@ class DomainSelector:
             )
 
     @staticmethod
-    def _dropped(text: str, markup: np.bool_, hole: np.bool_, seen: set[str]) -> str | None:
+    def _dropped(
+        text: str, markup: np.bool_, hole: np.bool_, earlier_texts: set[str]
+    ) -> str | None:
         """Why a sentence is dropped; None if it is kept."""
         if markup:
             return "markup"
         if hole:
             return "hole"
-        return "repeated" if text in seen else None
+        return "repeated" if text in earlier_texts else None
 
     def _annotated(
         self, text: str, start: int, sentences: Sentences, anchors: slice, counts: DomainReport
@@ -233,7 +237,7 @@ class DomainSelector:
 
         A link to a page without class is ENTITY.
         """
-        known, entities = self._known, sentences.entities[anchors]
+        classes, entities = self._known, sentences.entities[anchors]
         starts = sentences.anchor_starts[anchors] - start
         ends = sentences.anchor_ends[anchors] - start
         spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
@@ -243,10 +247,10 @@ class DomainSelector:
         mentions = []
         links = sentences.sources[anchors] == LINK
         counts.coverage["hyperlinks"] += int(links.sum())
-        counts.coverage["with a class"] += int(known.typed[entities][links].sum())
+        counts.coverage["with a class"] += int(classes.typed[entities][links].sum())
         counts.coverage["names without link"] += int((~links).sum())
         for (first, last), entity in zip(spans, entities.tolist(), strict=True):
-            kind = str(known.kinds[entity]) if known.typed[entity] else ENTITY
+            kind = str(classes.kinds[entity]) if classes.typed[entity] else ENTITY
             counts.types[kind] += 1
             inside = [i for i, (a, b) in enumerate(tokens) if first <= a and b <= last]
             mentions += [(inside[0], inside[-1] + 1, kind)] if inside else []

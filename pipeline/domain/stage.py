@@ -51,7 +51,7 @@ class WriteEdges(_DomainPass):
 
     name, report = "wiki categories", _SourceReport
 
-    def make(self, element: str, part: str, known: None) -> _SourceReport:
+    def make(self, element: str, part: str, gathered: None) -> _SourceReport:
         with parts.writer(part, EDGES) as writer:
             writer.write_batch(edges(element))
         return _SourceReport(files.name(element))
@@ -77,18 +77,18 @@ class WriteSentences(_DomainPass):
             table, walked, plan.settings, plan.domain, plan.tree, excluded, names
         )
 
-    def make(self, element: str, part: str, known: None) -> DomainReport:
+    def make(self, element: str, part: str, gathered: None) -> DomainReport:
         counts = DomainReport(files.name(element))
         name = files.name(element).replace(".parquet", ".conll")
         annotation = files.join(self._plan.annotation.path, name)
         with parts.writer_if_rows(part, COLUMNS) as write, files.atomic_write(annotation) as conll:
             for batch in read_documents(element, READ):
-                for documents, made in made_in_time(batch, self._selected):
-                    if made is None:
+                for documents, selected in made_in_time(batch, self._selected):
+                    if selected is None:
                         counts.pages["too-slow"] += len(documents)
                         continue
-                    more, rows, text = made
-                    add(vars(counts), vars(more))
+                    batch_counts, rows, text = selected
+                    add(vars(counts), vars(batch_counts))
                     write(rows)
                     conll.write(text.encode("utf-8", "backslashreplace"))
         return counts

@@ -81,8 +81,8 @@ def parse_page(xml: bytes, site: Site) -> Page | BadPage:
 def _page(fields: dict[str, str], site: Site) -> Page | BadPage:
     title, page_id = fields.get("page/title"), fields.get("page/id", "")
     if not title or "page/revision" not in fields or not page_id.isdecimal():
-        known = int(page_id) if page_id.isdecimal() else None
-        return BadPage("incomplete", known, title, "page without title, id or revision")
+        page_number = int(page_id) if page_id.isdecimal() else None
+        return BadPage("incomplete", page_number, title, "page without title, id or revision")
     wikitext = fields.get("page/revision/text", "")
     if not wikitext and _WITHHELD in fields:
         detail = "its text was deleted, or is not in this kind of dump (stub)"
@@ -126,8 +126,10 @@ def _page_fields(xml: bytes) -> dict[str, str]:
             raise expat.ExpatError(f"elements are nested deeper than {_DEEPEST}")
         if name == "revision":
             # A full-history dump has several revisions: forget all fields of the one before.
-            for known in [known for known in fields if known.startswith("page/revision")]:
-                del fields[known]
+            for earlier_path in [
+                earlier_path for earlier_path in fields if earlier_path.startswith("page/revision")
+            ]:
+                del fields[earlier_path]
         elif name == "redirect":
             text.append(attributes.get("title", ""))
         elif name == "text" and ("deleted" in attributes or attributes.get("bytes", "0") != "0"):
@@ -264,8 +266,8 @@ def _take_pages(
             position = len(buffer)
         elif len(buffer) - start > MAX_PAGE_BYTES + (1 << 20):
             # Keep the head, which names the page, and forget the body as it streams by.
-            kept = buffer[start : start + 4096] + buffer[-(MAX_PAGE_BYTES + 1) :]
-            return pages, kept, None if limit is None else max(1, limit - start)
+            head_and_tail = buffer[start : start + 4096] + buffer[-(MAX_PAGE_BYTES + 1) :]
+            return pages, head_and_tail, None if limit is None else max(1, limit - start)
         else:
             position = start
             break
@@ -274,5 +276,5 @@ def _take_pages(
         position = max(position, len(buffer) - 5)
         if cut:
             position = len(buffer)
-    rest = buffer[position:]
-    return pages, rest, None if limit is None else max(0, limit - position)
+    remaining = buffer[position:]
+    return pages, remaining, None if limit is None else max(0, limit - position)

@@ -129,8 +129,8 @@ class Site:
         facts = language(code)
         numbers = {**CANONICAL_NAMESPACES, **WIKIPEDIA_NAMESPACES}
         names = {4: "Wikipedia", 6: "File", 10: "Template", 14: "Category", 2: "User"}
-        own = ((6, facts.file), (14, facts.category), (10, facts.template), (2, facts.user))
-        for number, aliases in own:
+        aliases_of = ((6, facts.file), (14, facts.category), (10, facts.template), (2, facts.user))
+        for number, aliases in aliases_of:
             numbers.update((alias.lower(), number) for alias in aliases)
             names[number] = aliases[0] if aliases else names[number]
         names.update(
@@ -181,18 +181,18 @@ class Site:
 
     def split(self, title: str) -> tuple[int, str]:
         """Number of a title's namespace, and the rest of the title: "Kategorie:X" -> (14, "X")."""
-        prefix, colon, rest = title.partition(":")
+        prefix, colon, name = title.partition(":")
         if colon:
             number = self.namespace_numbers.get(prefix.replace("_", " ").strip().lower())
             if number is not None:
-                return number, rest.strip(" _")
+                return number, name.strip(" _")
         return ARTICLE, title
 
     def title(self, text: str) -> str:
         """Normal form of a title, with the namespace's name in titles."""
-        number, rest = self.split(text)
-        rest = normal_title(rest, first_letter=self.first_letter)
-        return rest if number == ARTICLE else f"{self.namespace_names.get(number, '')}:{rest}"
+        number, name = self.split(text)
+        name = normal_title(name, first_letter=self.first_letter)
+        return name if number == ARTICLE else f"{self.namespace_names.get(number, '')}:{name}"
 
     def interwiki(self, prefix: str) -> str | None:
         """Group ("languages" or "projects") of a lower-case prefix whose links leave the wiki."""
@@ -256,14 +256,14 @@ def check_language(code: str, wiki: str | None, head: bytes, name: str) -> None:
     Raises:
         ValueError: no Wikipedia has this language, or the dump is of another one.
     """
-    said = {declared_language(head), _language_of(wiki)} - {None}
+    languages = {declared_language(head), _language_of(wiki)} - {None}
     prefixes = interwiki_prefixes()
-    if code not in said and code not in _rows() and prefixes.get(code) != "languages":
+    if code not in languages and code not in _rows() and prefixes.get(code) != "languages":
         raise ValueError(f"no Wikipedia has this language{near(code, [*_rows()])}")
     by_name = re.match(r"[a-z_]+(?=(?:wiki)?[-.])", name)
     if (
         wiki is not None
-        and code not in said
+        and code not in languages
         and not (by_name and by_name[0].removesuffix("wiki").replace("_", "-") == code)
     ):
         raise ValueError(

@@ -145,12 +145,12 @@ def find_dumps(patterns: Sequence[str]) -> list[str]:
     unique: dict[str, None] = {}
     for pattern in patterns:
         try:
-            there = files.find(pattern)
-            for path in there:
+            matches = files.find(pattern)
+            for path in matches:
                 check_text(path)
         except OSError as error:
             raise UserError(f"--dump {pattern}: cannot be read ({error}); check the path") from None
-        names = [path for path in there if not _INDEX.search(files.name(path))]
+        names = [path for path in matches if not _INDEX.search(files.name(path))]
         if names != [pattern] and not any(sign in files.name(pattern) for sign in "*?["):
             names = _in_folder(pattern, names)
         if not names:
@@ -163,12 +163,12 @@ def find_dumps(patterns: Sequence[str]) -> list[str]:
 
 def _in_folder(folder: str, paths: Sequence[str]) -> list[str]:
     dumps = [path for path in paths if _DUMP.search(files.name(path))]
-    if others := sorted(set(paths) - set(dumps)):
+    if left_out := sorted(set(paths) - set(dumps)):
         _LOGGER.info(
             "--dump %s: %d files that are no XML are left out, such as %s",
             folder,
-            len(others),
-            files.name(others[0]),
+            len(left_out),
+            files.name(left_out[0]),
         )
     return dumps
 
@@ -188,12 +188,12 @@ def _check_once(paths: Sequence[str]) -> None:
             continue
         is_whole = not (match["part"] or match["pages"])
         kind = (match["kind"], match["multistream"], is_whole)
-        first, other = kinds.setdefault(match["dump"], (kind, path))
+        first, first_path = kinds.setdefault(match["dump"], (kind, path))
         if first == kind:
-            other = unpacked.setdefault(re.sub(r"\.(bz2|gz|xz)$", "", match[0]), path)
-            if other == path:
+            first_path = unpacked.setdefault(re.sub(r"\.(bz2|gz|xz)$", "", match[0]), path)
+            if first_path == path:
                 continue
-        raise UserError(f"--dump {path}: has the pages of {other}, too; give one of the two")
+        raise UserError(f"--dump {path}: has the pages of {first_path}, too; give one of the two")
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

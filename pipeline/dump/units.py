@@ -170,9 +170,9 @@ def cut(inputs: list[InputFile]) -> list[Unit]:
     for source in inputs:
         starts = [0]
         if source.compression in total:
-            wanted = total[source.compression] // UNITS_WANTED
+            unit_bytes = total[source.compression] // UNITS_WANTED
             kind = source.compression
-            size = min(max(wanted, MIN_UNIT[kind]), MAX_UNIT[kind])
+            size = min(max(unit_bytes, MIN_UNIT[kind]), MAX_UNIT[kind])
             starts = _bz2_cuts(source, size) if kind == "bz2" else [*range(0, source.size, size)]
         for start, end in zip(starts, [*starts[1:], source.size], strict=True):
             units.append(Unit(len(units), source.path, source.compression, start, end, source.site))
@@ -204,8 +204,8 @@ def read_unit(unit: Unit, streams: Counter[int] | None = None) -> Iterator[Page 
         nonlocal last, is_cut, stream, in_stream
         for piece, damage in _damaged_pieces(unit):
             if damage is not None:
-                known = in_stream if stream == piece.stream else 0
-                damages.append(replace(damage, pages_before=known))
+                n_before = in_stream if stream == piece.stream else 0
+                damages.append(replace(damage, pages_before=n_before))
                 is_cut |= damage.reason == "truncated"
                 stream, in_stream = -1, 0
             elif piece.stream != stream:
@@ -235,8 +235,8 @@ def _lacks_end(unit: Unit, last: bytes) -> bool:
     """
     size = files.size(unit.path)
     # The end tag may begin in the unit before.
-    rest = last.strip()
-    if unit.end < size or _END in last or _END.endswith(rest):
+    tail = last.strip()
+    if unit.end < size or _END in last or _END.endswith(tail):
         return False
     with files.open_read(unit.path) as file:
         head = _head(file, unit.compression, size)

@@ -92,8 +92,8 @@ def page_facts(
         openings = _first_sentences(batch)
         features = _features(batch, openings, mapping, redirects)
         rows = zip(batch.column("title").to_pylist(), openings, strict=True)
-        found = [nouns.class_of(title, first) if first else None for title, first in rows]
-        classes = pa.array(found, pa.string())
+        noun_classes = [nouns.class_of(title, first) if first else None for title, first in rows]
+        classes = pa.array(noun_classes, pa.string())
     return pa.RecordBatch.from_arrays(
         [
             pa.array(title_keys(batch.column("title"))),
@@ -108,29 +108,29 @@ def page_facts(
     )
 
 
-def link_facts(batches: Iterable[pa.RecordBatch], stated: Keys) -> pa.RecordBatch:
+def link_facts(batches: Iterable[pa.RecordBatch], stated_keys: Keys) -> pa.RecordBatch:
     """LINK_FACTS of the titles that documents link by a name.
 
     Args:
         batches: documents, with the columns LINK_COLUMNS.
-        stated: sorted keys of the titles that are wanted.
+        stated_keys: sorted keys of the titles that are wanted.
     """
     features: dict[str, set[str]] = {}
     for batch in batches:
         flat = batch.column("anchors").flatten()
-        is_wanted = among(title_keys(flat.field("target")), stated)
+        is_wanted = among(title_keys(flat.field("target")), stated_keys)
         is_wanted &= flat.field("name").to_numpy(zero_copy_only=False)
         sizes = pc.list_value_length(batch.column("anchors")).fill_null(0).to_numpy()
         rows = np.repeat(np.arange(len(batch)), sizes)[is_wanted].tolist()
         texts = batch.column("text").to_pylist()
-        wanted = flat.filter(pa.array(is_wanted))
-        links = (wanted.field(name).to_pylist() for name in ("target", "start", "end"))
+        links_to_stated = flat.filter(pa.array(is_wanted))
+        links = (links_to_stated.field(name).to_pylist() for name in ("target", "start", "end"))
         for row, target, start, end in zip(rows, *links, strict=True):
-            found = features.get(target)
-            if found is None:
-                found = features[target] = title_features(target)
-            if len(found) < _ENOUGH:
-                found |= link_features(texts[row], start, end)
+            title_set = features.get(target)
+            if title_set is None:
+                title_set = features[target] = title_features(target)
+            if len(title_set) < _ENOUGH:
+                title_set |= link_features(texts[row], start, end)
     numbers, sizes = hashed(list(features.values()))
     offsets = np.append(0, np.cumsum(sizes)).astype(np.int32)
     keys = pa.array(title_keys(pa.array(features, pa.string())))
@@ -161,10 +161,10 @@ def _first_sentences(batch: pa.RecordBatch) -> list[str | None]:
     """First sentence of each page, "" without text; None for redirects and disambiguation pages."""
     texts = pc.utf8_slice_codeunits(batch.column("text"), 0, _LONGEST_OPENING).to_pylist()
     rows = zip(*(batch.column(name) for name in ("sentence_starts", "sentence_ends")), strict=True)
-    first = [(one[0].as_py(), end[0].as_py()) if len(one) else (0, 0) for one, end in rows]
+    first = [(begin[0].as_py(), end[0].as_py()) if len(begin) else (0, 0) for begin, end in rows]
     is_article = pc.and_not(batch.column("redirect").is_null(), batch.column("is_disambiguation"))
-    found = zip(texts, first, is_article.to_pylist(), strict=True)
-    return [text[start:end] if wanted else None for text, (start, end), wanted in found]
+    openings = zip(texts, first, is_article.to_pylist(), strict=True)
+    return [text[start:end] if has_text else None for text, (start, end), has_text in openings]
 
 
 def _features(
@@ -184,14 +184,14 @@ def _features(
             pages.append(set())
             continue
         # An infobox that states the class would be all that the typer learns.
-        others = [
+        other_templates = [
             (name, values)
             for name, values in zip(
                 templates[number].as_py(), arguments[number].as_py(), strict=True
             )
             if resolve_redirect(name, redirects) not in mapping
         ]
-        pages.append(page_features(title, categories, others, opening))
+        pages.append(page_features(title, categories, other_templates, opening))
     numbers, sizes = hashed(pages)
     return pa.ListArray.from_arrays(np.append(0, np.cumsum(sizes)).astype(np.int32), numbers)
 
@@ -249,7 +249,7 @@ def read_page_facts(folder: str, names: Sequence[str]) -> Facts:
 def read_facts(
     folder: str,
     names: Sequence[str],
-    wanted: Callable[[pa.Array], pa.Array] | None = None,
+    is_wanted: Callable[[pa.Array], pa.Array] | None = None,
     voter: str = "types",
 ) -> Facts:
     """Reads the facts of some parts.
@@ -258,25 +258,25 @@ def read_facts(
         folder: folder of the parts.
         names: names of the parts.
         voter: name of the voter that states them.
-        wanted: says of an array of keys which ones are wanted; None for all.
+        is_wanted: says of an array of keys which ones are wanted; None for all.
     """
     tables = [FACTS.empty_table()]
     for name in names:
         for batch in parts.read_batches(files.join(folder, name), FACTS.names, rows=65_536):
-            rows = batch if wanted is None else batch.filter(wanted(batch.column("key")))
+            rows = batch if is_wanted is None else batch.filter(is_wanted(batch.column("key")))
             tables.append(pa.Table.from_batches([rows], FACTS))
     return _facts(pa.concat_tables(tables), voter)
 
 
 def read_noun_facts(
-    folder: str, names: Sequence[str], wanted: Callable[[pa.Array], pa.Array] | None = None
+    folder: str, names: Sequence[str], is_wanted: Callable[[pa.Array], pa.Array] | None = None
 ) -> Facts:
     """Reads what the first sentences of the pages of some parts state; see `read_facts`."""
     tables = [FACTS.empty_table()]
     for name in names:
         for batch in parts.read_batches(files.join(folder, name), ["key", "noun"], rows=65_536):
             rows = batch.filter(batch.column("noun").is_valid())
-            rows = rows if wanted is None else rows.filter(wanted(rows.column("key")))
+            rows = rows if is_wanted is None else rows.filter(is_wanted(rows.column("key")))
             facts = to_facts(rows.column("key").to_numpy(), rows.column("noun"))
             tables.append(pa.Table.from_batches([facts]))
     return _facts(pa.concat_tables(tables), FIRST_SENTENCE)

@@ -56,16 +56,16 @@ def write_page_ids(plan: Plan) -> dict[str, Any]:
     links: Counter[str] = Counter()
     for rows, titles in _joined("--langlinks", settings.langlinks, pages, read_langlinks, links):
         english.update(zip(rows.tolist(), titles, strict=True))
-    known = qids > 0
+    has_id = qids > 0
     counts: dict[str, Any] = {"articles": len(pages)}
     if settings.page_props:
-        counts["page_props"] = {"pages": int(known.sum()), **props}
+        counts["page_props"] = {"pages": int(has_id.sum()), **props}
     if settings.langlinks:
         counts["langlinks"] = {"pages": len(english), **links}
-    known[list(english)] = True
+    has_id[list(english)] = True
     with parts.writer(ids_path(plan), PAGE_IDS) as writer:
         for start in range(0, len(pages), _ROWS):
-            rows = start + np.flatnonzero(known[start : start + _ROWS])
+            rows = start + np.flatnonzero(has_id[start : start + _ROWS])
             titles = pa.array([english.get(row) for row in rows.tolist()], pa.string())
             arrays = [*map(pa.array, (pages[rows], keys[rows], qids[rows])), titles]
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=PAGE_IDS))
@@ -105,8 +105,8 @@ def _joined(
         try:
             for ids, values in read(path, counts):
                 place = np.minimum(np.searchsorted(pages, ids), len(pages) - 1)
-                there = np.flatnonzero(pages[place] == ids)
-                yield place[there], _taken(values, there)
+                matched = np.flatnonzero(pages[place] == ids)
+                yield place[matched], _at_rows(values, matched)
         except ValueError as error:
             raise UserError(f"{flag} {path}: {error}; give MediaWiki's SQL dump") from None
         except (OSError, EOFError) as error:
@@ -120,7 +120,7 @@ def _joined(
             )
 
 
-def _taken(values: Values, rows: Ids) -> Values:
+def _at_rows(values: Values, rows: Ids) -> Values:
     if isinstance(values, np.ndarray):
         return values[rows]
     return [values[row] for row in rows.tolist()]

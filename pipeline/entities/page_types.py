@@ -62,7 +62,7 @@ class TypePages(PlanPass, PartPass):
         return PageTyper.from_bytes(content) if content else None
 
     @cached_property
-    def _stated(self) -> Keys:
+    def _stated_keys(self) -> Keys:
         """Keys of all titles that files of types know."""
         keys = [
             batch.column("key").to_numpy()
@@ -71,7 +71,7 @@ class TypePages(PlanPass, PartPass):
         ]
         return np.unique(np.concatenate([np.zeros(0, np.uint64), *keys]))
 
-    def make(self, element: str, part: str, known: object) -> TypedReport:
+    def make(self, element: str, part: str, gathered: object) -> TypedReport:
         typed = 0
         with parts.writer(part, FACTS) as writer:
             facts = files.join(self._plan.entities.path, "pages", files.name(element))
@@ -87,12 +87,12 @@ class TypePages(PlanPass, PartPass):
         if self._plan.settings.judges_lone:
             batches = parts.read_batches(element, LINK_COLUMNS, rows=1024)
             with parts.writer(_links_path(self._plan, element), LINK_FACTS) as writer:
-                writer.write_batch(link_facts(batches, self._stated))
+                writer.write_batch(link_facts(batches, self._stated_keys))
         return TypedReport(typed)
 
 
 def typed_facts(plan: Plan) -> list[Facts]:
-    """What first sentences and the typer state about the pages of the dump."""
+    """Statements of first sentences and of the page typer about the pages of the dump."""
     if not plan.settings.uses_page_typer:
         return []
     names = sorted(files.name(part) for part in plan.parts)
@@ -114,16 +114,16 @@ def train_typer(plan: Plan, types: Sequence[tuple[str, str]]) -> None:
     folder = files.join(plan.entities.path, "pages")
     pages = sorted(files.name(part) for part in plan.parts)
     sample = _sample([files.join(folder, name) for name in pages], plan.settings.seed)
-    known = np.sort(sample.keys)
+    sample_keys = np.sort(sample.keys)
 
     def of_sample(keys: pa.Array) -> pa.Array:
-        return pa.array(among(keys.to_numpy(), known))
+        return pa.array(among(keys.to_numpy(), sample_keys))
 
     facts = read_facts(folder, pages, of_sample)
-    stated = [read_noun_facts(folder, pages, of_sample)]
+    sources = [read_noun_facts(folder, pages, of_sample)]
     folder = files.join(plan.entities.path, "types")
-    stated += [read_facts(folder, [part], of_sample, file) for part, file in types]
-    table = build(facts, stated, plan.tree).table
+    sources += [read_facts(folder, [part], of_sample, file) for part, file in types]
+    table = build(facts, sources, plan.tree).table
     indices = table.classes[table.lookup_keys(sample.keys)] if len(sample.keys) else ()
     classes = [table.class_names[index] if index >= 0 else None for index in indices]
     typer = PageTyper.train(sample, classes, plan.tree, plan.settings.typer_precision)
@@ -140,12 +140,12 @@ def typer_counts(plan: Plan) -> dict[str, float | int] | None:
     return vars(PageTyper.from_bytes(content).calibration) if content else None
 
 
-def _pages(batch: pa.RecordBatch, wanted: Callable[[pa.Array], pa.Array] | None = None) -> Pages:
+def _pages(batch: pa.RecordBatch, is_wanted: Callable[[pa.Array], pa.Array] | None = None) -> Pages:
     """The pages of a batch that have features."""
     lengths = pc.list_value_length(batch.column("features"))
     wanted_rows = pc.fill_null(pc.greater(lengths, 0), False)
-    if wanted is not None:
-        wanted_rows = pc.and_(wanted_rows, wanted(batch.column("key")))
+    if is_wanted is not None:
+        wanted_rows = pc.and_(wanted_rows, is_wanted(batch.column("key")))
     batch = batch.filter(wanted_rows)
     features = batch.column("features")
     return Pages(
@@ -165,23 +165,23 @@ def _sample(paths: Sequence[str], seed: int) -> Pages:
     mask = np.uint64(digest64(seed, PAGE_TYPER, ""))
     bound = np.uint64(min(_WHOLE - 1, _WHOLE * MOST_PAGES // max(total, 1)))
 
-    def drawn(keys: pa.Array) -> pa.Array:
+    def is_drawn(keys: pa.Array) -> pa.Array:
         return pa.array((keys.to_numpy() ^ mask) <= bound)
 
-    return _read_pages(paths, drawn)
+    return _read_pages(paths, is_drawn)
 
 
-def _read_pages(paths: Sequence[str], wanted: Callable[[pa.Array], pa.Array]) -> Pages:
+def _read_pages(paths: Sequence[str], is_wanted: Callable[[pa.Array], pa.Array]) -> Pages:
     """The wanted pages of some parts that have features."""
-    found = [
-        _pages(batch, wanted)
+    batches = [
+        _pages(batch, is_wanted)
         for path in paths
         for batch in parts.read_batches(path, _FEATURES, rows=65_536)
     ]
     return Pages(
-        np.concatenate([np.zeros(0, np.uint64), *(pages.keys for pages in found)]),
-        np.concatenate([np.zeros(0, np.int32), *(pages.features for pages in found)]),
-        np.concatenate([np.zeros(0, np.int64), *(pages.sizes for pages in found)]),
+        np.concatenate([np.zeros(0, np.uint64), *(pages.keys for pages in batches)]),
+        np.concatenate([np.zeros(0, np.int32), *(pages.features for pages in batches)]),
+        np.concatenate([np.zeros(0, np.int64), *(pages.sizes for pages in batches)]),
     )
 
 
@@ -191,7 +191,7 @@ def _links_path(plan: Plan, part: str) -> str:
 
 
 def linked_features(plan: Plan) -> LinkFeatures | None:
-    """What the dump says about the pages that it has or links; None if it is not asked for."""
+    """Features of the pages that the dump has or links; None if no voter is doubted."""
     if not plan.settings.judges_lone:
         return None
     folder = files.join(plan.entities.path, "pages")
@@ -203,7 +203,9 @@ def linked_features(plan: Plan) -> LinkFeatures | None:
         for batch in parts.read_batches(path, ["key"], rows=65_536)
     ]
 
-    def read(wanted: Keys) -> Pages:
-        return _read_pages(paths, lambda found: pa.array(among(found.to_numpy(), wanted)))
+    def read(wanted_keys: Keys) -> Pages:
+        return _read_pages(
+            paths, lambda page_keys: pa.array(among(page_keys.to_numpy(), wanted_keys))
+        )
 
     return LinkFeatures(np.unique(np.concatenate([np.zeros(0, np.uint64), *keys])), read)

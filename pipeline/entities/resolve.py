@@ -72,7 +72,7 @@ class _TemplateRedirects(PlanPass):
 
     name = "template redirects"
 
-    def run(self, element: str, known: None) -> _Redirects:
+    def run(self, element: str, gathered: None) -> _Redirects:
         return _Redirects(dict(template_redirects(element)))
 
 
@@ -99,14 +99,14 @@ class _PageFacts(PlanPass, PartPass):
     def part(self, element: str) -> str:
         return files.join(self._plan.entities.path, "pages", files.name(element))
 
-    def make(self, element: str, part: str, known: dict[str, str]) -> _PartName:
+    def make(self, element: str, part: str, redirects: dict[str, str]) -> _PartName:
         reads = self._plan.settings.uses_page_typer
         nouns = Nouns.shipped(self._plan.language) if reads else None
         columns = PAGE_COLUMNS + (FEATURE_COLUMNS if reads else ())
         convert = converter(self._plan.language) if self._plan.converts_titles else None
         with parts.writer(part, PAGE_FACTS) as writer:
             for batch in parts.read_batches(element, columns, rows=1024):
-                writer.write_batch(page_facts(batch, self._plan.mapping, known, nouns))
+                writer.write_batch(page_facts(batch, self._plan.mapping, redirects, nouns))
                 if convert is not None:
                     writer.write_batch(script_facts(batch, convert))
         return _PartName(files.name(part))
@@ -124,7 +124,7 @@ class _TypeFacts(PlanPass, PartPass):
     def part(self, element: int) -> str:
         return types_path(self._plan, element)
 
-    def make(self, element: int, part: str, known: Any) -> TypesReport:
+    def make(self, element: int, part: str, gathered: Any) -> TypesReport:
         return write_type_facts(self._plan, element, part, Subjects.of(self._plan))
 
 
@@ -142,8 +142,8 @@ def resolve_stage(plan: Plan) -> Stage:
         train_typer(plan, [(report.part, report.file) for report in ordered])
         return ordered, tables
 
-    def finish(_: list[TypedReport], known: _Known) -> None:
-        ordered, tables = known
+    def finish(_: list[TypedReport], gathered: _Known) -> None:
+        ordered, tables = gathered
         for report in ordered:
             _tell_unused(report)
         built = _build(plan, ordered)
@@ -196,13 +196,13 @@ def _tell_unused(report: TypesReport) -> None:
 
 
 def types_files(plan: Plan, types: Sequence[TypesReport]) -> list[Facts]:
-    """What the files of `--types` state; each file is a voter."""
+    """Statements of the files of `--types`; each file is a voter."""
     folder = files.join(plan.entities.path, "types")
     return [read_facts(folder, [report.part], voter=report.file) for report in types]
 
 
 def pages_themselves(plan: Plan, types: Sequence[TypesReport]) -> list[Facts]:
-    """What the first sentences of the pages state, and the page typer."""
+    """Statements of the first sentences of the pages, and of the page typer."""
     return typed_facts(plan)
 
 
@@ -218,10 +218,10 @@ def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
     pages = sorted(files.name(part) for part in plan.parts)
     folder = plan.entities.path
     facts = read_page_facts(files.join(folder, "pages"), pages)
-    stated = [statements for voter in VOTERS for statements in voter(plan, types)]
+    sources = [statements for voter in VOTERS for statements in voter(plan, types)]
     built = build(
         facts,
-        stated,
+        sources,
         plan.tree,
         plan.settings.classes,
         links=linked_features(plan),
@@ -234,11 +234,11 @@ def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
 
 def _voters(built: Built) -> list[dict[str, Any]]:
     """Each voter: its weight, and how many of its statements agree with the other voters."""
-    known = [int((built.table.voters >> bit & 1).sum()) for bit in range(len(built.weights))]
+    n_entities = [int((built.table.voters >> bit & 1).sum()) for bit in range(len(built.weights))]
     return [
         {
             "name": name,
-            "entities": known[number],
+            "entities": n_entities[number],
             "weight": round(built.weights[number], 4),
             "agreed": int(built.agreed[number].sum()),
             "compared": int(built.compared[number].sum()),
@@ -250,12 +250,12 @@ def _voters(built: Built) -> list[dict[str, Any]]:
 
 def _conflicts(plan: Plan, built: Built) -> list[dict[str, Any]]:
     """The most frequent conflicts, with examples of pages of the dump."""
-    wanted = sorted({entity for conflict in built.conflicts for entity in conflict.examples})
+    examples = sorted({entity for conflict in built.conflicts for entity in conflict.examples})
     titles: dict[int, str] = {}
-    for part in plan.parts if wanted else ():
+    for part in plan.parts if examples else ():
         for batch in parts.read_batches(part, ["title"], rows=65_536):
             entities = built.table.lookup_keys(title_keys(batch.column("title")))
-            for row in np.flatnonzero(np.isin(entities, wanted)).tolist():
+            for row in np.flatnonzero(np.isin(entities, examples)).tolist():
                 titles.setdefault(int(entities[row]), batch.column("title")[row].as_py())
     return [
         {

@@ -82,8 +82,8 @@ def write_type_facts(plan: Plan, number: int, part: str, subjects: Subjects) -> 
     with parts.writer(part, FACTS) as writer:
         facts = _TypeFacts(plan.tree, subjects, report)
         for batch in parts.read_batches(source, rows=_ROWS):
-            for found in facts.of(batch):
-                writer.write_batch(found)
+            for facts_batch in facts.of(batch):
+                writer.write_batch(facts_batch)
         writer.write_table(facts.of_items())
     for name in ("unknown_classes", "renamed_classes", "without_table"):
         setattr(report, name, dict(sorted(getattr(report, name).items())))
@@ -119,16 +119,16 @@ class _TypeFacts:
         facts = facts.filter(pa.array(is_page))
         is_item = pc.match_substring_regex(facts.column("class"), r"^Q[0-9]+$")
         self._items.append(pa.Table.from_batches([facts.filter(is_item)]))
-        return _with_classes(facts.filter(pc.invert(is_item)), self._known)
+        return _with_classes(facts.filter(pc.invert(is_item)), self._known_class)
 
-    def _known(self, name: str, count: int) -> str:
+    def _known_class(self, name: str, count: int) -> str:
         """The name of a class in the ontology; its own if the ontology lacks it."""
-        known = self._tree.known_name(name)
-        if known is None:
+        class_name = self._tree.known_name(name)
+        if class_name is None:
             _add(self._report.unknown_classes, name, count)
-        elif known != name:
-            _add(self._report.renamed_classes, f"{name} -> {known}", count)
-        return known or name
+        elif class_name != name:
+            _add(self._report.renamed_classes, f"{name} -> {class_name}", count)
+        return class_name or name
 
     def of_items(self) -> pa.Table:
         """The facts with classes of Wikidata: only now all superclasses of these are known."""

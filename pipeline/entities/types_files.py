@@ -62,7 +62,7 @@ class ReadTypes(PlanPass, PartPass):
     def part(self, element: int) -> str:
         return statements_path(self._plan, element)
 
-    def make(self, element: int, part: str, known: None) -> LinesReport:
+    def make(self, element: int, part: str, gathered: None) -> LinesReport:
         return write_statements(self._plan.settings.types[element], part, self._plan.language)
 
 
@@ -92,12 +92,12 @@ def write_statements(path: str, part: str, language: str) -> LinesReport:
     statements = read_types(path)
     with parts.writer(part, STATEMENTS) as writer:
         while chunk := list(islice(statements, _ROWS)):
-            known = [s for s in chunk if s is not None and s is not UNREADABLE]
+            readable = [s for s in chunk if s is not None and s is not UNREADABLE]
             report.lines += len(chunk)
             report.other_lines += chunk.count(None)
-            report.unreadable_lines += len(chunk) - len(known) - chunk.count(None)
-            if known:
-                writer.write_batch(_columns(known, language))
+            report.unreadable_lines += len(chunk) - len(readable) - chunk.count(None)
+            if readable:
+                writer.write_batch(_columns(readable, language))
     return report
 
 

@@ -80,16 +80,18 @@ def signatures(columns: Iterable[pa.ListArray], n_categories: int) -> tuple[Cate
     """Groups sentences with equal counts of categories; returns the groups and their sizes."""
     times: Counter[bytes] = Counter()
     for column in columns:
-        held = CategoryCounts.of_tags(column, n_categories)
-        pairs = np.stack([held.categories, held.mentions], axis=1).astype("<i4")
-        bounds = np.searchsorted(held.rows, np.arange(held.n_rows + 1))
+        category_counts = CategoryCounts.of_tags(column, n_categories)
+        pairs = np.stack([category_counts.categories, category_counts.mentions], axis=1).astype(
+            "<i4"
+        )
+        bounds = np.searchsorted(category_counts.rows, np.arange(category_counts.n_rows + 1))
         times.update(pairs[first:last].tobytes() for first, last in pairwise(bounds))
     ordered = sorted(times)
     lengths = np.array([len(key) // 8 for key in ordered], np.int64)
     joined: Ints = np.frombuffer(b"".join(ordered), "<i4").reshape(-1, 2).astype(np.int64)
     rows = np.repeat(np.arange(len(ordered)), lengths)
-    held = CategoryCounts(rows, joined[:, 0], joined[:, 1], len(ordered))
-    return held, np.array([times[key] for key in ordered], float)
+    category_counts = CategoryCounts(rows, joined[:, 0], joined[:, 1], len(ordered))
+    return category_counts, np.array([times[key] for key in ordered], float)
 
 
 def category_first(
@@ -121,7 +123,7 @@ def category_first(
 
 
 def calibrate(
-    held: CategoryCounts, times: Floats, n_categories: int, alpha: float
+    category_counts: CategoryCounts, times: Floats, n_categories: int, alpha: float
 ) -> tuple[Floats, float, int]:
     """Finds factors that make the mention counts follow |E|**alpha, by raking.
 
@@ -130,7 +132,7 @@ def calibrate(
     does not change.
 
     Args:
-        held: categories of groups of sentences.
+        category_counts: categories of groups of sentences.
         times: number of sentences of each group, shape (rows,).
         n_categories: number of categories.
         alpha: exponent.
@@ -138,18 +140,29 @@ def calibrate(
     Returns:
         Logarithms of the factors, shape (categories,); logarithm of the scale; number of rounds.
     """
-    before = np.bincount(held.categories, held.mentions * times[held.rows], n_categories)
+    before = np.bincount(
+        category_counts.categories,
+        category_counts.mentions * times[category_counts.rows],
+        n_categories,
+    )
     present = before > 0
     target = np.zeros(n_categories)
     target[present] = before[present] ** alpha
     logs, rounds = np.zeros(n_categories), 0
-    per_row = np.maximum(held.sum_by_row(held.mentions.astype(float)), 1)
+    per_row = np.maximum(category_counts.sum_by_row(category_counts.mentions.astype(float)), 1)
     while rounds < MAX_ROUNDS:
         rounds += 1
-        means = held.sum_by_row(held.mentions * logs[held.categories]) / per_row
+        means = (
+            category_counts.sum_by_row(category_counts.mentions * logs[category_counts.categories])
+            / per_row
+        )
         copies = times * np.exp(means - means.max(initial=0.0))
         copies *= times.sum() / copies.sum()
-        counts = np.bincount(held.categories, held.mentions * copies[held.rows], n_categories)
+        counts = np.bincount(
+            category_counts.categories,
+            category_counts.mentions * copies[category_counts.rows],
+            n_categories,
+        )
         error = np.zeros(n_categories)
         error[present] = np.log(target[present] / counts[present])
         error[present] -= np.average(error[present], weights=counts[present])
@@ -157,7 +170,10 @@ def calibrate(
             break
         logs += error
         logs[present] -= logs[present].mean()
-    means = held.sum_by_row(held.mentions * logs[held.categories]) / per_row
+    means = (
+        category_counts.sum_by_row(category_counts.mentions * logs[category_counts.categories])
+        / per_row
+    )
     scale = float(np.log(times.sum() / (times * np.exp(means)).sum()))
     return logs, scale, rounds
 
@@ -178,15 +194,22 @@ class Weights:
     log_scale: float = 0.0
     least: int = 0
 
-    def expected(self, held: CategoryCounts) -> Floats:
+    def expected(self, category_counts: CategoryCounts) -> Floats:
         """Expected copies of each sentence, shape (rows,)."""
         values = np.asarray(self.by_category)
         if self.mode == "none":
-            return np.ones(held.n_rows)
+            return np.ones(category_counts.n_rows)
         if self.mode == "category-first":
-            return np.maximum(held.sum_by_row(values[held.categories]), self.least)
-        per_row = np.maximum(held.sum_by_row(held.mentions.astype(float)), 1)
-        means = held.sum_by_row(held.mentions * values[held.categories]) / per_row
+            return np.maximum(
+                category_counts.sum_by_row(values[category_counts.categories]), self.least
+            )
+        per_row = np.maximum(category_counts.sum_by_row(category_counts.mentions.astype(float)), 1)
+        means = (
+            category_counts.sum_by_row(
+                category_counts.mentions * values[category_counts.categories]
+            )
+            / per_row
+        )
         return np.maximum(np.exp(means + self.log_scale), self.least)
 
 
@@ -196,10 +219,10 @@ def whole_copies(expected: Floats, keys: Sequence[str], seed: int) -> Ints:
     The draw is a keyed digest: it depends on the example, not on the worker or the order.
     """
     floor = np.floor(expected)
-    rest = expected - floor
+    fraction = expected - floor
     copies = floor.astype(np.int64)
-    for index in np.flatnonzero(rest > 0):
-        copies[index] += uniform(seed, "copies", keys[int(index)]) < rest[index]
+    for index in np.flatnonzero(fraction > 0):
+        copies[index] += uniform(seed, "copies", keys[int(index)]) < fraction[index]
     return copies
 
 

@@ -61,9 +61,9 @@ def _repeated(plan: Plan, first: int, last: int) -> tuple[Ints, Ints]:
         columns.append((digests[rows], pages, np.full(len(rows), number), rows))
     digests, pages, of_part, rows = map(np.concatenate, zip(*columns, strict=True))
     order = np.lexsort((rows, of_part, pages, digests))
-    again = order[1:][digests[order][1:] == digests[order][:-1]]
-    again = again[np.argsort(of_part[again], kind="stable")]
-    return of_part[again], rows[again]
+    repeats = order[1:][digests[order][1:] == digests[order][:-1]]
+    repeats = repeats[np.argsort(of_part[repeats], kind="stable")]
+    return of_part[repeats], rows[repeats]
 
 
 class DropBoilerplate(DropRows):
@@ -78,8 +78,8 @@ class DropBoilerplate(DropRows):
     def files(self, element: str) -> Sequence[str]:
         return [example_part(self._plan, element, split) for split in SPLITS]
 
-    def dropped(self, element: str, known: Any) -> Collection[RowKey]:
-        rows = known.boilerplate.get(files.name(element))
+    def dropped(self, element: str, gathered: Any) -> Collection[RowKey]:
+        rows = gathered.boilerplate.get(files.name(element))
         if rows is None:
             return ()
         table = parts.read_tables([digests_part(self._plan, element)], DIGESTS).take(pa.array(rows))

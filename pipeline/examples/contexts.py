@@ -47,9 +47,9 @@ def features_of(text: str, start: int, end: int) -> set[str]:
     return title_features(text[start:end]) | link_features(text, start, end)
 
 
-def sample_bound(known: Statistics) -> np.uint64:
+def sample_bound(statistics: Statistics) -> np.uint64:
     """Links to pages with a class are drawn to learn from if their digest is not above this one."""
-    typed = sum(count for name, count in known.mentions.items() if name != ENTITY)
+    typed = sum(count for name, count in statistics.mentions.items() if name != ENTITY)
     return np.uint64(min(_WHOLE - 1, _WHOLE * MOST_PAGES // max(1, typed)))
 
 
@@ -74,9 +74,9 @@ def contexts(
         bound: largest digest of the links that are drawn.
     """
     keys, pages = title_keys(surfaces), title_keys(titles)[spans[0]]
-    drawn, first = np.unique(keys ^ pages, return_index=True)
+    digests, first = np.unique(keys ^ pages, return_index=True)
     is_typed = np.append(table.classes != NO_CLASS, False)[entities[first]]
-    rows = np.sort(first[is_typed & (drawn <= bound)])
+    rows = np.sort(first[is_typed & (digests <= bound)])
     places = zip(*(column[rows].tolist() for column in spans), strict=True)
     features, sizes = hashed([features_of(texts[row], start, end) for row, start, end in places])
     offsets = pa.array(np.append(0, np.cumsum(sizes)), pa.int32())
@@ -151,6 +151,6 @@ def train_contexts(plan: Plan, sample: pa.Table, table: EntityTable) -> dict[str
     )
     titled = kinds[classes[sample.column("titled").to_numpy()]]
     has_title = titled != ""
-    judged = Contexts(typer)._bear_out(titled[has_title].tolist(), pages.where(has_title))
-    right = judged & (titled == linked)[has_title]
-    return {"links": int(has_title.sum()), "kept": int(judged.sum()), "right": int(right.sum())}
+    is_judged = Contexts(typer)._bear_out(titled[has_title].tolist(), pages.where(has_title))
+    right = is_judged & (titled == linked)[has_title]
+    return {"links": int(has_title.sum()), "kept": int(is_judged.sum()), "right": int(right.sum())}

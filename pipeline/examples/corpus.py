@@ -93,7 +93,7 @@ class CountLinked(_CorpusPass):
 
     name, report, folder = "linked", LinkedReport, ("linked",)
 
-    def make(self, element: str, part: str, known: None) -> LinkedReport:
+    def make(self, element: str, part: str, gathered: None) -> LinkedReport:
         linked = np.zeros(len(self._table.classes), np.int64)
         anchors = np.zeros(len(_ANCHORS), np.int64)
         for batch in parts.read_batches(element, COLUMNS):
@@ -123,8 +123,8 @@ class CountMentions(_CorpusPass):
 
     name, report, folder = "frequent", MentionsReport, ("frequent",)
 
-    def make(self, element: str, part: str, known: Statistics) -> MentionsReport:
-        labelling = self._labelling.keep(known.kept)
+    def make(self, element: str, part: str, statistics: Statistics) -> MentionsReport:
+        labelling = self._labelling.keep(statistics.categories)
         counts = np.zeros(len(labelling.names), np.int64)
         for batch in parts.read_batches(element, COLUMNS):
             sentences = sentences_of(batch, self._table, self._plan.settings.names_only)
@@ -144,9 +144,9 @@ class SelectExamples(_CorpusPass):
         with files.local_copies(self._plan.settings.exclude) as paths:
             self._excluded = SentenceIndex.of_files(paths, self._plan.settings.columns)
 
-    def make(self, element: str, part: str, known: Statistics) -> SelectionReport:
+    def make(self, element: str, part: str, statistics: Statistics) -> SelectionReport:
         settings = self._plan.settings
-        labelling = self._labelling.keep(known.kept)
+        labelling = self._labelling.keep(statistics.categories)
         propagation = None
         if self._plan.propagates:
             path = dictionary_path(self._plan) if self._plan.uses_dictionary else None
@@ -159,7 +159,7 @@ class SelectExamples(_CorpusPass):
         selector = Selector(
             self._table,
             labelling,
-            known.frequent,
+            statistics.frequent,
             settings,
             self._excluded,
             propagation,
@@ -173,11 +173,13 @@ class SelectExamples(_CorpusPass):
             parts.writer(digests_part(self._plan, element), DIGESTS) as digests,
         ):
             for batch in read_documents(element, DOCUMENT_COLUMNS):
-                for documents, made in made_in_time(batch, lambda some: _selected(selector, some)):
-                    if made is None:
+                for documents, result in made_in_time(
+                    batch, lambda half: _selected(selector, half)
+                ):
+                    if result is None:
                         selection.leave_out(documents)
                         continue
-                    counts, examples = made
+                    counts, examples = result
                     add(vars(selection), vars(counts))
                     train.write_batch(examples["train"])
                     validation.write_batch(examples["validation"])
@@ -205,31 +207,35 @@ class BalanceExamples(_CorpusPass):
     def open(self) -> None:
         """Opens nothing: the examples have their labels, so no entity table is needed."""
 
-    def make(self, element: str, part: str, known: Statistics) -> BalanceReport:
-        train = self._write(element, "train", known.weights, known)
+    def make(self, element: str, part: str, statistics: Statistics) -> BalanceReport:
+        train = self._write(element, "train", statistics.weights, statistics)
         # Validation keeps the natural distribution, so that scores do not depend on balancing.
-        self._write(element, "validation", balance.Weights("none", ()), known)
+        self._write(element, "validation", balance.Weights("none", ()), statistics)
         return train
 
     def _write(
-        self, source: str, split: str, weights: balance.Weights, known: Statistics
+        self, source: str, split: str, weights: balance.Weights, statistics: Statistics
     ) -> BalanceReport:
         """Writes one split of a part, unless it is empty."""
         path = files.join(self._plan.corpus.path, split, files.name(source))
-        mentions = np.zeros(len(known.kept), np.int64)
+        mentions = np.zeros(len(statistics.categories), np.int64)
         rows = lost = largest = tokens = 0
-        with parts.writer_if_rows(path, schema(LabelSet(tuple(known.kept)))) as write:
+        with parts.writer_if_rows(path, schema(LabelSet(tuple(statistics.categories)))) as write:
             for batch in parts.read_batches(example_part(self._plan, source, split)):
                 seed = self._plan.settings.seed
-                repeated, held, copies = balance.repeat(batch, weights, len(known.kept), seed)
-                counted = held.mentions * copies[held.rows]
-                mentions += np.bincount(held.categories, counted, len(mentions)).astype(np.int64)
+                repeated, category_counts, copies = balance.repeat(
+                    batch, weights, len(statistics.categories), seed
+                )
+                counted = category_counts.mentions * copies[category_counts.rows]
+                mentions += np.bincount(category_counts.categories, counted, len(mentions)).astype(
+                    np.int64
+                )
                 rows += len(repeated)
                 lost += int((copies == 0).sum())
                 largest = max(largest, int(copies.max(initial=0)))
                 tokens += len(repeated.column("tokens").flatten())
                 write(repeated)
-        by_category = dict(zip(known.kept, mentions.tolist(), strict=True))
+        by_category = dict(zip(statistics.categories, mentions.tolist(), strict=True))
         return BalanceReport(files.name(source), rows, tokens, lost, largest, by_category)
 
 
@@ -239,12 +245,12 @@ def corpus_stage(plan: Plan) -> Stage:
     def gather_linked(reports: list[LinkedReport], _: None) -> Statistics:
         return _categories_with_enough_entities(plan, reports)
 
-    def gather_frequent(reports: list[MentionsReport], known: Statistics) -> Statistics:
+    def gather_frequent(reports: list[MentionsReport], statistics: Statistics) -> Statistics:
         mentions = dict(sorted(MentionsReport.sum(reports).mentions.items()))
         frequent = frequent_categories(mentions, plan.settings.frequent)
-        return replace(known, with_category=mentions, frequent=frequent)
+        return replace(statistics, with_category=mentions, frequent=frequent)
 
-    def gather_dictionary(_: list[SurfacesReport], known: Statistics) -> Statistics:
+    def gather_dictionary(_: list[SurfacesReport], statistics: Statistics) -> Statistics:
         if plan.uses_dictionary:
             write_dictionary(plan)
         if plan.fills:
@@ -252,23 +258,25 @@ def corpus_stage(plan: Plan) -> Stage:
             paths = filter(files.exists, map(counted.contexts, counted.elements()))
             sample = parts.read_tables(list(paths), CONTEXTS)
             return replace(
-                known, filling=train_contexts(plan, sample, open_table(plan.entities.path))
+                statistics, filling=train_contexts(plan, sample, open_table(plan.entities.path))
             )
-        return known
+        return statistics
 
-    def gather_digests(reports: list[SelectionReport], known: Statistics) -> Statistics:
+    def gather_digests(reports: list[SelectionReport], statistics: Statistics) -> Statistics:
         examples = sum(sum(report.sentences.values()) for report in reports)
-        return replace(known, boilerplate=boilerplate(plan, examples))
+        return replace(statistics, boilerplate=boilerplate(plan, examples))
 
-    def gather_selected(reports: list[SelectionReport], known: Statistics) -> Statistics:
+    def gather_selected(reports: list[SelectionReport], statistics: Statistics) -> Statistics:
         ordered = sorted(reports, key=lambda report: report.source)
         selected = SelectionReport.sum(ordered)
-        weights = balancing_weights(plan, known, selected, [report.source for report in ordered])
-        return replace(known, selected=selected, weights=weights, boilerplate={})
+        weights = balancing_weights(
+            plan, statistics, selected, [report.source for report in ordered]
+        )
+        return replace(statistics, selected=selected, weights=weights, boilerplate={})
 
-    def finish(reports: list[BalanceReport], known: Statistics) -> None:
+    def finish(reports: list[BalanceReport], statistics: Statistics) -> None:
         balanced = BalanceReport.sum(sorted(reports, key=lambda report: report.source))
-        write_presentation(plan, known, balanced)
+        write_presentation(plan, statistics, balanced)
         plan.examples.finish()
         plan.corpus.finish()
 
@@ -301,11 +309,11 @@ def _categories_with_enough_entities(plan: Plan, reports: Sequence[LinkedReport]
         for batch in parts.read_batches(CountLinked(plan).part(report.source)):
             linked[batch.column("entity").to_numpy()] += batch.column("mentions").to_numpy()
     distinct, mentions = distinct_entities(linked, labelling)
-    several = np.asarray(table.voters & (table.voters - 1)) != 0
-    _, supported = distinct_entities(linked * several, labelling)
+    is_supported = np.asarray(table.voters & (table.voters - 1)) != 0
+    _, supported = distinct_entities(linked * is_supported, labelling)
     assert plan.settings.min_entities is not None
     return Statistics(
-        kept=kept_categories(distinct, plan.settings.min_entities),
+        categories=kept_categories(distinct, plan.settings.min_entities),
         entities=distinct,
         mentions=mentions,
         supported=supported,

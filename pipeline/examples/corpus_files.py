@@ -34,13 +34,13 @@ def digests_part(plan: Plan, source: str) -> str:
 
 
 def balancing_weights(
-    plan: Plan, known: Statistics, selected: SelectionReport, sources: Sequence[str]
+    plan: Plan, statistics: Statistics, selected: SelectionReport, sources: Sequence[str]
 ) -> balance.Weights:
     """Decides how often train examples are repeated."""
-    settings, categories = plan.settings, known.kept
+    settings, categories = plan.settings, statistics.categories
     fewest = int(settings.every_sentence)
     least = settings.min_support
-    once = np.array([name != ENTITY and known.support(name) < least for name in categories])
+    once = np.array([name != ENTITY and statistics.support(name) < least for name in categories])
     mentions = selected.by_category["train"]
     if settings.balance == "none" or not any(mentions.values()):
         return balance.Weights("none", ())
@@ -59,29 +59,29 @@ def balancing_weights(
         for source in sources
         for batch in parts.read_batches(example_part(plan, source, "train"), ["ner_tags"])
     )
-    held, times = balance.signatures(tags, len(categories))
-    logs, scale, _ = balance.calibrate(held, times, len(categories), settings.alpha)
+    category_counts, times = balance.signatures(tags, len(categories))
+    logs, scale, _ = balance.calibrate(category_counts, times, len(categories), settings.alpha)
     logs[once] = np.minimum(logs[once], -scale)
     return balance.Weights("calibrated", tuple(logs.tolist()), scale, fewest)
 
 
-def write_presentation(plan: Plan, known: Statistics, balanced: BalanceReport) -> None:
+def write_presentation(plan: Plan, statistics: Statistics, balanced: BalanceReport) -> None:
     """Writes labels, report, plots and dataset card."""
     from pipeline.examples import plots  # loads matplotlib, which only this step needs
 
     def write(name: str, content: bytes) -> None:
         files.write_bytes(files.join(plan.corpus.path, name), content)
 
-    labels = LabelSet(tuple(known.kept))
+    labels = LabelSet(tuple(statistics.categories))
     write(SENTENCES, files.read_bytes(model_path(plan)))
-    report = corpus_report(plan, known, balanced)
+    report = corpus_report(plan, statistics, balanced)
     files.write_json(files.join(plan.corpus.path, "labels.json"), labels.to_json())
     files.write_json(files.join(plan.corpus.path, "report.json"), report.to_json())
     rows = report.categories.table
     before: dict[str, Any] = {name: row.train for name, row in rows.items()}
     after: dict[str, Any] = {name: row.train_balanced for name, row in rows.items()}
-    more = len(report.dumps) - 1
-    title = f"{report.language}: {report.dumps[0]}" + (f" and {more:,} more" if more else "")
+    n_more = len(report.dumps) - 1
+    title = f"{report.language}: {report.dumps[0]}" + (f" and {n_more:,} more" if n_more else "")
     write("categories.png", plots.categories(before, after, title))
     write("funnel.png", plots.funnel(report.funnel, title))
     types = plan.entities.state["made_from"]["types_files"]
@@ -169,8 +169,8 @@ def _category_row(name: str, row: CategoryRow) -> str:
 
 def _cell(name: str) -> str:
     """A name in a table of Markdown: files of instance types may hold any characters."""
-    shown = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in name)
-    return shown.replace("|", "\\|")
+    printable = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in name)
+    return printable.replace("|", "\\|")
 
 
 def _data_files(examples: Mapping[str, int]) -> list[str]:

@@ -63,13 +63,13 @@ class SelectionReport(Report):
 
     def without(self, rows: Mapping[str, pa.Table], reason: str) -> SelectionReport:
         """The counts when some examples, given by split, are dropped."""
-        rest = SelectionReport.sum([self])
-        rest.source = self.source
+        remaining = SelectionReport.sum([self])
+        remaining.source = self.source
         for split, dropped in rows.items():
-            mentions = rest.count(split, dropped, tuple(self.by_category[split]), -1)
-            rest.dropped_sentences[reason] += len(dropped)
-            rest.dropped_mentions[reason] += mentions
-        return rest
+            mentions = remaining.count(split, dropped, tuple(self.by_category[split]), -1)
+            remaining.dropped_sentences[reason] += len(dropped)
+            remaining.dropped_mentions[reason] += mentions
+        return remaining
 
     def count(
         self, split: str, rows: pa.RecordBatch | pa.Table, names: Sequence[str], times: int = 1
@@ -156,7 +156,7 @@ class Statistics:
     """Statistics that the passes of the corpus stage gather, one after the other.
 
     Attributes:
-        kept: categories with enough entities; ENTITY comes first.
+        categories: categories with enough entities; ENTITY comes first.
         entities: number of distinct linked entities of every category, also of dropped ones.
         mentions: number of mentions of every category, also of dropped ones.
         supported: number of mentions of every category whose page several sources know.
@@ -169,7 +169,7 @@ class Statistics:
         weights: how often train examples are repeated.
     """
 
-    kept: list[str]
+    categories: list[str]
     entities: Counts
     mentions: Counts
     supported: Counts

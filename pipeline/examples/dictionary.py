@@ -98,14 +98,14 @@ def agreed(table: pa.Table, least: int, is_typed: npt.NDArray[np.bool_], titled:
     totals = np.bincount(groups, links, len(first))
     is_agreed = (totals[groups] >= least) & (links >= SHARE * totals[groups]) & is_typed[entities]
     to_title = np.bincount(groups, links * (entities == titled), len(first))
-    others = totals - to_title
-    is_doubtful = (2 * others >= totals) | ((others > 1) & (to_title < SHARE * totals))
+    to_others = totals - to_title
+    is_doubtful = (2 * to_others >= totals) | ((to_others > 1) & (to_title < SHARE * totals))
     is_doubtful &= is_typed[titled[first]]
     doubtful = keys[first][is_doubtful & (np.bincount(groups, is_agreed, len(first)) == 0)]
     nothing = np.zeros(len(doubtful), np.int64)
     rows = [doubtful, (nothing - 1).astype(np.int32), nothing, pa.nulls(len(doubtful), pa.string())]
-    both = [table.filter(pa.array(is_agreed)), pa.table(rows, schema=SURFACES)]
-    return pa.concat_tables(both).sort_by("key")
+    tables = [table.filter(pa.array(is_agreed)), pa.table(rows, schema=SURFACES)]
+    return pa.concat_tables(tables).sort_by("key")
 
 
 @contextmanager
@@ -160,8 +160,8 @@ class CountSurfaces(_DictionaryPass):
         """Path of CONTEXTS of a part of documents."""
         return files.join(self._plan.examples.path, "contexts", files.name(element))
 
-    def make(self, element: str, part: str, known: Statistics) -> SurfacesReport:
-        batches, bound = [], sample_bound(known)
+    def make(self, element: str, part: str, statistics: Statistics) -> SurfacesReport:
+        batches, bound = [], sample_bound(statistics)
         with parts.writer_if_rows(self.contexts(element), CONTEXTS) as write:
             for batch in read_documents(element, ["title", "text", *COLUMNS]):
                 sentences = sentences_of(batch, self._table)
@@ -192,7 +192,7 @@ class MergeSurfaces(_DictionaryPass):
         count = min(_MOST_BUCKETS, -(-len(self._plan.parts) // _PARTS_PER_BUCKET))
         return [f"part-{bucket:05d}-{count:05d}.parquet" for bucket in range(count)]
 
-    def make(self, element: str, part: str, known: object) -> SurfacesReport:
+    def make(self, element: str, part: str, gathered: object) -> SurfacesReport:
         bucket, count = map(int, element.removesuffix(".parquet").split("-")[1:])
         bounds = (_WHOLE * bucket // count, _WHOLE * (bucket + 1) // count)
         surfaces = CountSurfaces(self._plan)

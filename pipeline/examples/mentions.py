@@ -114,17 +114,19 @@ def sentences_of(
     begins = base[anchor_documents] + anchor_starts
     place = np.searchsorted(base[documents] + starts, begins, "right") - 1
     inside = place >= 0
-    known = place[inside]
-    inside[inside] = (documents[known] == anchor_documents[inside]) & (
-        ends[known] >= anchor_ends[inside]
+    sentence_of = place[inside]
+    inside[inside] = (documents[sentence_of] == anchor_documents[inside]) & (
+        ends[sentence_of] >= anchor_ends[inside]
     )
     outside = int((~inside).sum())
     of_anchors = entities.lookup(flat.field("target"))
     if names_only:
         inside &= _bools(flat.field("name")) & ~_no_names(flat, of_anchors, entities)
         if "text" in batch.schema.names:
-            others = _places_for_others(batch, flat, anchor_documents, of_anchors, inside, entities)
-            inside &= ~others
+            of_another_kind = _places_for_others(
+                batch, flat, anchor_documents, of_anchors, inside, entities
+            )
+            inside &= ~of_another_kind
     targets = flat.field("target").filter(pa.array(inside))
     return Sentences(
         documents=documents,
@@ -158,12 +160,12 @@ def _no_names(
 ) -> Bools:
     """The anchors that are no names because of what they lead to: demonyms, and descriptions."""
     doubts = _numpy(anchors.field("doubt"))
-    found = (doubts == NO_PLACE) & entities.of_kind(targets, "Place")
+    is_no_name = (doubts == NO_PLACE) & entities.of_kind(targets, "Place")
     rows = np.flatnonzero(doubts == NO_ENTITY)
-    known = targets[rows] >= 0
-    found[rows] = True
-    found[rows[known]] = entities.classes[targets[rows[known]]] == NO_CLASS
-    return found
+    has_entity = targets[rows] >= 0
+    is_no_name[rows] = True
+    is_no_name[rows[has_entity]] = entities.classes[targets[rows[has_entity]]] == NO_CLASS
+    return is_no_name
 
 
 def _places_for_others(
@@ -178,16 +180,16 @@ def _places_for_others(
 
     In "the retreat from [Trenton]" and "a goal for [England]" the text is the name of the place.
     """
-    others = entities.of_kind(targets, "Event") | entities.of_kind(targets, "Organisation")
-    rows = np.flatnonzero(others & inside)
+    is_other = entities.of_kind(targets, "Event") | entities.of_kind(targets, "Organisation")
+    rows = np.flatnonzero(is_other & inside)
     texts = batch.column("text").to_pylist()
     columns = documents, *(_numpy(anchors.field(name)) for name in ("start", "end"))
     places = zip(*(column[rows].tolist() for column in columns), strict=True)
     names = [texts[document][start:end] for document, start, end in places]
-    found = np.zeros(len(targets), bool)
-    meant = entities.lookup(pa.array(names, pa.string()))
-    found[rows] = entities.of_kind(meant, "Place") & (meant != targets[rows])
-    return found
+    is_place = np.zeros(len(targets), bool)
+    titled = entities.lookup(pa.array(names, pa.string()))
+    is_place[rows] = entities.of_kind(titled, "Place") & (titled != targets[rows])
+    return is_place
 
 
 @dataclass(frozen=True)

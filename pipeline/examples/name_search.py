@@ -111,13 +111,13 @@ class Capitals:
         places = zip(documents, begin.tolist(), strict=True)
         for document, group in groupby(places, key=itemgetter(0)):
             low = {number: self._words[number].lower() for _, number in group}
-            there = self._page_words.among(document, low.values())
+            in_lower_case = self._page_words.among(document, low.values())
             for number, word in low.items():
-                is_plain[number] = word in there
+                is_plain[number] = word in in_lower_case
         return is_plain
 
     def occurrences(
-        self, document: int, names: Collection[str], taken: Sequence[tuple[int, int]]
+        self, document: int, names: Collection[str], occupied: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[int, int, int, str]]:
         """Finds names in the sentences of a document that are not a part of a longer name.
 
@@ -129,7 +129,7 @@ class Capitals:
         Args:
             document: number of the document.
             names: names that begin with a capital.
-            taken: spans of its anchors, in order.
+            occupied: spans of its anchors, in order.
 
         Yields:
             Number of the sentence, start and end of the occurrence in the document, and the name.
@@ -146,11 +146,11 @@ class Capitals:
                 continue
             row = int(self._rows[number])
             begin, end = self._sentence_starts[row], self._sentence_ends[row]
-            while anchor < len(taken) and taken[anchor][1] <= start:
+            while anchor < len(occupied) and occupied[anchor][1] <= start:
                 anchor += 1
             for name in by_word.at(self._words[number], text, start, end):
                 stop = start + len(name)
-                is_taken = anchor < len(taken) and taken[anchor][0] < stop
+                is_taken = anchor < len(occupied) and occupied[anchor][0] < stop
                 if is_taken or _goes_on(text, stop, end):
                     continue
                 if _INITIAL.search(text, max(begin, start - 3), start):
@@ -196,12 +196,12 @@ class Capitals:
         bases = self._bases[self._documents[taken_rows]]
         place = np.searchsorted(bases + taken_ends, starts - 1)
         after = np.append(bases + taken_starts, len(self._text) + 2)[place]
-        chosen = np.flatnonzero((after > ends + 1) & (ends - starts > 1))
+        free_runs = np.flatnonzero((after > ends + 1) & (ends - starts > 1))
         documents = self._documents[rows]
         doubtful: dict[tuple[int, str], bool] = {}  # each word of a page once: it reads the page
         columns = first, last, rows, documents, self._bases[documents], starts, ends
         for number, final, row, document, base, start, end in zip(
-            *(column[chosen].tolist() for column in columns), strict=True
+            *(column[free_runs].tolist() for column in columns), strict=True
         ):
             text = self._texts[document]
             start, end = start - base, end - base

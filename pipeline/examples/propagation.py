@@ -51,7 +51,7 @@ class _Page:
         typed: whether each anchor has a category.
         longer: names without a meaning, in which no other name is found: "Paris" in "An American in
             Paris", "Turing" in "Turing machine", a link that is no name.
-        known: name -> what it means, by its first link.
+        first_meanings: name -> what it means, by its first link.
         meanings: name -> the entities that it may mean.
     """
 
@@ -64,7 +64,7 @@ class _Page:
     entities: list[int]
     typed: list[bool]
     longer: set[str]
-    known: dict[str, _Meaning] = field(default_factory=dict)
+    first_meanings: dict[str, _Meaning] = field(default_factory=dict)
     meanings: dict[str, set[int]] = field(default_factory=dict)
 
     def links(self) -> Iterator[tuple[tuple[int, int], int, str, bool]]:
@@ -76,7 +76,7 @@ class _Page:
         entity, target, _ = meaning
         if name and name[0].isupper() and not is_ambiguous(name, target, language):
             self.mean(name, entity)
-            self.known.setdefault(name, meaning)
+            self.first_meanings.setdefault(name, meaning)
 
     def mean(self, name: str, entity: int) -> None:
         """Adds an entity that a name may mean."""
@@ -102,7 +102,7 @@ class Propagation:
         language: str = "en",
         contexts: Contexts | None = None,
     ) -> None:
-        """Takes what is known of the dump.
+        """Takes the tables that the stages before have made of the dump.
 
         Args:
             entities: the entity table.
@@ -133,16 +133,18 @@ class Propagation:
         capitals = Capitals(words, sentences.documents, sentences.starts, sentences.ends)
         mentions: list[Found] = []
         for page in pages.values():
-            known = {n: meaning for n, meaning in page.known.items() if not page.has_several(n)}
+            unambiguous = {
+                n: meaning for n, meaning in page.first_meanings.items() if not page.has_several(n)
+            }
             longer = {name for name in page.longer if " " in name}
             for row, start, end, name in capitals.occurrences(
-                page.number, known.keys() | longer, page.spans
+                page.number, unambiguous.keys() | longer, page.spans
             ):
-                mentions.append((row, start, end, *known.get(name, _NOTHING)))
+                mentions.append((row, start, end, *unambiguous.get(name, _NOTHING)))
         free: list[_Free] = []
         if self._dictionary is not None or self._contexts is not None:
             for number, row, start, end in capitals.whole_names(
-                *_taken(sentences, mentions), self._common
+                *_occupied(sentences, mentions), self._common
             ):
                 page = pages[number]
                 if not page.has_several(page.text[start:end]):
@@ -163,24 +165,24 @@ class Propagation:
         numbers = np.arange(len(batch) + 1)
         bounds = np.searchsorted(documents, numbers).tolist()
         no_name_bounds = np.searchsorted(no_names, numbers).tolist()
-        titles, own = (
+        titles, page_entities = (
             batch.column("title").to_pylist(),
             self._entities.lookup(batch.column("title")),
         )
         pages = {}
         for number in np.unique(sentences.documents).tolist():
             linked = slice(*bounds[number : number + 2])
-            others = no_name_spans[slice(*no_name_bounds[number : number + 2])]
+            doubtful_spans = no_name_spans[slice(*no_name_bounds[number : number + 2])]
             pages[number] = _Page(
                 number=number,
                 text=texts[number],
                 title=titles[number],
-                entity=own[number],
+                entity=page_entities[number],
                 spans=spans[linked],
                 targets=targets[linked],
                 entities=entities[linked],
                 typed=typed[linked],
-                longer={texts[number][start:end] for start, end in others},
+                longer={texts[number][start:end] for start, end in doubtful_spans},
             )
         return pages
 
@@ -244,11 +246,11 @@ class Propagation:
         for page in pages:
             self._add_links(page)
             self._add_title(page)
-        self._add_titles([(page, name) for page in pages for name in page.known])
+        self._add_titles([(page, name) for page in pages for name in page.first_meanings])
         for page in pages:
             self._add_surnames(page)
         if self._dictionary is not None:
-            names = [(page, name) for page in pages for name in page.known]
+            names = [(page, name) for page in pages for name in page.first_meanings]
             for place, entity, _, is_known in self._dictionary.lookup([name for _, name in names]):
                 if is_known:
                     page, name = names[place]
@@ -267,7 +269,7 @@ class Propagation:
                 page.add(surface, (entity, target, _REPEAT), self._language)
 
     def _add_title(self, page: _Page) -> None:
-        """Adds the title of a page, unless it is a word."""
+        """Adds the title of a page, unless its text has it in lower case, as a word."""
         plain = _BRACKET.sub("", page.title)
         # All titles begin with a capital; in its text a page on tennis writes "tennis".
         lower = plain[:1].lower() + plain[1:]
@@ -282,23 +284,23 @@ class Propagation:
         """Adds the page that has a name as its title, if it is of another kind."""
         table = self._entities
         titled = table.lookup([name for _, name in names])
-        mine = table.classes[[page.known[name][0] for page, name in names]].tolist()
-        theirs = np.where(titled >= 0, table.classes[titled], NO_CLASS).tolist()
+        own_classes = table.classes[[page.first_meanings[name][0] for page, name in names]].tolist()
+        titled_classes = np.where(titled >= 0, table.classes[titled], NO_CLASS).tolist()
         kinds = table.class_kinds
-        for (page, name), entity, own, other in zip(
-            names, titled.tolist(), mine, theirs, strict=True
+        for (page, name), entity, own_class, titled_class in zip(
+            names, titled.tolist(), own_classes, titled_classes, strict=True
         ):
-            if other != NO_CLASS and kinds[other] != kinds[own]:
+            if titled_class != NO_CLASS and kinds[titled_class] != kinds[own_class]:
                 page.mean(name, entity)
 
     def _add_surnames(self, page: _Page) -> None:
         """Adds the surnames of persons."""
         # Relatives that the page of a person links are called otherwise.
-        own = _surname(_BRACKET.sub("", page.title))
-        for name, (entity, target, _) in list(page.known.items()):
+        page_surname = _surname(_BRACKET.sub("", page.title))
+        for name, (entity, target, _) in list(page.first_meanings.items()):
             if self._is_person[self._entities.classes[entity]]:
                 surname = _surname(name)
-                if surname and (entity == page.entity or surname != own):
+                if surname and (entity == page.entity or surname != page_surname):
                     page.add(surname, (entity, target, _SURNAME), self._language)
 
 
@@ -314,20 +316,20 @@ def _pairs(starts: Ints, ends: Ints) -> list[tuple[int, int]]:
     return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
-def _taken(sentences: Sentences, mentions: Sequence[Found]) -> tuple[Ints, Ints, Ints]:
+def _occupied(sentences: Sentences, mentions: Sequence[Found]) -> tuple[Ints, Ints, Ints]:
     """Sentence, start and end of the anchors and of the mentions that were found, in order."""
-    found = np.array([mention[:3] for mention in mentions], np.int64).reshape(-1, 3)
+    spans = np.array([mention[:3] for mention in mentions], np.int64).reshape(-1, 3)
     anchors = sentences.anchor_sentences, sentences.anchor_starts, sentences.anchor_ends
-    every = np.concatenate([np.stack(anchors, 1), found])
-    rows, starts, ends = every[np.lexsort((every[:, 1], every[:, 0]))].T
+    all_spans = np.concatenate([np.stack(anchors, 1), spans])
+    rows, starts, ends = all_spans[np.lexsort((all_spans[:, 1], all_spans[:, 0]))].T
     return rows, starts, ends
 
 
-def _merged(sentences: Sentences, more: Sequence[Found]) -> Sentences:
+def _merged(sentences: Sentences, added: Sequence[Found]) -> Sentences:
     """The sentences with more mentions, in order."""
-    if not more:
+    if not added:
         return sentences
-    rows, starts, ends, entities, targets, sources = zip(*more, strict=True)
+    rows, starts, ends, entities, targets, sources = zip(*added, strict=True)
     places = np.concatenate([sentences.anchor_sentences, np.array(rows, np.int64)])
     begins = np.concatenate([sentences.anchor_starts, np.array(starts, np.int64)])
     order = np.lexsort((begins, places))

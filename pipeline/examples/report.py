@@ -123,7 +123,7 @@ class Balancing:
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """What `report.json` holds; docs/data-format.md describes it."""
+    """The content of `report.json`; docs/data-format.md describes it."""
 
     language: str
     dumps: list[str]
@@ -142,7 +142,7 @@ class CorpusReport:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CorpusReport:
-        """What `to_json` wrote."""
+        """Restores a report from the JSON of `to_json`."""
         return TypeAdapter(CorpusReport).validate_python(value)
 
     def __str__(self) -> str:
@@ -173,7 +173,7 @@ class CorpusReport:
 
 
 def _hint(sentences: Flow) -> list[str]:
-    """What to do if most sentences link to no page with a category; nothing otherwise."""
+    """The advice for a run whose sentences mostly link to no page with a category; else nothing."""
     share = sentences.dropped.get("no-category", 0) / max(sentences.in_, 1)
     if share <= 1 / 2:
         return []
@@ -184,7 +184,7 @@ def _hint(sentences: Flow) -> list[str]:
 
 
 def _duplicate_lines(pages: Mapping[str, Any]) -> list[str]:
-    """What a run prints of pages that are given twice; nothing without any."""
+    """The line about pages that the dump files have twice; nothing without any."""
     older = pages["duplicate_files"]
     if not older:
         return []
@@ -196,18 +196,18 @@ _TABLES = {"page_props": "a Wikidata id", "langlinks": "an English title"}
 
 
 def table_facts(tables: Mapping[str, Any]) -> dict[str, str]:
-    """What is told of each of MediaWiki's tables: how many articles have a row."""
+    """A line for each of MediaWiki's tables: how many articles have a row in it."""
     return {
-        name: f"{tables[name]['pages']:,} of {tables['articles']:,} articles have {what} "
+        name: f"{tables[name]['pages']:,} of {tables['articles']:,} articles have {contents} "
         f"({tables[name].get('rows', 0):,} rows"
         + (", truncated)" if tables[name].get("truncated") else ")")
-        for name, what in _TABLES.items()
+        for name, contents in _TABLES.items()
         if name in tables
     }
 
 
 def _damage_lines(pages: Mapping[str, Any]) -> list[str]:
-    """What a run prints of damage to the dump's files; nothing without any."""
+    """The line about damage to the dump's files; nothing without any."""
     corrupt, truncated = (pages["damage"].get(reason, 0) for reason in ("corrupt", "truncated"))
     where = f"where the dump is corrupt ({corrupt:,} times, see documents/quarantine)"
     lines = [(pages["lost"], f"pages lost, by estimate, {where}")] if corrupt else []
@@ -301,7 +301,7 @@ def _categories(statistics: Statistics, balanced: BalanceReport, alpha: float) -
     by_split = statistics.selected.by_category
     present = {name: count for name, count in by_split["train"].items() if count}
     targets = sampling_weights(present, alpha) if present else {}
-    names = set(statistics.kept)
+    names = set(statistics.categories)
     table = {
         name: CategoryRow(
             entities=statistics.entities.get(name, 0),
@@ -313,10 +313,10 @@ def _categories(statistics: Statistics, balanced: BalanceReport, alpha: float) -
             train_balanced=balanced.mentions.get(name, 0),
             target_share=round(targets.get(name, 0.0), 6),
         )
-        for name in statistics.kept
+        for name in statistics.categories
     }
     return Categories(
-        kept=len(statistics.kept) - 1,
+        kept=len(statistics.categories) - 1,
         given_up={n: count for n, count in statistics.entities.items() if count and n not in names},
         frequent=statistics.frequent,
         table=table,

@@ -186,28 +186,28 @@ class Selector:
             sentences = self._propagation.extended(batch, words, sentences, labels)
             labels = self._labelling.label(sentences.entities)
         is_kept = self.keep(batch, sentences, labels, selection)
-        chosen = self._chosen(words.texts, sentences, np.flatnonzero(is_kept), selection)
-        tags = chosen.tags(self._begins[labels[chosen.anchors]])
-        unlinked = self._unlinked(batch, words, sentences, chosen, tags)
-        examples = self._examples(batch, sentences, chosen, tags, unlinked)
-        is_kept = self._keep_tokenised(sentences, chosen, examples.column("id"), selection)
+        tokenised = self._tokenised(words.texts, sentences, np.flatnonzero(is_kept), selection)
+        tags = tokenised.tags(self._begins[labels[tokenised.anchors]])
+        unlinked = self._unlinked(batch, words, sentences, tokenised, tags)
+        examples = self._examples(batch, sentences, tokenised, tags, unlinked)
+        is_kept = self._keep_tokenised(sentences, tokenised, examples.column("id"), selection)
         by = "page_id" if self._settings.split == "pages" else "id"
         keys = examples.column(by).to_pylist()
-        drawn = {key: self.split_of(key) for key in dict.fromkeys(keys)}
-        splits = np.array([drawn[key] for key in keys], dtype=object)
-        found = {
+        split_by_key = {key: self.split_of(key) for key in dict.fromkeys(keys)}
+        splits = np.array([split_by_key[key] for key in keys], dtype=object)
+        by_split = {
             split: examples.filter(pa.array(is_kept & (splits == split), pa.bool_()))
             for split in SPLITS
         }
-        for split, rows in found.items():
+        for split, rows in by_split.items():
             selection.count(split, rows, self._labelling.names)
-        return found
+        return by_split
 
     def split_of(self, key: int | str) -> str:
         """The split of a page's examples, by its id; or of an example, by that of the example."""
         share = self._settings.validation_share
-        drawn = uniform(self._settings.seed, "validation", key) < share
-        return "validation" if drawn else "train"
+        is_validation = uniform(self._settings.seed, "validation", key) < share
+        return "validation" if is_validation else "train"
 
     def keep(
         self, batch: pa.RecordBatch, sentences: Sentences, labels: Ints, selection: SelectionReport
@@ -227,36 +227,36 @@ class Selector:
             is_kept &= ~dropped
         return is_kept
 
-    def _chosen(
+    def _tokenised(
         self, texts: Sequence[str], sentences: Sentences, rows: Ints, selection: SelectionReport
     ) -> _Chosen:
         """Tokenises sentences, but none twice that a page repeats, and none that is too long."""
         counts = sentences.count(np.ones(len(sentences.anchor_sentences), bool))
         longest = LONGEST_WORD * self._settings.max_tokens
-        seen: set[tuple[int, str]] = set()
-        kept, found = [], []
+        earlier_texts: set[tuple[int, str]] = set()
+        selected_rows, selected_texts = [], []
         columns = rows, sentences.documents[rows], sentences.starts[rows], sentences.ends[rows]
         for row, document, start, end in zip(*(column.tolist() for column in columns), strict=True):
             text = texts[document][start:end]
-            reason = "repeated" if (document, text) in seen else ""
-            seen.add((document, text))
+            reason = "repeated" if (document, text) in earlier_texts else ""
+            earlier_texts.add((document, text))
             if reason or len(text) > longest:
                 selection.drop_one(reason or "too-long", int(counts[row]))
             else:
-                kept.append(row)
-                found.append(text)
-        return _Chosen.of(sentences, np.array(kept, np.int64), found)
+                selected_rows.append(row)
+                selected_texts.append(text)
+        return _Chosen.of(sentences, np.array(selected_rows, np.int64), selected_texts)
 
     def _keep_tokenised(
-        self, sentences: Sentences, chosen: _Chosen, ids: pa.Array, selection: SelectionReport
+        self, sentences: Sentences, tokenised: _Chosen, ids: pa.Array, selection: SelectionReport
     ) -> Bools:
         """Whether each tokenised sentence passes the filters that need tokens."""
-        mentions = sentences.count(np.ones(len(sentences.anchor_sentences), bool))[chosen.rows]
-        sizes = np.diff(chosen.tokens.bounds)
+        mentions = sentences.count(np.ones(len(sentences.anchor_sentences), bool))[tokenised.rows]
+        sizes = np.diff(tokenised.tokens.bounds)
         too_short, too_long = sizes < self._settings.min_tokens, sizes > self._settings.max_tokens
         contaminated = np.zeros(len(sizes), bool)
         for number in np.flatnonzero(~too_short & ~too_long).tolist():
-            hit = next(self._excluded.hits(chosen.texts[number]), None)
+            hit = next(self._excluded.hits(tokenised.texts[number]), None)
             if hit is not None:
                 contaminated[number] = True
                 selection.contamination.append((ids[number].as_py(), *hit))
@@ -271,12 +271,12 @@ class Selector:
         batch: pa.RecordBatch,
         words: PageWords,
         sentences: Sentences,
-        chosen: _Chosen,
+        tokenised: _Chosen,
         tags: Ints,
     ) -> Bools:
         """Whether each token may belong to a name without link."""
-        unlinked = Unlinked(chosen.tokens, chosen.words, tags)
-        documents = sentences.documents[chosen.rows]
+        unlinked = Unlinked(tokenised.tokens, tokenised.words, tags)
+        documents = sentences.documents[tokenised.rows]
         surfaces = _surfaces(batch, words.texts, sentences)
         titles = batch.column("title")
         if self._capitals:
@@ -288,9 +288,11 @@ class Selector:
                 unlinked.unmark_first(range(start, end), words, document)
             title = titles[document].as_py()
             unlinked.mark_names(range(start, end), Names(title, surfaces[document]))
-        persons = self._entities.of_kind(sentences.entities[chosen.anchors], "Person")
-        persons &= (sentences.sources[chosen.anchors] == LINK) & (chosen.first < chosen.after)
-        unlinked.unmark_before(chosen.first[persons].tolist())
+        persons = self._entities.of_kind(sentences.entities[tokenised.anchors], "Person")
+        persons &= (sentences.sources[tokenised.anchors] == LINK) & (
+            tokenised.first < tokenised.after
+        )
+        unlinked.unmark_before(tokenised.first[persons].tolist())
         unlinked.unmark_dates(self._calendar)
         return np.array(unlinked.marked, bool)
 
@@ -298,12 +300,12 @@ class Selector:
         self,
         batch: pa.RecordBatch,
         sentences: Sentences,
-        chosen: _Chosen,
+        tokenised: _Chosen,
         tags: Ints,
         unlinked: Bools,
     ) -> pa.RecordBatch:
         """The rows of all tokenised sentences."""
-        rows, tokens, anchors = chosen.rows, chosen.tokens, chosen.anchors
+        rows, tokens, anchors = tokenised.rows, tokenised.tokens, tokenised.anchors
         documents, numbers = pa.array(sentences.documents[rows]), sentences.numbers[rows]
         title, page_id, revision_id = (
             batch.column(name).take(documents) for name in ("title", "page_id", "revision_id")
@@ -314,7 +316,7 @@ class Selector:
         token_starts = tokens.starts - np.repeat(tokens.bases, np.diff(of_tokens))
         columns = [
             pa.array([f"{page}:{number}:0" for page, number in ids], pa.string()),
-            _lists("tokens", of_tokens, chosen.words),
+            _lists("tokens", of_tokens, tokenised.words),
             _lists("ner_tags", of_tokens, tags),
             _lists("targets", of_anchors, sentences.targets.take(pa.array(anchors))),
             _lists("qids", of_anchors, self._entities.items_of(sentences.entities[anchors])),

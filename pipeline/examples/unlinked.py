@@ -32,7 +32,7 @@ class PageWords:
         self._words: dict[int, set[str]] = {}
 
     def among(self, number: int, words: Iterable[str]) -> set[str]:
-        """Those of some words that a text has, by its number."""
+        """The words among some that occur in the text with a number."""
         if number not in self._words:
             self._words[number] = set(self.texts[number].split(" "))
         return self._words[number].intersection(words)
@@ -150,9 +150,9 @@ class Unlinked:
                     if self.marked[token]:
                         low[token] = self._words[token].lower()
                     break
-        there = words.among(page, low.values())
+        in_lower_case = words.among(page, low.values())
         for token, word in low.items():
-            self.marked[token] = word not in there
+            self.marked[token] = word not in in_lower_case
 
     def mark_names(self, sentences: range, names: Names) -> None:
         """Marks the names of a page.

@@ -31,17 +31,17 @@ class BeamStage(beam.PTransform[Any, Any]):
 
     def expand(self, root: Any) -> PCollection[Any]:
         last = root | "Start" >> beam.Impulse()
-        known: list[AsSingleton] = []
+        gathered: list[AsSingleton] = []
         are_reports = False
         for step in self._stage:
             if isinstance(step, Gather):
                 combine = _Combine(step, self._work_folder, are_reports)
-                last = last | step.name >> beam.ParDo(combine, *known)
-                known = [AsSingleton(last)]
+                last = last | step.name >> beam.ParDo(combine, *gathered)
+                gathered = [AsSingleton(last)]
             else:
                 dealt = last | f"Elements: {step.name}" >> beam.ParDo(_Deal(step))
                 spread = dealt | f"Spread: {step.name}" >> beam.Reshuffle()
-                reports = spread | step.name >> beam.ParDo(_Run(step, self._work_folder), *known)
+                reports = spread | step.name >> beam.ParDo(_Run(step, self._work_folder), *gathered)
                 last = reports | f"Reports: {step.name}" >> beam.GroupByKey()
             are_reports = not isinstance(step, Gather)
         return last
@@ -64,11 +64,11 @@ class _Combine(beam.DoFn):
     def __init__(self, step: Gather, work_folder: str | None, are_reports: bool) -> None:
         self._step, self._work_folder, self._are_reports = step, work_folder, are_reports
 
-    def process(self, last: Any, known: Any = None) -> Iterator[Any]:
+    def process(self, last: Any, gathered: Any = None) -> Iterator[Any]:
         reports = dict(last[1]) if self._are_reports else {}
         reports.pop(_END, None)
         with unfinished.kept_in(self._work_folder):
-            yield self._step.combine([reports[number] for number in sorted(reports)], known)
+            yield self._step.combine([reports[number] for number in sorted(reports)], gathered)
 
 
 class _Opened:
@@ -95,12 +95,12 @@ class _Run(beam.DoFn):
         return self._held
 
     def process(
-        self, element: tuple[int, Any], known: Any = None
+        self, element: tuple[int, Any], gathered: Any = None
     ) -> Iterator[tuple[None, tuple[int, Report | None]]]:
         number, work = element
         report = None
         if number != _END:
             step = self._opened().step
             with unfinished.kept_in(self._work_folder):
-                report = step.finished(work) or step.run(work, known)
+                report = step.finished(work) or step.run(work, gathered)
         yield None, (number, report)

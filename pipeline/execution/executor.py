@@ -38,7 +38,7 @@ class Executor:
 
     @contextmanager
     def opened(self, output: str, inputs: Sequence[str]) -> Iterator[None]:
-        """What the stages in the block share.
+        """Opens what the stages in the block share, such as a job server.
 
         Args:
             output: folder of the run.
@@ -85,7 +85,7 @@ def with_absolute_paths(settings: T, is_remote: bool) -> T:
         value = getattr(settings, entry.name)
         if entry.facts["path"] != "workers" or not value:
             continue
-        paths = value if entry.several else (value,)
+        paths = value if entry.is_list else (value,)
         for path in paths:
             if is_remote and not files.is_remote(path):
                 raise UserError(
@@ -93,5 +93,5 @@ def with_absolute_paths(settings: T, is_remote: bool) -> T:
                     "gs:// path"
                 )
         places = tuple(map(files.absolute, paths))
-        absolute[entry.name] = places if entry.several else places[0]
+        absolute[entry.name] = places if entry.is_list else places[0]
     return replace(settings, **absolute)  # type: ignore[type-var]

@@ -43,11 +43,11 @@ class Local(Executor):
     def run(self, name: str, stage: Stage, folder: str) -> bool:
         """Runs a stage to its end."""
         sizes = [len(step.elements()) for step in part_passes(stage)]
-        with progress.shown(name, sum(sizes)) as add:
+        with progress.progress_bar(name, sum(sizes)) as add:
 
-            def done(report: Report, made: bool) -> None:
+            def done(report: Report, is_new: bool) -> None:
                 pages = getattr(report, "pages", {}).get("read", 0)
-                add(pages if made else 0)
+                add(pages if is_new else 0)
 
             run(stage, max(1, min(self._workers, max(sizes))), done)
         return True
@@ -64,30 +64,30 @@ def run(stage: Stage, workers: int, done: Done) -> None:
     Raises:
         WorkerDiedError: a worker process was killed or crashed.
     """
-    known: Any = None
+    gathered: Any = None
     reports: list[Report] = []
     with _processes(workers) as processes:
         for step in stage:
             if isinstance(step, Gather):
                 with no_cycle_search():
-                    known = step.combine(reports, known)
+                    gathered = step.combine(reports, gathered)
             else:
-                reports = _reports(step, known, processes, done)
+                reports = _reports(step, gathered, processes, done)
 
 
-def _reports(step: Pass, known: Any, processes: _Here | _Several, done: Done) -> list[Report]:
+def _reports(step: Pass, gathered: Any, processes: _Here | _Several, done: Done) -> list[Report]:
     """Runs a pass on the elements without a report; returns all reports in the elements' order."""
     elements = list(step.elements())
     reports = {
         n: earlier for n, element in enumerate(elements) if (earlier := step.finished(element))
     }
-    tell = done if isinstance(step, PartPass) else lambda report, made: None
+    report_done = done if isinstance(step, PartPass) else lambda report, is_new: None
     for report in reports.values():
-        tell(report, False)
+        report_done(report, False)
     missing = [(n, element) for n, element in enumerate(elements) if n not in reports]
-    for number, report in processes.run(step, known, missing) if missing else ():
+    for number, report in processes.run(step, gathered, missing) if missing else ():
         reports[number] = report
-        tell(report, True)
+        report_done(report, True)
     return [reports[number] for number in range(len(elements))]
 
 
@@ -98,12 +98,12 @@ Numbered = Sequence[tuple[int, Any]]
 class _Here:
     """Runs passes in this process."""
 
-    def run(self, step: Pass, known: Any, elements: Numbered) -> Iterator[tuple[int, Report]]:
+    def run(self, step: Pass, gathered: Any, elements: Numbered) -> Iterator[tuple[int, Report]]:
         """Yields number and report of each element, as they are finished."""
         step.open()
         for number, element in elements:
             with no_cycle_search():
-                report = step.run(element, known)
+                report = step.run(element, gathered)
             yield number, report
 
 
@@ -111,15 +111,15 @@ class _Worker:
     """A worker process, and the connection to it."""
 
     def __init__(self) -> None:
-        self.connection, theirs = Pipe()
+        self.connection, child_end = Pipe()
         # Its own process group, so that Ctrl-C in a terminal does not interrupt the worker.
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _START, json.dumps(sys.path), str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
+            [sys.executable, "-c", _START, json.dumps(sys.path), str(child_end.fileno())],
+            pass_fds=[child_end.fileno()],
             stdin=subprocess.DEVNULL,
             process_group=0,
         )
-        theirs.close()
+        child_end.close()
 
     def receive(self) -> Any:
         """Receives the answer of the worker.
@@ -157,7 +157,7 @@ class _Several:
     def __init__(self, workers: Sequence[_Worker]) -> None:
         self._workers = workers
 
-    def run(self, step: Pass, known: Any, elements: Numbered) -> Iterator[tuple[int, Report]]:
+    def run(self, step: Pass, gathered: Any, elements: Numbered) -> Iterator[tuple[int, Report]]:
         """Yields number and report of each element, as they are finished.
 
         Raises:
@@ -174,7 +174,7 @@ class _Several:
                 at_work[worker.connection] = worker
 
         for worker in self._workers[: len(elements)]:
-            worker.send((step, known))
+            worker.send((step, gathered))
             give(worker)
         while at_work:
             for connection in wait(list(at_work)):

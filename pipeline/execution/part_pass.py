@@ -36,12 +36,12 @@ class Pass:
         """The report of an element that an earlier run made; None if there is none."""
         return None
 
-    def run(self, element: Any, known: Any) -> Report:
+    def run(self, element: Any, gathered: Any) -> Report:
         """Makes the report of an element.
 
         Args:
             element: the unit of work.
-            known: result of the `Gather` before this pass.
+            gathered: result of the `Gather` before this pass.
         """
         raise NotImplementedError
 
@@ -60,7 +60,7 @@ class PartPass(Pass):
         """Path of the part of an element."""
         raise NotImplementedError
 
-    def make(self, element: Any, part: str, known: Any) -> Report:
+    def make(self, element: Any, part: str, gathered: Any) -> Report:
         """Writes the part of an element; returns its report."""
         raise NotImplementedError
 
@@ -68,10 +68,10 @@ class PartPass(Pass):
         """The report of an element's part, None if the part is not finished."""
         return parts.finished(self.part(element), self.report)
 
-    def run(self, element: Any, known: Any) -> Report:
+    def run(self, element: Any, gathered: Any) -> Report:
         """Writes the part of an element, and then its report."""
         part = self.part(element)
-        report = self.make(element, part, known)
+        report = self.make(element, part, gathered)
         parts.finish(part, report)
         return report
 
@@ -124,7 +124,7 @@ class DropRows(Pass):
         """Paths of the files of an element that hold rows."""
         raise NotImplementedError
 
-    def dropped(self, element: Any, known: Any) -> Collection[RowKey]:
+    def dropped(self, element: Any, gathered: Any) -> Collection[RowKey]:
         """The rows of an element that are dropped."""
         raise NotImplementedError
 
@@ -132,13 +132,13 @@ class DropRows(Pass):
         """The report of an element without some rows, given for each of its files."""
         raise NotImplementedError
 
-    def run(self, element: Any, known: Any) -> Report:
+    def run(self, element: Any, gathered: Any) -> Report:
         part = self._write.part(element)
         report = parts.finished(part, self._write.report)
         if report is None:  # a killed attempt of this pass emptied it
             self._write.open()
-            report = self._write.run(element, known)
-        keys = self.dropped(element, known)
+            report = self._write.run(element, gathered)
+        keys = self.dropped(element, gathered)
         if not keys:
             return report
         paths = self.files(element)

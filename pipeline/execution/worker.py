@@ -36,14 +36,14 @@ def main(descriptor: int) -> None:
     messages: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_listen, args=(connection, messages), daemon=True).start()
     step: Pass | None = None
-    known: Any = None
+    gathered: Any = None
     report: Report | None
     error: Exception | None
     opened = False
     while True:
         first, second = messages.get()
         if isinstance(first, Pass):
-            step, known = first, second
+            step, gathered = first, second
             opened = False
             continue
         assert step is not None
@@ -52,7 +52,7 @@ def main(descriptor: int) -> None:
                 step.open()
                 opened = True
             with no_cycle_search():
-                report, error = step.run(second, known), None
+                report, error = step.run(second, gathered), None
         except Exception as raised:
             report, error = None, _sendable(raised)
         connection.send((first, report, error))

@@ -136,10 +136,10 @@ def _run_stages(plan: Plan, runs: Executor) -> bool:
         Local(plan.settings.workers).make("types", types_stage(plan), plan.types)
         _check_unchanged(plan, [plan.types], plan.settings.types)
     dumps = [source.path for source in plan.inputs]
-    made: list[Folder] = []
+    finished: list[Folder] = []
     for name in STAGES[: STAGES.index(plan.settings.stage) + 1]:
         stage, folders = steps[name]
-        made += folders
+        finished += folders
         if all(folder.is_complete() for folder in folders):
             _LOGGER.info("%s: up to date", name)
         else:
@@ -150,7 +150,7 @@ def _run_stages(plan: Plan, runs: Executor) -> bool:
             _check_unchanged(plan, folders, dumps if name == "extract" else None)
         if name == "extract":
             check_set_aside(plan)
-    _check_made(made)
+    _check_made(finished)
     write_manifest(plan)
     return True
 
@@ -225,23 +225,23 @@ def write_manifest(plan: Plan) -> None:
         ],
         "units": len(plan.units),
         "sentence_model": plan.sentence_model,
-        "settings": {stage: _shown(settings, stage) for stage in DECIDED},
+        "settings": {stage: _option_values(settings, stage) for stage in DECIDED},
         "versions": {**versions(*_LIBRARIES), **VERSIONS},
         "stages": {files.name(folder.path): folder.on_disk() or None for folder in folders},
     }
     files.write_json(files.join(plan.output, MANIFEST), value)
 
 
-def _shown(settings: CorpusSettings, what: str) -> dict[str, Any]:
+def _option_values(settings: CorpusSettings, output: str) -> dict[str, Any]:
     """The options that decide an output, for the manifest; of files only the names."""
-    shown = settings.decide(what)
-    for entry in deciding(what):
-        path = shown[entry.name]
-        if entry.facts["path"] and entry.several:
-            shown[entry.name] = [files.name(one) for one in path]
+    values = settings.decide(output)
+    for entry in deciding(output):
+        path = values[entry.name]
+        if entry.facts["path"] and entry.is_list:
+            values[entry.name] = [files.name(file) for file in path]
         elif entry.facts["path"]:
-            shown[entry.name] = files.name(path or "shipped")
-    return shown
+            values[entry.name] = files.name(path or "shipped")
+    return values
 
 
 def executor(workers: int | None, beam_flags: Sequence[str]) -> Executor:

@@ -32,13 +32,13 @@ def outlook(plan: Plan) -> str:
             typed += 1
         else:
             titles.add(page.title)
-    typed += _stated(plan, titles)
+    typed += _n_stated(plan, titles)
     types = f"{len(plan.settings.types)} files of types" if plan.settings.types else "no types"
     remedy = _remedy(plan)
-    known = (
+    inputs = (
         f"language {plan.language}, mapping of {len(plan.mapping.templates):,} infoboxes, {types}"
     )
-    pieces = [known]
+    pieces = [inputs]
     if looked:
         share = f"{100 * typed / looked:.0f} % of the first {looked:,} articles"
         pieces.append(f": {share} have a class from these")
@@ -47,19 +47,21 @@ def outlook(plan: Plan) -> str:
     return "".join(pieces)
 
 
-def _stated(plan: Plan, titles: set[str]) -> int:
+def _n_stated(plan: Plan, titles: set[str]) -> int:
     """How many of some titles the files of types know."""
-    known = np.zeros(0, np.uint64)
+    stated_keys = np.zeros(0, np.uint64)
     keys = title_keys(sorted(titles))
     for number in range(len(plan.settings.types)):
         for batch in parts.read_batches(statements_path(plan, number), ["source", "subject"]):
-            own = batch.filter(pc.equal(batch.column("source"), plan.language))
-            known = np.union1d(known, np.intersect1d(keys, own.column("subject").to_numpy()))
-    return len(known)
+            of_language = batch.filter(pc.equal(batch.column("source"), plan.language))
+            stated_keys = np.union1d(
+                stated_keys, np.intersect1d(keys, of_language.column("subject").to_numpy())
+            )
+    return len(stated_keys)
 
 
 def _remedy(plan: Plan) -> str:
-    """What the user could give besides."""
+    """Flags for files that would type more pages, and that the user has not given."""
     settings = plan.settings
     if plan.language == "en":
         return "" if settings.types else "--types"

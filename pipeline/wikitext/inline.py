@@ -62,13 +62,13 @@ def _strip_line(line: str) -> str:
 
 def _strip_odd_line(line: str) -> str:
     runs = [(m.start(), m.end() - m.start()) for m in _RUN.finditer(line)]
-    kept = [_literal(length) for _, length in runs]
-    bold = sum(length - extra in (3, 5) for (_, length), extra in zip(runs, kept, strict=True))
-    italic = sum(length - extra in (2, 5) for (_, length), extra in zip(runs, kept, strict=True))
-    if bold % 2 and italic % 2 and (odd := _bold_to_split(line, runs, kept)) is not None:
-        kept[odd] += 1
+    literal = [_literal(length) for _, length in runs]
+    bold = sum(length - extra in (3, 5) for (_, length), extra in zip(runs, literal, strict=True))
+    italic = sum(length - extra in (2, 5) for (_, length), extra in zip(runs, literal, strict=True))
+    if bold % 2 and italic % 2 and (odd := _bold_to_split(line, runs, literal)) is not None:
+        literal[odd] += 1
     pieces, position = [], 0
-    for (start, length), extra in zip(runs, kept, strict=True):
+    for (start, length), extra in zip(runs, literal, strict=True):
         pieces.append(line[position:start] + "'" * extra)
         position = start + length
     return "".join([*pieces, line[position:]])
@@ -79,14 +79,14 @@ def _literal(length: int) -> int:
     return 1 if length == 4 else max(0, length - 5)
 
 
-def _bold_to_split(line: str, runs: list[tuple[int, int]], kept: list[int]) -> int | None:
+def _bold_to_split(line: str, runs: list[tuple[int, int]], literal: list[int]) -> int | None:
     """Index of the bold mark that is read as an apostrophe and an italic mark.
 
     It is the first one after a one-letter word, else the first one after a longer word, else the
     first one after a space.
     """
     first_word = first_space = None
-    for index, ((start, length), extra) in enumerate(zip(runs, kept, strict=True)):
+    for index, ((start, length), extra) in enumerate(zip(runs, literal, strict=True)):
         if length - extra != 3:
             continue
         before = line[max(0, start - 1) : start] if not extra else "'"

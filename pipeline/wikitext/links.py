@@ -30,7 +30,7 @@ class _Link(NamedTuple):
 
     kind: str
     title: str
-    shown: str
+    label: str
 
 
 @lru_cache(maxsize=8)
@@ -87,20 +87,20 @@ class LinkPass:
         if self._prefix:
             text = self._prefix.sub(r"\2\1", text)
         for _ in range(4):  # captions of images may contain links, which are markers by now
-            if "[[" not in text or (again := pattern.sub(self._outer_link, text)) == text:
+            if "[[" not in text or (outer := pattern.sub(self._outer_link, text)) == text:
                 break
-            text = again
+            text = outer
         return text
 
     def _link(self, match: re.Match[str]) -> str:
         raw, text, bracket, trail = match.groups()
         link = self._cache.get(raw) or self._resolve(raw)
-        kind, title, shown = link
+        kind, title, label = link
         # An odd number of brackets opens no link: `[[[X]]]` is text.
         if match.start() and match.string[match.start() - 1] == "[" and _is_odd(match):
             return match[0]
         if text is None:
-            text = shown
+            text = label
         elif "''" in text:
             text = strip_quotes(text)
         if kind == "page" and text and not bracket:  # nearly all links
@@ -123,12 +123,12 @@ class LinkPass:
         if link.kind == "category":
             self.categories[link.title] = None
             return bracket + trail
-        shown = text.replace("\n", " ") + ("" if bracket else trail)
-        rest = bracket + trail if bracket else ""
+        label = text.replace("\n", " ") + ("" if bracket else trail)
+        after = bracket + trail if bracket else ""
         if link.kind == "text":
-            return shown + rest
+            return label + after
         self.targets.append(link.title)
-        return f"{OPEN}{len(self.targets) - 1}{SEPARATOR}{shown}{CLOSE}{rest}"
+        return f"{OPEN}{len(self.targets) - 1}{SEPARATOR}{label}{CLOSE}{after}"
 
     def _outer_link(self, match: re.Match[str]) -> str:
         """A link that contains links; only those to files and categories may."""
@@ -139,8 +139,8 @@ class LinkPass:
 
     def _resolve(self, raw: str) -> _Link:
         link = self._resolve_uncached(raw)
-        if "''" in link.shown:  # apostrophes of a title are not markup
-            link = link._replace(shown=link.shown.replace("''", "&#39;&#39;"))
+        if "''" in link.label:  # apostrophes of a title are not markup
+            link = link._replace(label=link.label.replace("''", "&#39;&#39;"))
         # Bounded, because a wiki has millions of targets.
         if len(self._cache) < _MAX_CACHED_TARGETS:
             self._cache[raw] = link
@@ -151,21 +151,21 @@ class LinkPass:
         # A template made a part of the target: the page is unknown, but the text is shown.
         if HOLE in target or NOTE in target:
             return _Link("text", "", target.lstrip(":"))
-        shown = raw.strip().removeprefix(":")
+        label = raw.strip().removeprefix(":")
         if NOTHING in raw:
-            return _Link("invalid", "", shown)
+            return _Link("invalid", "", label)
         if _PERCENT.search(target):
             target = _percent_decoded(target)
-            shown = escape(target.removeprefix(":"), quote=False)
+            label = escape(target.removeprefix(":"), quote=False)
         colon_first = target.startswith(":")
         target = target.removeprefix(":").strip(" _")
         name = target.partition("#")[0].strip(" _")
         if not target or len(name.encode()) > 255 or INVALID_TITLE.search(name):
-            return _Link("invalid", "", shown)
+            return _Link("invalid", "", label)
         if _URL.match(name):
-            return _Link("invalid", "", shown)
+            return _Link("invalid", "", label)
         if not name:
-            return _Link("text", "", shown)  # a section of the same page
+            return _Link("text", "", label)  # a section of the same page
         prefix, colon, _ = name.partition(":")
         if colon:
             prefix = prefix.replace("_", " ").strip().lower()
@@ -173,16 +173,16 @@ class LinkPass:
             if number is None and (group := self._site.interwiki(prefix)):
                 # Links to other languages are in the margin; links to other projects are text.
                 hidden = group == "languages" and not colon_first
-                return _Link("nothing" if hidden else "text", "", shown)
+                return _Link("nothing" if hidden else "text", "", label)
             if number == FILE and not colon_first:
                 return _Link("nothing", "", "")
             if number == CATEGORY and not colon_first:
                 return _Link("category", self._site.title(name).partition(":")[2], "")
             if number:  # pages of other namespaces are no entities
                 is_page = name.partition(":")[2].strip(" _")
-                return _Link("text" if is_page else "invalid", "", shown)
+                return _Link("text" if is_page else "invalid", "", label)
         title = self._site.title(name)
-        return _Link("page", title, shown) if title else _Link("invalid", "", shown)
+        return _Link("page", title, label) if title else _Link("invalid", "", label)
 
 
 def _percent_decoded(target: str) -> str:

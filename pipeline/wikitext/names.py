@@ -109,8 +109,8 @@ def _is_date(title: str) -> bool:
     """Whether a title is that of a day of the year or of a century, in any language."""
     if _CENTURY.match(title):
         return True
-    found = _DAY.match(title)
-    month = title[found.end() :].strip() if found else ""
+    match = _DAY.match(title)
+    month = title[match.end() :].strip() if match else ""
     return " " not in month and (month.islower() or month.isdigit() or month.endswith("ου"))
 
 
@@ -132,7 +132,7 @@ def doubt(
     plain: Callable[[str], bool] = lambda word: False,
     lexicon: bool = False,
 ) -> int:
-    """What speaks against an anchor that may be a name by its letters.
+    """The reason why an anchor with the letters of a name may be none.
 
     English words such as "French" are no names of places, and texts that lead to titles in lower
     case ("GDP" to "Gross domestic product") are mostly none, nor are Japanese texts without a

@@ -131,10 +131,10 @@ class Prose:
         text, *links = paragraph.split(OPEN)
         pieces, indices = [text], []
         for link in links:
-            index, _, rest = link.partition(SEPARATOR)
-            shown, close, after = rest.partition(CLOSE)
-            indices.append(int(index) if close and shown else -1)
-            pieces += (shown, after if CLOSE not in after else after.replace(CLOSE, ""))
+            index, _, label_and_after = link.partition(SEPARATOR)
+            label, close, after = label_and_after.partition(CLOSE)
+            indices.append(int(index) if close and label else -1)
+            pieces += (label, after if CLOSE not in after else after.replace(CLOSE, ""))
         text = "".join(pieces)
         if not is_plain and not text.isprintable():
             return False
@@ -178,9 +178,9 @@ class Prose:
         text = "".join([*pieces, text]).rstrip()
         base = self._add_text(text)
         for start, end, index in anchors:
-            shown = text[start:end]
-            start += len(shown) - len(shown.lstrip())
-            end = start + len(shown.strip())
+            label = text[start:end]
+            start += len(label) - len(label.lstrip())
+            end = start + len(label.strip())
             if start < end:
                 self.anchors.append(Anchor(base + start, base + end, self._targets[index]))
         if text:

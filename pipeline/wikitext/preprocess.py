@@ -112,8 +112,8 @@ def _extension(text: str, match: re.Match[str], name: str, unclosed: set[str]) -
     content = text[after : closing.start()]
     if name == "nowiki":
         escaped = content.translate(_ESCAPES)
-        shown = _LINE_START.sub(lambda first: f"&#{ord(first[0])};", escaped)
-        return closing.end(), NOTHING + shown  # so that no link has it in its target
+        visible = _LINE_START.sub(lambda first: f"&#{ord(first[0])};", escaped)
+        return closing.end(), NOTHING + visible  # so that no link has it in its target
     if name == "poem":
         # Each verse is a line of its own, but lines of wikitext are joined to paragraphs.
         return closing.end(), content.replace("\n", "\n\n")
@@ -169,29 +169,29 @@ def _expand_runs(text: str, template: Callable[[str, int, int], str]) -> str:
     for match in _BRACES.finditer(text):
         pieces.append(text[position : match.start()])
         position = match.end()
-        left = match.end() - match.start()
+        n_braces = match.end() - match.start()
         if text[match.start()] == "{":
-            open_runs.append((left, match.start(), pieces))
+            open_runs.append((n_braces, match.start(), pieces))
             pieces = []
             continue
-        while left >= 2 and open_runs:
+        while n_braces >= 2 and open_runs:
             braces, start, before = open_runs.pop()
-            width = 3 if left >= 3 and braces >= 3 else 2
+            width = 3 if n_braces >= 3 and braces >= 3 else 2
             content = "".join(pieces)
-            left, braces = left - width, braces - width
+            n_braces, braces = n_braces - width, braces - width
             if width == 3:  # a parameter of a template, which a page shows as its default
                 value = content.partition("|")[2]
             elif len(open_runs) > MAX_DEPTH:
                 value = HOLE
             else:
-                value = template(content, start + braces, match.end() - left)
+                value = template(content, start + braces, match.end() - n_braces)
             pieces = [value]
             if braces >= 2:
                 open_runs.append((braces, start, before))
             else:
                 before.append("{" * braces + value)
                 pieces = before
-        pieces.append("}" * left)
+        pieces.append("}" * n_braces)
     flat: list[str] = []
     for braces, _, before in open_runs:
         flat.extend(before)
@@ -218,7 +218,7 @@ def drop_tables(text: str, list_items: bool) -> str:
 def _drop_nested(text: str, delimiters: re.Pattern[str]) -> str:
     """Removes the text from each opening delimiter (group 1) to its closing delimiter."""
     pieces: list[str] = []
-    kept = 0
+    copied_to = 0
     starts: list[int] = []
     spans: list[tuple[int, int]] = []
     for match in delimiters.finditer(text):
@@ -231,6 +231,6 @@ def _drop_nested(text: str, delimiters: re.Pattern[str]) -> str:
                 spans.pop()
             spans.append((start, match.end()))
     for start, end in spans:
-        pieces += (text[kept:start], "\n\n")
-        kept = end
-    return "".join([*pieces, text[kept:]]) if spans else text
+        pieces += (text[copied_to:start], "\n\n")
+        copied_to = end
+    return "".join([*pieces, text[copied_to:]]) if spans else text

@@ -33,10 +33,10 @@ _DELIMITERS = re.compile(r"\[\[|\]\]|\{\{|\}\}|\|")
 
 def template_title(name: str, site: Site) -> str | None:
     """Normal name of a template, without namespace; None for a parser function."""
-    prefix, colon, rest = name.partition(":")
+    prefix, colon, name_part = name.partition(":")
     if colon:
         if site.namespace_numbers.get(prefix.strip().lower()) == TEMPLATE:
-            name = rest
+            name = name_part
         elif name[0] in "#:" or prefix.strip().lower() in _PARSER_FUNCTIONS:
             return None
     title = normal_title(name)

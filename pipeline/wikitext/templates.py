@@ -140,12 +140,12 @@ def _function(name: str, text: str) -> str:
     """Text of a parser function."""
     if name == "formatnum":
         return group_digits(text)
-    first, rest = text[:1], text[1:]
+    first, remaining = text[:1], text[1:]
     return {
         "lc": text.lower(),
         "uc": text.upper(),
-        "lcfirst": first.lower() + rest,
-        "ucfirst": first.upper() + rest,
+        "lcfirst": first.lower() + remaining,
+        "ucfirst": first.upper() + remaining,
     }[name]
 
 
@@ -247,8 +247,8 @@ def _as_of(args: Arguments, named: dict[str, str]) -> str:
 
 
 def _nihongo(args: Arguments, named: dict[str, str]) -> str:
-    rest = ", ".join(arg for arg in args[1:3] if arg)
-    return f"{args[0]} ({rest})" if rest and args[0] else "".join(args[:1]) or rest
+    details = ", ".join(arg for arg in args[1:3] if arg)
+    return f"{args[0]} ({details})" if details and args[0] else "".join(args[:1]) or details
 
 
 def _date(args: Arguments, named: dict[str, str]) -> str:
@@ -272,24 +272,28 @@ def _date(args: Arguments, named: dict[str, str]) -> str:
 
 def _convert(args: Arguments, named: dict[str, str]) -> str:
     """Values with their first unit: "5|to|10|km|mi" -> "5 to 10 kilometres"."""
-    text, rest = "", list(args)
-    while rest and _NUMBER.fullmatch(rest[0].replace(",", "")):
-        text += group_digits(rest.pop(0).replace(",", "")).replace("-", "−")
-        if rest and rest[0] in _RANGE_WORDS:
-            text += _RANGE_WORDS[rest.pop(0)]
-        elif len(rest) > 2 and _NUMBER.fullmatch(rest[1]) and rest[2] in _table()["unit"]:
-            text += f" {_unit(text, rest.pop(0), named)} "
+    text, remaining = "", list(args)
+    while remaining and _NUMBER.fullmatch(remaining[0].replace(",", "")):
+        text += group_digits(remaining.pop(0).replace(",", "")).replace("-", "−")
+        if remaining and remaining[0] in _RANGE_WORDS:
+            text += _RANGE_WORDS[remaining.pop(0)]
+        elif (
+            len(remaining) > 2
+            and _NUMBER.fullmatch(remaining[1])
+            and remaining[2] in _table()["unit"]
+        ):
+            text += f" {_unit(text, remaining.pop(0), named)} "
         else:
             break
-    if not text or not rest:
+    if not text or not remaining:
         return ""
     adjective = named.get("adj", "").startswith(("on", "mid"))
-    return f"{text}{'-' if adjective else ' '}{_unit(text, rest[0], named)}"
+    return f"{text}{'-' if adjective else ' '}{_unit(text, remaining[0], named)}"
 
 
 def _unit(value: str, code: str, named: dict[str, str]) -> str:
     singular, plural, symbol = _table()["unit"].get(code, (code, code, code))
     if named.get("abbr") in ("on", "in"):
         return str(symbol)
-    one = value in ("1", "−1") or named.get("adj", "").startswith(("on", "mid"))
-    return str(singular if one else plural)
+    is_singular = value in ("1", "−1") or named.get("adj", "").startswith(("on", "mid"))
+    return str(singular if is_singular else plural)

@@ -76,21 +76,21 @@ def rows_of(corpus: Dataset, level: Level, where: str) -> tuple[Ints, Ints]:
     columns = {"domain": np.ones(len(corpus), bool)}
     for name in set(LEVELS[level]) - set(columns):
         columns[name] = np.array(corpus.with_format("numpy")[name][:], bool)
-    held = np.random.default_rng(0).random(len(corpus)) < HELD_OUT
+    is_held_out = np.random.default_rng(0).random(len(corpus)) < HELD_OUT
     rows = np.concatenate([np.flatnonzero(columns[name]) for name in LEVELS[level]])
     if len(np.unique(rows)) < 2:
         raise UserError(
             f"{where}: level {level} has {len(rows)} sentences; take another --level, or make the "
             "corpus with lower thresholds"
         )
-    if not held[rows].any():
-        held[rows[-1]] = True
-    elif held[rows].all():
-        held[rows[0]] = False
-    tested = np.unique(rows[held[rows]])
-    known = pa.array(corpus.select(tested)["text"][:], pa.string())
+    if not is_held_out[rows].any():
+        is_held_out[rows[-1]] = True
+    elif is_held_out[rows].all():
+        is_held_out[rows[0]] = False
+    tested = np.unique(rows[is_held_out[rows]])
+    held_out_texts = pa.array(corpus.select(tested)["text"][:], pa.string())
     texts = corpus.select_columns(["text"]).with_format("arrow")[:]["text"].cast(pa.string())
-    is_copy = pc.is_in(texts, value_set=known).to_numpy()
+    is_copy = pc.is_in(texts, value_set=held_out_texts).to_numpy()
     if is_copy[rows].all():
         raise UserError(f"{where}: level {level} has copies of one sentence only; take another")
     return rows[~is_copy[rows]], tested
@@ -162,8 +162,8 @@ class Blocks(TorchDataset[Block]):
         """Keeps a random share of the blocks; a smaller share is a subset of a larger one."""
         size = max(1, round(fraction * len(self._order)))
         if size < len(self._order):
-            drawn = np.random.default_rng(1).permutation(len(self._order))[:size]
-            self._order = np.sort(drawn)
+            selection = np.random.default_rng(1).permutation(len(self._order))[:size]
+            self._order = np.sort(selection)
 
     def set_epoch(self, epoch: int) -> None:
         """Called by the Trainer: other sub-words are masked in each epoch."""

@@ -33,21 +33,21 @@ _LOGGER = logging.getLogger("nerbert")
 _KIND = {"prediction_loss_only": True, "label_names": ["labels"]}
 
 
-def run_all(settings: DaptSettings, rest: Sequence[str]) -> None:
+def run_all(settings: DaptSettings, training_flags: Sequence[str]) -> None:
     """Trains a model for each share of the corpus, and prints a summary of each."""
-    for one in settings.runs():
-        with only_run(one.output):
-            summary = run(one, rest)
+    for run_settings in settings.runs():
+        with only_run(run_settings.output):
+            summary = run(run_settings, training_flags)
         if is_first():
             print(summary)
 
 
-def run(settings: DaptSettings, rest: Sequence[str]) -> str:
+def run(settings: DaptSettings, training_flags: Sequence[str]) -> str:
     """Trains a model, or continues where an earlier run stopped.
 
     Args:
         settings: checked settings.
-        rest: flags of TrainingArguments.
+        training_flags: flags of TrainingArguments.
 
     Returns:
         A summary for users.
@@ -60,20 +60,20 @@ def run(settings: DaptSettings, rest: Sequence[str]) -> str:
     corpus = blocks.load(settings.corpus, settings.cache_dir)
     rows = blocks.rows_of(corpus, settings.level, settings.corpus)
     digest = blocks.fingerprint(settings.corpus)
-    training = TrainingRun(settings, rest, _KIND, digest, domain=_domain(settings.corpus))
+    training = TrainingRun(settings, training_flags, _KIND, digest, domain=_domain(settings.corpus))
     with training.args.main_process_first(desc="corpus"):
         base = training.base_model(lambda: corpus)
         tokenizer = load_tokenizer(base)
         _check_mask(base, tokenizer)
         ids = blocks.subwords(corpus, tokenizer, processes())
-    pieces, held = (blocks.Blocks(ids, part, tokenizer, settings.max_subwords) for part in rows)
+    pieces, held_out = (blocks.Blocks(ids, part, tokenizer, settings.max_subwords) for part in rows)
     pieces.take(settings.share)
     # Set again, so that a new head does not depend on whether the tiny model was made now.
     set_seed(training.args.seed)
     new_head = settings.new_head or settings.base_model == TINY
     model = load_masked_lm(base, settings.max_subwords, new_head)
     check_vocabulary(model, tokenizer, base)
-    trainer = _trainer(settings, training.args, model, tokenizer, pieces, held)
+    trainer = _trainer(settings, training.args, model, tokenizer, pieces, held_out)
     _LOGGER.info("%s", _plan_line(settings, rows, len(pieces), training.checkpoint))
     before = _before(training.folder, trainer, training.checkpoint)
     done = training.train(trainer)
@@ -127,18 +127,18 @@ def _trainer(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerFast,
     train: blocks.Blocks,
-    held: blocks.Blocks,
+    held_out: blocks.Blocks,
 ) -> MlmTrainer:
     """Makes the Trainer. The number of blocks per step does not depend on the number of devices."""
     share = -(-settings.batch_size // args.world_size)
     args.per_device_train_batch_size = min(args.per_device_train_batch_size, share)
     args.gradient_accumulation_steps = -(-share // args.per_device_train_batch_size)
-    space_scores(args, len(train), len(held))
+    space_scores(args, len(train), len(held_out))
     trainer = MlmTrainer(
         model=model,
         args=args,
         train_dataset=train,
-        eval_dataset=held,
+        eval_dataset=held_out,
         data_collator=Masker(tokenizer, settings.masking, settings.rate, args.seed),
         processing_class=tokenizer,
         callbacks=[progress(), FiniteLoss()],
@@ -167,14 +167,14 @@ def _card(record: dict[str, Any]) -> str:
     """Text of the model card."""
     settings, training, results = record["settings"], record["training"], record["results"]
     base = settings["base_model"]
-    own = base == TINY or Path(base).exists()
+    is_local = base == TINY or Path(base).exists()
     return filled(
         "pretrain.mlm",
         **{**settings, **results},
         name=record["name"],
         domain=record["domain"],
-        base_model_line="" if own else f"\nbase_model: {base}",
-        base=Path(base).name if own else base,
+        base_model_line="" if is_local else f"\nbase_model: {base}",
+        base=Path(base).name if is_local else base,
         rate_per_cent=f"{settings['rate']:.0%}",
         learning_rate=f"{training['learning_rate']:g}",
         scheduler=training["lr_scheduler_type"],

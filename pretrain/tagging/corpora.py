@@ -62,14 +62,16 @@ class Corpora:
         return ", ".join(str(corpus.folder) for corpus in self._all)
 
     def facts(self, key: str) -> list[Any]:
-        """What the reports of the corpora say, without repetition."""
-        found = (report_of(corpus.folder).get(key) for corpus in self._all)
-        flat = (one for value in found for one in (value if isinstance(value, list) else [value]))
-        return [one for one in dict.fromkeys(flat) if one]
+        """The values of a key in the reports of the corpora, without repetition."""
+        values = (report_of(corpus.folder).get(key) for corpus in self._all)
+        flat = (
+            fact for value in values for fact in (value if isinstance(value, list) else [value])
+        )
+        return [fact for fact in dict.fromkeys(flat) if fact]
 
     @property
     def description(self) -> str:
-        """What the sentences are made from."""
+        """Names of the dumps and files that the sentences were made from, for the card."""
         dumps = ", ".join(self.facts("dumps")) or str(self)
         return f"{dumps}, and lists of titles of typed pages" if self._names else dumps
 

@@ -160,7 +160,7 @@ class Types:
         tokenizer: PreTrainedTokenizerFast,
         names: Sequence[str],
         keeps_others: bool = False,
-        known: dict[str, Tensor] | None = None,
+        cached: dict[str, Tensor] | None = None,
     ) -> Types:
         """Encodes the names of types, in words.
 
@@ -169,27 +169,27 @@ class Types:
             tokenizer: its tokenizer.
             names: the names.
             keeps_others: whether mentions of none of the types are kept.
-            known: vectors of names that are encoded already, at most `_KEPT`; new ones are added.
+            cached: vectors of names that are encoded already, at most `_KEPT`; new ones are added.
 
         Raises:
             UserError: a name has more sub-words than the encoder takes.
         """
-        known = {} if known is None else known
+        cached = {} if cached is None else cached
         # A copy: other threads add names, too, and remove the oldest.
-        vectors = {name: vector for name in names if (vector := known.get(name)) is not None}
+        vectors = {name: vector for name in names if (vector := cached.get(name)) is not None}
         new = [name for name in dict.fromkeys(names) if name not in vectors]
         was_training = model.training
         if was_training:
             model.eval()  # type: ignore[no-untyped-call]
         for first in range(0, len(new), _BATCH):
             batch = new[first : first + _BATCH]
-            made = name_vectors(model, tokenizer, batch).float().cpu()
-            vectors.update(zip(batch, made, strict=True))
+            encoded = name_vectors(model, tokenizer, batch).float().cpu()
+            vectors.update(zip(batch, encoded, strict=True))
         if was_training:
             model.train()
-        known.update({name: vectors[name] for name in new})
-        for name in list(known)[: max(0, len(known) - _KEPT)]:
-            known.pop(name, None)
+        cached.update({name: vectors[name] for name in new})
+        for name in list(cached)[: max(0, len(cached) - _KEPT)]:
+            cached.pop(name, None)
         head: Any = model.get_submodule("classifier")
         none, scale = (part.detach().float().cpu() for part in (head.none, head.scale))
         return cls(torch.stack([vectors[name] for name in names]), none, scale, keeps_others)
@@ -230,8 +230,8 @@ class Types:
         """Probabilities of the tags of each word (words, 1 + 2 * types)."""
         parts, scores = self._scores(logits)
         kinds = scores.softmax(-1)[:, : self._types]
-        both = kinds[:, :, None] * parts[:, None, 1:]
-        chances: Floats = torch.cat([parts[:, :1], both.flatten(1)], 1).numpy()
+        joint = kinds[:, :, None] * parts[:, None, 1:]
+        chances: Floats = torch.cat([parts[:, :1], joint.flatten(1)], 1).numpy()
         return chances
 
     def _scores(self, logits: Floats) -> tuple[Tensor, Tensor]:

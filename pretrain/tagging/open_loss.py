@@ -63,8 +63,8 @@ class OpenLoss:
             ignore_index=IGNORED,
             reduction="sum",
         )
-        own = is_labelled.sum().clamp(min=1)
-        items = own if num_items_in_batch is None else num_items_in_batch
+        n_labelled = is_labelled.sum().clamp(min=1)
+        items = n_labelled if num_items_in_batch is None else num_items_in_batch
         # Devices wait for the gradients of all weights, also if a batch has no typed mention.
         head: Any = self._model.get_submodule("classifier")
         total = total + 0.0 * torch.stack([weight.sum() for weight in head.parameters()]).sum()
@@ -72,17 +72,19 @@ class OpenLoss:
         typed = (labels > 0) & self._is_typed.to(labels.device)[number]
         if typed.any():
             kinds = self._kinds(logits[..., TAGS:][typed], number[typed])
-            total = total + kinds * own  # as much as the tags, however few mentions there are
+            total = (
+                total + kinds * n_labelled
+            )  # as much as the tags, however few mentions there are
         return total / torch.as_tensor(items, device=total.device).clamp(min=1)
 
     def _kinds(self, vectors: Tensor, numbers: Tensor) -> Tensor:
         """Mean loss of the types of some sub-words."""
         gold, place = torch.unique(numbers, return_inverse=True)
         names, targets = self.candidates(gold.tolist())
-        found = name_vectors(self._model, self._tokenizer, names)
+        type_vectors = name_vectors(self._model, self._tokenizer, names)
         head: Any = self._model.get_submodule("classifier")
         return functional.cross_entropy(
-            head.scores(vectors, found), targets.to(vectors.device)[place]
+            head.scores(vectors, type_vectors), targets.to(vectors.device)[place]
         )
 
     def candidates(self, gold: Sequence[int]) -> tuple[list[str], Tensor]:
@@ -102,12 +104,12 @@ class OpenLoss:
         """Label ids at first sub-words (batch, length)."""
         gold = labels[0] if isinstance(labels, tuple | list) else labels
         if self._types is None:
-            others = len(self.names) < len(self._order)
-            self._types = Types.of(self._model, self._tokenizer, self.names, others)
+            has_untyped = len(self.names) < len(self._order)
+            self._types = Types.of(self._model, self._tokenizer, self.names, has_untyped)
         tags = torch.zeros_like(gold)
         for row, first in enumerate(gold.ne(IGNORED)):
-            found, _ = self._types.decode(logits[row][first].float().cpu().numpy())
-            ids = [tag and 2 * self._order[(tag - 1) // 2] + 2 - tag % 2 for tag in found]
+            best_tags, _ = self._types.decode(logits[row][first].float().cpu().numpy())
+            ids = [tag and 2 * self._order[(tag - 1) // 2] + 2 - tag % 2 for tag in best_tags]
             tags[row, first] = torch.tensor(ids, dtype=gold.dtype, device=gold.device)
         return tags
 
@@ -146,24 +148,28 @@ class ChainLoss(OpenLoss):
         ]
         parents = [set(tree.parents(name)) for name in self._classes]
         self._siblings = [
-            [n for n, others in enumerate(parents) if others & mine and n != number]
-            for number, mine in enumerate(parents)
+            [
+                n
+                for n, other_parents in enumerate(parents)
+                if other_parents & parents_of_class and n != number
+            ]
+            for number, parents_of_class in enumerate(parents)
         ]
         self._own = [place.get(name, -1) for name in categories]
 
     def candidates(self, gold: Sequence[int]) -> tuple[list[str], Tensor]:
         """Draws candidates; the right one is the deepest class of the chain among them."""
-        drawn: set[int] = set()
+        class_numbers: set[int] = set()
         by_chain = float(torch.rand(())) < self._chains
         for category in gold:
             line = self._lines[category] if by_chain else [self._own[category]]
             chance = _CHAIN if by_chain else _KEPT
-            drawn.update(n for n in line if float(torch.rand(())) < chance)
+            class_numbers.update(n for n in line if float(torch.rand(())) < chance)
         beside = [n for category in gold for n in self._siblings[self._own[category]]]
         for source, count in ((beside, _OTHERS // 2), (range(len(self._classes)), _OTHERS)):
-            chosen = torch.randint(len(source), (count,)) if len(source) else ()
-            drawn.update(source[int(n)] for n in chosen)
-        chosen_ones = sorted(drawn)
+            picks = torch.randint(len(source), (count,)) if len(source) else ()
+            class_numbers.update(source[int(n)] for n in picks)
+        chosen_ones = sorted(class_numbers)
         place = {n: row for row, n in enumerate(chosen_ones)}
         right = [
             next((place[n] for n in self._lines[category] if n in place), len(place))

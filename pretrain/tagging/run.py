@@ -37,14 +37,14 @@ from pretrain.training.trainer import TaggingTrainer
 _LOGGER = logging.getLogger("nerbert")
 
 
-def run(settings: PretrainSettings, rest: Sequence[str] = ()) -> str:
+def run(settings: PretrainSettings, training_flags: Sequence[str] = ()) -> str:
     """Trains a tagger, or continues where an earlier run stopped.
 
     The output folder is locked against a second run.
 
     Args:
         settings: checked settings.
-        rest: flags of TrainingArguments.
+        training_flags: flags of TrainingArguments.
 
     Returns:
         A summary for users.
@@ -54,10 +54,10 @@ def run(settings: PretrainSettings, rest: Sequence[str] = ()) -> str:
         BadLossError: the loss is NaN or infinite.
     """
     with only_run(settings.output):
-        return _run(settings, rest)
+        return _run(settings, training_flags)
 
 
-def _run(settings: PretrainSettings, rest: Sequence[str]) -> str:
+def _run(settings: PretrainSettings, training_flags: Sequence[str]) -> str:
     corpora = Corpora(settings)
     if settings.mask_unlinked is None:
         settings = replace(settings, mask_unlinked=corpora.has_unlinked)
@@ -65,7 +65,12 @@ def _run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     quiet_libraries()
     tags = LABELS.tags if settings.head == "open" else labels.tags
     training = TrainingRun(
-        settings, rest, TAGGING, corpora.fingerprint, tags, categories=len(labels.categories)
+        settings,
+        training_flags,
+        TAGGING,
+        corpora.fingerprint,
+        tags,
+        categories=len(labels.categories),
     )
     settings = training.settings
     with training.args.main_process_first(desc="corpus"):
@@ -76,9 +81,9 @@ def _run(settings: PretrainSettings, rest: Sequence[str]) -> str:
     _LOGGER.info("%s", _plan_line(trainer, settings, inputs.counts, training.checkpoint))
     done = training.train(trainer)
     scores = {key.removeprefix("eval_"): value for key, value in trainer.evaluate().items()}
-    shown = ("precision", "recall", "f1", "f1_unlinked_ignored")
+    score_names = ("precision", "recall", "f1", "f1_unlinked_ignored")
     results = {
-        "validation": {key: round(scores[key], 6) for key in shown},
+        "validation": {key: round(scores[key], 6) for key in score_names},
         "validation_pieces": len(trainer.eval_dataset),  # type: ignore[arg-type]
         "steps": done.pop("steps"),
         "epochs": done.pop("epochs"),
@@ -181,9 +186,9 @@ def _trainer(
 
 def _sample(pieces: PieceFeatures, size: int) -> Subset[Feature]:
     """Draws `size` pieces, the same in every run, and sorts them by length."""
-    chosen = np.random.default_rng(0).permutation(len(pieces))[:size]
-    order = np.argsort(-pieces.lengths[chosen], kind="stable")
-    return Subset(pieces, chosen[order].tolist())
+    sample = np.random.default_rng(0).permutation(len(pieces))[:size]
+    order = np.argsort(-pieces.lengths[sample], kind="stable")
+    return Subset(pieces, sample[order].tolist())
 
 
 _OPEN_USE = """
@@ -236,15 +241,15 @@ def model_card(record: Mapping[str, Any], corpora: Corpora) -> str:
     settings, training, results = record["settings"], record["training"], record["results"]
     languages = corpora.facts("language") or ["und"]
     base = settings["base_model"]
-    own = base == TINY or Path(base).exists()
+    is_local = base == TINY or Path(base).exists()
     scores = results["validation"]
     return filled(
         "pretrain.tagging",
         name=record["name"],
         language=languages[0] if len(languages) == 1 else f"[{', '.join(languages)}]",
         head=_OPEN_USE if settings["head"] == "open" else "",
-        base_model_line="" if own else f"\nbase_model: {base}",
-        base_model="A tiny BERT" if base == TINY else f"`{Path(base).name if own else base}`",
+        base_model_line="" if is_local else f"\nbase_model: {base}",
+        base_model="A tiny BERT" if base == TINY else f"`{Path(base).name if is_local else base}`",
         dataset=corpora.description,
         n_categories=record["categories"],
         categories=settings["categories"],

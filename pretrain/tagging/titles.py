@@ -53,10 +53,10 @@ def names_of_classes(paths: Sequence[str], languages: Sequence[str], tree: Class
     """
     names: defaultdict[str, list[list[str]]] = defaultdict(list)
     left_out: Counter[str] = Counter()
-    for title, stated in sorted(_classes_of_titles(paths, languages).items()):
-        known = {same for name in stated if (same := tree.known_name(name))}
-        depth = max(map(tree.depth, known), default=0)
-        deepest = [name for name in known if tree.depth(name) == depth]
+    for title, stated_names in sorted(_classes_of_titles(paths, languages).items()):
+        classes = {class_name for name in stated_names if (class_name := tree.known_name(name))}
+        depth = max(map(tree.depth, classes), default=0)
+        deepest = [name for name in classes if tree.depth(name) == depth]
         text = _DETAIL.sub("", title.replace("_", " "))
         words = [text[start:end] for start, end in tokenize(text)]
         if len(deepest) != 1:
@@ -82,18 +82,18 @@ def names_of_classes(paths: Sequence[str], languages: Sequence[str], tree: Class
 def _classes_of_titles(paths: Sequence[str], languages: Sequence[str]) -> dict[str, set[str]]:
     """The stated classes of each title; of too many titles, those with certain checksums."""
     classes: dict[str, set[str]] = {}
-    every = 1  # the titles whose checksum is divisible by it are kept
+    step = 1  # the titles whose checksum is divisible by it are kept
     for path in paths:
         for statement in read_types(path):
             if statement is None or statement is UNREADABLE or statement[0] not in languages:
                 continue
             _, title, name = statement
-            if every > 1 and crc32(title.encode()) % every:
+            if step > 1 and crc32(title.encode()) % step:
                 continue
             classes.setdefault(title, set()).add(name)
             if len(classes) > _MOST_TITLES:
-                every *= 2
-                classes = {t: c for t, c in classes.items() if not crc32(t.encode()) % every}
+                step *= 2
+                classes = {t: c for t, c in classes.items() if not crc32(t.encode()) % step}
     return classes
 
 
@@ -110,12 +110,12 @@ def lists_of_names(names: Names, sentences: int) -> list[Sentence]:
     weights /= weights.sum()
     lists = []
     for _ in range(min(sentences // 2, _MOST_LISTS) or 1):
-        chosen = draw.choice(len(classes), size=draw.integers(1, _NAMES + 1), p=weights)
+        class_numbers = draw.choice(len(classes), size=draw.integers(1, _NAMES + 1), p=weights)
         tokens: list[str] = []
         tags: list[str] = []
-        for place, number in enumerate(chosen):
+        for place, number in enumerate(class_numbers):
             if place:
-                marks = _BEFORE_LAST if place == len(chosen) - 1 else _BETWEEN
+                marks = _BEFORE_LAST if place == len(class_numbers) - 1 else _BETWEEN
                 tokens.append(marks[int(draw.integers(len(marks)))])
                 tags.append("O")
             name = classes[number]

@@ -202,9 +202,9 @@ class FitProgress(TrainerCallback):
         self._say(state)
 
     def _scores(self) -> str:
-        """What is known so far: the loss, dev F1, the best one."""
-        known = {"loss": self._loss, "dev F1": self._f1, "best": self._best}
-        return ", ".join(f"{n} {value:.4f}" for n, value in known.items() if value == value)
+        """The loss, dev F1 and the best dev F1, as far as there are any."""
+        numbers = {"loss": self._loss, "dev F1": self._f1, "best": self._best}
+        return ", ".join(f"{n} {value:.4f}" for n, value in numbers.items() if value == value)
 
     def _say(self, state: Any, least_s: float = _BETWEEN_S) -> None:
         """Logs a line, unless there are bars, or the last one is not `least_s` ago."""
@@ -216,13 +216,13 @@ class FitProgress(TrainerCallback):
         self._said, self._said_step = now, state.global_step
         done = state.global_step - self._first
         seconds = (now - self._start) / max(done, 1)
-        left = seconds * (state.max_steps - state.global_step)
+        seconds_left = seconds * (state.max_steps - state.global_step)
         _LOGGER.info(
             "%sstep %s of at most %s: %s",
             self._before,
             f"{state.global_step:,}",
             f"{state.max_steps:,}",
-            ", ".join(filter(None, [self._scores(), f"at most {duration(left)} left"])),
+            ", ".join(filter(None, [self._scores(), f"at most {duration(seconds_left)} left"])),
         )
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -178,11 +178,13 @@ def load_tagger(folder: str, heads: Mapping[str, Sequence[str]] | None = None) -
         UserError: there is no such model, weights are missing, or it has no tags.
     """
     kind = getattr(load_config(folder), "tag_head", "linear")
-    own = tuple((heads or {}).get(str(kind), ()))
+    head_parts = tuple((heads or {}).get(str(kind), ()))
     model = _loaded(
         AutoModelForTokenClassification,
         folder,
-        lambda name, model: is_pooler(name, model) or bool(own and name.startswith(own)),
+        lambda name, model: (
+            is_pooler(name, model) or bool(head_parts and name.startswith(head_parts))
+        ),
     )
     _check_tags(model, folder)
     _rename_tags(model)
@@ -248,24 +250,24 @@ def _renew_head(model: PreTrainedModel) -> None:
 
 @torch.no_grad()
 def _borrow_rows(
-    model: PreTrainedModel, other: PreTrainedModel, labels: LabelSet, head_init_map: HeadInitMap
+    model: PreTrainedModel, lender: PreTrainedModel, labels: LabelSet, head_init_map: HeadInitMap
 ) -> None:
     """Copies rows of another head: the row of O, and means of rows by `head_init_map`."""
-    head, lent = _head(model), _head(other)
-    known = {name: index for index, name in enumerate(tag_names(other))}
-    types = list(dict.fromkeys(name[2:] for name in known if name != "O"))
+    head, lent = _head(model), _head(lender)
+    row_of = {name: index for index, name in enumerate(tag_names(lender))}
+    types = list(dict.fromkeys(name[2:] for name in row_of if name != "O"))
     # Taggers of IO and IOB1 have no B- of some types.
-    rows_of = {(name[0], name[2:]): name for name in known}
-    wanted = {"O": ["O"]} | {
+    rows_of = {(name[0], name[2:]): name for name in row_of}
+    sources = {"O": ["O"]} | {
         f"{prefix}-{name}": [
-            rows_of.get((prefix, source)) or rows_of.get((other, source), "")
+            rows_of.get((prefix, source)) or rows_of.get((lender, source), "")
             for source in head_init_map(name, types)
         ]
         for name in labels.categories
-        for prefix, other in ("BI", "IB")
+        for prefix, lender in ("BI", "IB")
     }
     for index, name in enumerate(tag_names(model)):
-        if rows := [known[source] for source in wanted[name] if source in known]:
+        if rows := [row_of[source] for source in sources[name] if source in row_of]:
             head.weight[index] = lent.weight[rows].mean(0)
             head.bias[index] = lent.bias[rows].mean()
 

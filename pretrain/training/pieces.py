@@ -219,14 +219,14 @@ class PieceCounts:
         """Counts a corpus split and its pieces."""
         table = pieces[:]
         words = pc.sum(pc.list_value_length(corpus.with_format("arrow")[:].column("tokens")))
-        kept = pc.sum(pc.subtract(table.column("end"), table.column("first")))
+        words_in_pieces = pc.sum(pc.subtract(table.column("end"), table.column("first")))
         per_row = pc.value_counts(table.column("row")).field("counts")
         return cls(
             sentences=len(corpus),
             pieces=len(pieces),
             split=pc.sum(pc.greater(per_row, 1)).as_py() or 0,
             subwords=pc.sum(table.column("subwords")).as_py() or 0,
-            words_left_out=(words.as_py() or 0) - (kept.as_py() or 0),
+            words_left_out=(words.as_py() or 0) - (words_in_pieces.as_py() or 0),
             words_unseen=pc.sum(table.column("unseen")).as_py() or 0,
         )
 

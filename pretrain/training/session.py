@@ -77,13 +77,13 @@ def _defaults(output: str, on_gpu: bool) -> dict[str, Any]:
 
 
 def training_arguments(
-    settings: S, rest: Sequence[str], kind: Mapping[str, Any] = TAGGING
+    settings: S, training_flags: Sequence[str], kind: Mapping[str, Any] = TAGGING
 ) -> tuple[TrainingArguments, S]:
     """Makes the Trainer's arguments; also returns the settings, with the resulting batch size.
 
     Args:
         settings: settings of the run, with the recipe's values for TrainingArguments.
-        rest: flags of TrainingArguments.
+        training_flags: flags of TrainingArguments.
         kind: defaults of this kind of pre-training.
 
     Raises:
@@ -92,19 +92,21 @@ def training_arguments(
     for name in settings.training:
         if name not in _NAMES or name in _OURS:
             raise UserError(f"recipe, [training]: unknown key {name!r}{near(name, _NAMES)}")
-    given = {
-        part.split("=")[0].lstrip("-").replace("-", "_") for part in rest if part.startswith("--")
+    typed_names = {
+        part.split("=")[0].lstrip("-").replace("-", "_")
+        for part in training_flags
+        if part.startswith("--")
     }
-    if given & set(_OURS):
+    if typed_names & set(_OURS):
         raise UserError("--output_dir: give --output instead")
-    if "eval_steps" in given and "save_steps" not in given:
-        rest = [*rest, "--save_steps", _value(rest, "--eval_steps")]
+    if "eval_steps" in typed_names and "save_steps" not in typed_names:
+        training_flags = [*training_flags, "--save_steps", _value(training_flags, "--eval_steps")]
     parser = _Parser(TrainingArguments, allow_abbrev=False)  # type: ignore[arg-type]
-    on_gpu = torch.cuda.is_available() and "use_cpu" not in given
+    on_gpu = torch.cuda.is_available() and "use_cpu" not in typed_names
     parser.set_defaults(**{**_defaults(settings.output, on_gpu), **kind, **settings.training})
     try:
         args, unknown = parser.parse_args_into_dataclasses(
-            list(rest), return_remaining_strings=True, look_for_args_file=False
+            list(training_flags), return_remaining_strings=True, look_for_args_file=False
         )
     except (ValueError, ImportError) as error:
         raise UserError(f"training arguments: {' '.join(str(error).split())}") from error
@@ -114,17 +116,17 @@ def training_arguments(
         raise UserError(f"{unknown[0]}: unknown flag{near(unknown[0], flags) or '; see --help'}")
     if not 0 <= args.seed < 1 << 32:
         raise UserError(f"--seed {args.seed}: give a number from 0 to {(1 << 32) - 1}")
-    if "gradient_accumulation_steps" in given:
+    if "gradient_accumulation_steps" in typed_names:
         size = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
         settings = replace(settings, batch_size=size)
     return args, settings
 
 
-def _value(rest: Sequence[str], flag: str) -> str:
+def _value(training_flags: Sequence[str], flag: str) -> str:
     """The last value of a flag that was typed."""
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument(flag, flag.replace("_", "-"), dest="value", default="")
-    value: str = parser.parse_known_args(list(rest))[0].value
+    value: str = parser.parse_known_args(list(training_flags))[0].value
     return value
 
 
@@ -149,8 +151,8 @@ def space_scores(args: TrainingArguments, trained: int, scored: int) -> None:
     if between is None or not 0 < between < 1 or not 0 < args.save_steps < 1:
         return
     size = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
-    whole = args.max_steps * size if args.max_steps > 0 else args.num_train_epochs * trained
-    least = min(_SCORING * scored / (_MOST_SCORING * max(whole, 1)), _ONCE)
+    total = args.max_steps * size if args.max_steps > 0 else args.num_train_epochs * trained
+    least = min(_SCORING * scored / (_MOST_SCORING * max(total, 1)), _ONCE)
     if least > between:
         _LOGGER.info(
             "scores on %s pieces after each %.0f %% of the steps, not %.0f %%: they may take a "
@@ -209,7 +211,7 @@ class TrainingRun(Generic[S]):
     def __init__(
         self,
         settings: S,
-        rest: Sequence[str],
+        training_flags: Sequence[str],
         kind: Mapping[str, Any],
         corpus: str,
         tags: Sequence[str] | None = None,
@@ -219,7 +221,7 @@ class TrainingRun(Generic[S]):
 
         Args:
             settings: checked settings.
-            rest: flags of TrainingArguments.
+            training_flags: flags of TrainingArguments.
             kind: defaults of TrainingArguments for this kind of pre-training.
             corpus: fingerprint of the corpus.
             tags: tags that the head of a checkpoint must have; None to not check them.
@@ -229,7 +231,7 @@ class TrainingRun(Generic[S]):
             UserError: a flag is wrong, or the output folder holds other files, or a run with other
                 settings or corpus.
         """
-        self.args, self.settings = training_arguments(settings, rest, kind)
+        self.args, self.settings = training_arguments(settings, training_flags, kind)
         self.folder = Path(settings.output)
         self._record: dict[str, Any] = {
             "corpus": corpus,
@@ -247,10 +249,10 @@ class TrainingRun(Generic[S]):
         return tiny.base_model(self.settings.base_model, self.folder / "base", rows, renew)
 
     def _checkpoint(self, tags: Sequence[str] | None) -> str | None:
-        wanted = self.args.resume_from_checkpoint
-        if wanted and str(wanted).lower() not in ("true", "false"):
-            self._check_checkpoint(Path(wanted), tags)
-            return str(wanted)
+        resume_from = self.args.resume_from_checkpoint
+        if resume_from and str(resume_from).lower() not in ("true", "false"):
+            self._check_checkpoint(Path(resume_from), tags)
+            return str(resume_from)
         record = self._record_of(self.folder)
         if record is None:
             if files.is_used_folder(str(self.folder)):
@@ -277,10 +279,10 @@ class TrainingRun(Generic[S]):
             raise UserError(f"{where}: was trained on another corpus; give another --output")
         for part in ("settings", "training"):
             for name in {**record[part], **self._record[part]}:
-                value, ours = record[part].get(name), self._record[part].get(name)
-                if ours != value:
+                value, our_value = record[part].get(name), self._record[part].get(name)
+                if our_value != value:
                     raise UserError(
-                        f"{where}: was trained with {name} {value!r}, not {ours!r}; "
+                        f"{where}: was trained with {name} {value!r}, not {our_value!r}; "
                         "give another --output"
                     )
 
@@ -330,14 +332,14 @@ class TrainingRun(Generic[S]):
         files.write_json(str(self.folder / RECORD), self._record)
         return self._record
 
-    def seal(self, made: Collection[str]) -> None:
+    def seal(self, outputs: Collection[str]) -> None:
         """Writes the record for the last time, with the sizes of the files of the checkpoint.
 
         Args:
-            made: names of these files.
+            outputs: names of these files.
         """
         if self.args.process_index == 0:
-            seal(str(self.folder / RECORD), self._record, made)
+            seal(str(self.folder / RECORD), self._record, outputs)
 
 
 def _plain(value: Any) -> Any:

@@ -143,8 +143,8 @@ def no_model(base_model: str, error: Exception) -> UserError:
     is_path = path.is_absolute() or path.exists() or len(path.parts) > 2
     lines = str(error).strip().split("\n")
     # The first line of an error of a config names the key, the second what is wrong with it.
-    known = lines[1] if isinstance(error, StrictDataclassError) and lines[1:] else lines[0]
-    reason = "no such folder" if is_path and not path.exists() else known.strip()
+    cause = lines[1] if isinstance(error, StrictDataclassError) and lines[1:] else lines[0]
+    reason = "no such folder" if is_path and not path.exists() else cause.strip()
     return UserError(
         f"{reason.rstrip('.')}; give a model of the hub, or a folder with config.json, weights and "
         "tokenizer",

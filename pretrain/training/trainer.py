@@ -92,12 +92,16 @@ class LengthBatches(Sampler[list[int]]):
         """The pieces of each optimiser step, sorted by length."""
         # No state of the process is used, so a resumed run draws the same order.
         draw = np.random.default_rng((self._seed, self._epoch))
-        chosen = [
+        pieces_of_epoch = [
             np.take(pieces, np.arange(count) + self._epoch * count, mode="wrap")
             for pieces, count in self._groups
             if count
         ]
-        order = draw.permutation(np.concatenate(chosen)) if chosen else np.zeros(0, np.int64)
+        order = (
+            draw.permutation(np.concatenate(pieces_of_epoch))
+            if pieces_of_epoch
+            else np.zeros(0, np.int64)
+        )
         # Sizes of steps differ by at most one piece: a small last step would have noisy gradients.
         bounds = np.arange(self.steps + 1) * len(order) // self.steps
         for first in range(0, self.steps, self._window):

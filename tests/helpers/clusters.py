@@ -201,12 +201,12 @@ class Run:
 
     def await_files(self, pattern, count=1):
         """Waits until the run has made so many files."""
-        for _ in range(2400):
+        for _ in range(6000):
             if len(list(self.output.glob(pattern))) >= count:
                 return
             assert self.process.poll() is None, self.process.communicate()[1]
             time.sleep(0.05)
-        raise AssertionError(f"no {pattern} within two minutes")
+        raise AssertionError(f"no {pattern} within five minutes")
 
     def end(self, timeout=240):
         """Waits for the end, which leaves no temporary file; returns code, output and error."""

@@ -27,7 +27,7 @@ def clock(monkeypatch):
 
 def test_lines_without_a_terminal(clock, caplog):
     caplog.set_level(logging.INFO, "nerbert")
-    with progress.shown("extract", 4) as add:
+    with progress.progress_bar("extract", 4) as add:
         for pages in (10, 20, 0):
             clock[0] += 10
             add(pages)
@@ -40,7 +40,7 @@ def test_lines_without_a_terminal(clock, caplog):
 def test_a_bar_on_a_terminal(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    with progress.shown("extract", 2) as add:
+    with progress.progress_bar("extract", 2) as add:
         add(30)
         add(0)
     shown = screen.getvalue()

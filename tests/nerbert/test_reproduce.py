@@ -11,7 +11,7 @@ import pytest
 
 from nerbert.commands.table import COMMANDS, main
 from nerbert.reproduce import run
-from nerbert.reproduce.claims import judged, rows_of
+from nerbert.reproduce.claims import judge_claim, rows_of
 from nerbert.reproduce.plan import Claim, Paper, Plan, ReproduceOptions, Scale
 from tests.helpers.toy import write_set
 
@@ -34,7 +34,7 @@ def test_every_command_is_valid(paper, scale):
             continue
         name, *flags = step.command
         parsed = COMMANDS[name].command().parse(flags)
-        assert not parsed.rest or name in ("corpus", "pretrain", "dapt")
+        assert not parsed.positionals or name in ("corpus", "pretrain", "dapt")
         output = parsed.output
         assert output.startswith(str(Path("my out").absolute()))
         for word in step.command:
@@ -86,22 +86,22 @@ def test_claims_compare_equal_runs_only(tmp_path):
         ("a", "x", "10", 2, 41), ("b", "x", "10", 2, 32),
     )  # fmt: skip
     better, than = {"model": "a"}, {"model": "b"}
-    found = judged(Claim("", "", better | {"shots": "all"}, than | {"shots": "all"}), rows)
+    found = judge_claim(Claim("", "", better | {"shots": "all"}, than | {"shots": "all"}), rows)
     assert (found.pairs, round(found.gain, 6), round(found.error, 6)) == (2, 2.5, 0.5)
     assert found.says == "holds"
-    assert judged(Claim("", "", than, better), rows).says == "does not hold"
+    assert judge_claim(Claim("", "", than, better), rows).says == "does not hold"
     alone = {"data": "x", "seed": 1, "shots": "all"}
-    assert judged(Claim("", "", better | alone, than | alone), rows).says == "holds (one pair)"
-    more = judged(Claim("", "", better, than, {"shots": "10"}, {"shots": "all"}), rows)
+    assert judge_claim(Claim("", "", better | alone, than | alone), rows).says == "holds (one pair)"
+    more = judge_claim(Claim("", "", better, than, {"shots": "10"}, {"shots": "all"}), rows)
     assert (more.pairs, round(more.gain, 6)) == (2, ((10 - 2) + (9 - 3)) / 2)
-    assert judged(Claim("", "", {"model": "c"}, than), rows).says == "not run"
+    assert judge_claim(Claim("", "", {"model": "c"}, than), rows).says == "not run"
     close = runs(
         tmp_path / "close",
         ("a", "x", "all", 1, 50), ("b", "x", "all", 1, 48),
         ("a", "x", "all", 2, 50), ("b", "x", "all", 2, 51),
     )  # fmt: skip
-    assert judged(Claim("", "", better, than), close).says == "not clear"
-    assert judged(Claim("", "", better, better), close).says == "not clear"
+    assert judge_claim(Claim("", "", better, than), close).says == "not clear"
+    assert judge_claim(Claim("", "", better, better), close).says == "not clear"
 
 
 def test_claims_compare_each_language(tmp_path):
@@ -113,7 +113,7 @@ def test_claims_compare_each_language(tmp_path):
     ]  # fmt: skip
     (tmp_path / "dual" / "report.json").write_text(json.dumps({"results": entries}))
     rows = rows_of(tmp_path / "dual")
-    found = judged(Claim("", "", {"variant": "dual"}, {"variant": "multitask"}), rows)
+    found = judge_claim(Claim("", "", {"variant": "dual"}, {"variant": "multitask"}), rows)
     assert (found.pairs, round(found.gain, 6), round(found.error, 6)) == (2, 4.0, 3.0)
 
 

@@ -92,7 +92,7 @@ def test_scores_are_calibrated_on_dev(trained, toy_set):
     again.calibrate(str(toy_set))
     assert again.calibration == own.calibration
     own.min_score = 0.0
-    given, is_right = own.judged(_rows(output))
+    given, is_right = own.mention_scores(_rows(output))
     raw = [entity for one in own.predict([row.tokens for row in _rows(output)]) for entity in one]
     assert given == [entity.score for entity in raw]
     assert scores["calibration_error"] == round(Reliability.of(given, is_right).error, 4)

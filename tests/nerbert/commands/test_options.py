@@ -37,8 +37,8 @@ def test_options_of_a_class():
     assert found["name"].flags == ["--name"]
     assert found["limit"].flags == ["--limit", "--at-most"]
     assert (found["limit"].kind, found["limit"].default) == (int, None)
-    assert (found["files"].kind, found["files"].several) == (str, True)
-    assert (found["shares"].kind, found["shares"].several) == (float, True)
+    assert (found["files"].kind, found["files"].is_list) == (str, True)
+    assert (found["shares"].kind, found["shares"].is_list) == (float, True)
     assert found["size"].help == "number of things"
 
 

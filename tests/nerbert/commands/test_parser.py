@@ -64,8 +64,8 @@ def test_recipe_overrides_defaults_and_flags_override_the_recipe(tmp_path):
 
 
 def test_unknown_flags_go_on_if_the_command_wants_them():
-    command = Command("Runs.", Output, rest="Others go to Beam.")
-    assert command.parse(["--runner=Direct", "--loud"]).rest == ["--runner=Direct"]
+    command = Command("Runs.", Output, positionals_help="Others go to Beam.")
+    assert command.parse(["--runner=Direct", "--loud"]).positionals == ["--runner=Direct"]
     seen = []
     assert command.main(lambda *given: seen.extend(given), ["--runner=Direct"]) == 0
     assert seen == [Output(), ["--runner=Direct"]]

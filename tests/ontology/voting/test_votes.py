@@ -227,7 +227,7 @@ def test_reliability_against_brute_force(seed):
     found = Reliability.of(comparisons, HIERARCHY, np.array(WEIGHT))
     rates = measured(rows, WEIGHT)
     for kind, voter in enumerate(answers.kind_voters.tolist()):
-        codes = answers.stated[answers.stated // len(HIERARCHY.names) == kind]
+        codes = answers.statement_keys[answers.statement_keys // len(HIERARCHY.names) == kind]
         names = frozenset(HIERARCHY.names[code % len(HIERARCHY.names)] for code in codes)
         own_rows = range(found.starts[kind], found.starts[kind + 1])
         ours = {HIERARCHY.names[found.classes[row]]: found.rates[row] for row in own_rows}

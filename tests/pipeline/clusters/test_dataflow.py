@@ -40,8 +40,8 @@ def test_cancel_says_when_the_end_does_not_come(monkeypatch):
 def test_what_is_left_to_the_user():
     assert Dataflow(FLAGS).waits
     assert not Dataflow([*FLAGS, "--no_wait_until_finish"]).waits
-    assert Dataflow([*FLAGS, "--no_wait_until_finish"]).left == "job submitted"
-    assert Dataflow([*FLAGS, "--template_location=gs://b/t"]).left == "template in gs://b/t"
+    assert Dataflow([*FLAGS, "--no_wait_until_finish"]).leftover == "job submitted"
+    assert Dataflow([*FLAGS, "--template_location=gs://b/t"]).leftover == "template in gs://b/t"
 
 
 def test_the_package_is_staged_unless_the_user_brings_it():

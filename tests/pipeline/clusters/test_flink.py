@@ -32,7 +32,7 @@ def flink(cluster, *flags):
 
 def test_every_free_slot_and_a_process_for_each(cluster):
     engine = flink(cluster)
-    assert engine.chosen() == [
+    assert engine.fitting_flags() == [
         "--flink_version=1.19",
         "--parallelism=3",
         "--sdk_worker_parallelism=3",
@@ -44,7 +44,7 @@ def test_every_free_slot_and_a_process_for_each(cluster):
 
 def test_the_flags_of_the_user_win(cluster):
     engine = flink(cluster, "--parallelism=7")
-    assert engine.chosen() == ["--flink_version=1.19", "--sdk_worker_parallelism=3"]
+    assert engine.fitting_flags() == ["--flink_version=1.19", "--sdk_worker_parallelism=3"]
 
 
 def test_a_job_server_that_beam_cannot_download_is_told_before_a_run(cluster, monkeypatch):
@@ -86,7 +86,7 @@ def test_a_lost_host_is_left_out(cluster):
     engine = flink(cluster)
     cluster.answers["/taskmanagers"] = {"taskmanagers": [host("a:1-x", 2, 2), host("b:1-y", 3, 3)]}
     engine.leave_out("b:1-y")
-    assert "--parallelism=2" in engine.chosen()
+    assert "--parallelism=2" in engine.fitting_flags()
     assert "1 TaskManagers, 2 of 2" in engine.described()
 
 

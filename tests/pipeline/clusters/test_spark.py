@@ -24,7 +24,7 @@ def test_cores_of_a_master_become_tasks_and_processes(page, tmp_path):
     (tmp_path / "server.jar").touch()
     engine = own("spark://m:7077", f"--spark_job_server_jar={tmp_path / 'server.jar'}")
     engine.check()
-    assert engine.chosen() == ["--sdk_worker_parallelism=4"]
+    assert engine.fitting_flags() == ["--sdk_worker_parallelism=4"]
     assert engine.described() == "Spark at spark://m:7077: 7 cores, 4 a host at most"
     options = PipelineOptions([*engine.flags, "--job_server_jvm_properties=-Dx=1"])
     command, _ = engine.job_server(options).subprocess_cmd_and_endpoint()
@@ -45,7 +45,7 @@ def test_a_parallelism_of_the_user_wins(page, tmp_path):
     assert [word for word in command if "default.parallelism" in str(word)] == [
         "-Dspark.default.parallelism=2"
     ]
-    assert engine.chosen() == []
+    assert engine.fitting_flags() == []
 
 
 def test_no_core_is_free(page):
@@ -81,7 +81,7 @@ def test_fewer_tasks_than_cores(rest, monkeypatch, tasks, warns):
     assert engine.described() == ""
     engine.watch("nerbert-extract")
     assert engine.described() == "Spark at localhost:1: 6 cores, 3 a host at most"
-    assert engine.chosen() == ["--sdk_worker_parallelism=3"]
+    assert engine.fitting_flags() == ["--sdk_worker_parallelism=3"]
     expected = "Spark runs 2 tasks at a time on 6 cores; for all, start its job server with "
     warning = engine.warning()
     assert warning == (f"{expected}-Dspark.default.parallelism=6" if warns else "")
@@ -92,4 +92,4 @@ def test_an_application_that_has_ended_is_no_error(rest, monkeypatch):
     rest.answers["/api/v1/applications/"] = [{"id": "app-1", "name": "nerbert-check"}]
     engine = Spark(["--runner=PortableRunner", "--job_endpoint=localhost:1"])
     engine.watch("nerbert-extract")
-    assert engine.chosen() == []
+    assert engine.fitting_flags() == []
