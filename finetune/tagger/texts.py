@@ -74,11 +74,12 @@ class TextSplitter:
             text: a text of any length.
             split: whether it is parted; else it is one sentence.
         """
+        language = self._model.language if self._model is not None else ""
         if not split:
-            spans = spans_in_text(text)
+            spans = spans_in_text(text, language)
             return [spans] if spans else []
         return [
-            [(start + first, start + last) for first, last in tokenize(text[start:end])]
+            [(start + first, start + last) for first, last in tokenize(text[start:end], language)]
             for start, end in self.sentences(text)
         ]
 

@@ -33,10 +33,13 @@ class SentenceModel:
     Attributes:
         source: "dump", or "nltk:" and the name of NLTK's model.
         parameters: parameters of the model.
+        language: code of the language of the texts, by which words are found in sentences; "" if it
+            is unknown.
     """
 
     source: str
     parameters: Parameters = field(default_factory=Parameters)
+    language: str = ""
 
     @classmethod
     def train(cls, texts: Iterable[str], abbreviations: Iterable[str] = ()) -> SentenceModel:
@@ -60,6 +63,7 @@ class SentenceModel:
         parameters = self.parameters
         fields = {
             "source": self.source,
+            "language": self.language,
             "abbreviations": sorted(parameters.abbreviations),
             "collocations": sorted(parameters.collocations),
             "starters": sorted(parameters.starters),
@@ -82,7 +86,7 @@ class SentenceModel:
                 frozenset(map(str, fields["starters"])),
                 {str(word): int(bits) for word, bits in fields["contexts"].items()},
             )
-            return cls(str(fields["source"]), parameters)
+            return cls(str(fields["source"]), parameters, str(fields.get("language", "")))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"no model of sentences ({error!r:.100})") from None
 

@@ -1,6 +1,8 @@
-"""Word tokens with offsets: those of NLTK, of sentences and of texts of any length.
+"""Word tokens with offsets, of sentences and of texts of any length.
 
-In scripts without spaces each character is a token.
+They are those of NLTK, cut by the rules of `nerbert.text.compounds`. In scripts without spaces each
+character is a token. Tokens depend on the text and its language alone, never on mentions: else a
+tagger would learn that a name begins where a token is cut.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from nerbert.text import compounds
 
 Span = tuple[int, int]
 Ints = npt.NDArray[np.int64]
@@ -87,18 +91,18 @@ class Tokens:
     ends: Ints
 
     @classmethod
-    def of(
-        cls, texts: Sequence[str], numbers: Sequence[int] | Ints = (), edges: Iterable[int] = ()
-    ) -> Tokens:
+    def of(cls, texts: Sequence[str], language: str = "", stops: Iterable[int] = ()) -> Tokens:
         """Finds the tokens of some sentences.
 
         Args:
             texts: the sentences.
-            numbers: number of the sentence of each edge.
-            edges: offsets in their sentences where tokens must begin or end: the ends of anchors.
+            language: code of their language; without it no word is known to be elided.
+            stops: places in the first text where a token ends, too: full stops of sentences in it.
         """
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         bases = np.cumsum(lengths + 1) - lengths - 1
+        original = "".join([f"{text}\n" for text in texts])
+        texts = [compounds.with_straight_marks(text, language) for text in texts]
         joined = "".join([f"{text}\n" for text in texts])
         hard = _hard_texts(texts, joined, bases)
         easy = _without(joined, texts, hard)
@@ -114,11 +118,11 @@ class Tokens:
             hard += harder_texts
         if hard:
             starts, ends = _with_spans(starts, ends, _spans_by_nltk(texts, bases, hard))
-        edges = bases[np.asarray(numbers, np.int64)] + np.fromiter(edges, np.int64)
+        starts, ends = _cut(starts, ends, np.append(np.fromiter(stops, np.int64), cuts))
+        edges = _words_inside(joined, starts, ends, language)
         if not joined.isascii():
-            alone = [edge for match in _UNSPACED.finditer(joined) for edge in match.span()]
-            edges = np.append(edges, np.array(alone, np.int64))
-        return cls(joined, bases, *_cut(starts, ends, np.append(edges, cuts)))
+            edges += [edge for match in _UNSPACED.finditer(joined) for edge in match.span()]
+        return cls(original, bases, *_cut(starts, ends, np.array(edges, np.int64)))
 
     @property
     def bounds(self) -> Ints:
@@ -137,10 +141,9 @@ class Tokens:
             yield list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
-def tokenize(text: str, edges: Iterable[int] = ()) -> list[Span]:
+def tokenize(text: str, language: str = "", stops: Iterable[int] = ()) -> list[Span]:
     """Spans of the tokens of a sentence, in characters; see `Tokens.of`."""
-    edges = list(edges)
-    (spans,) = Tokens.of([text], [0] * len(edges), edges).spans()
+    (spans,) = Tokens.of([text], language, stops).spans()
     return spans
 
 
@@ -192,6 +195,18 @@ def _cuts_at_apostrophes(text: str, starts: Ints, ends: Ints) -> tuple[Ints, lis
         else:
             cuts += [start + cut for cut in offsets]
     return np.array(cuts, np.int64), hard
+
+
+def _words_inside(text: str, starts: Ints, ends: Ints, language: str) -> list[int]:
+    """Places inside of tokens where another word begins; see `nerbert.text.compounds`."""
+    places = [place for sign in compounds.signs(language) for place in _places(text, sign)]
+    numbers = np.unique(np.searchsorted(starts, places, "right") - 1)
+    numbers = numbers[numbers >= 0]
+    return [
+        start + cut
+        for start, end in zip(starts[numbers].tolist(), ends[numbers].tolist(), strict=True)
+        for cut in compounds.cuts(text[start:end], language)
+    ]
 
 
 def _spans_by_nltk(texts: Sequence[str], bases: Ints, numbers: Sequence[int]) -> Ints:
@@ -266,16 +281,16 @@ _STOP = re.compile(r"(?<![\w.])([^\W\d_]{2,}|\d+)\.(?=[\"')\]]*\s+[\"'(\[]*[^\Wa
 match."""
 
 
-def spans_in_text(text: str) -> list[Span]:
+def spans_in_text(text: str, language: str = "") -> list[Span]:
     """Spans of the words of a text of any length, in characters.
 
     NLTK separates a full stop from its word only at the end of the text. In a corpus each sentence
     is tokenised alone, so a full stop that seems to end a sentence is separated here, too.
     """
-    edges = [
+    stops = [
         match.end(1) for match in _STOP.finditer(text) if match[1] not in ENGLISH_ABBREVIATIONS
     ]
-    return tokenize(text, edges)
+    return tokenize(text, language, stops)
 
 
 def words_of(text: str) -> list[str]:

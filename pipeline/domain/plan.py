@@ -16,7 +16,7 @@ from ontology.classes import ClassTree
 from pipeline.domain.definition import Domain, DomainSettings
 from pipeline.plan import DICTIONARY, MANIFEST, WORDS, checked
 
-VERSION = 3
+VERSION = 4
 """Raised if a change of the code changes the rows."""
 
 RECORD = "domain.json"

@@ -20,6 +20,7 @@ from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.domain.definition import MISC, Domain, DomainSettings
 from pipeline.domain.report import DomainReport
 from pipeline.dump.site import ARTICLE
+from pipeline.examples.borders import fitted
 from pipeline.examples.mentions import ENTITY_INDEX, LINK, Ints, Labelling, Sentences, sentences_of
 from pipeline.examples.propagation import Propagation
 from pipeline.examples.selector import DOCUMENT_COLUMNS
@@ -84,6 +85,7 @@ class DomainSelector:
         domain: Domain,
         tree: ClassTree,
         excluded: SentenceIndex,
+        language: str,
         names: Propagation | None = None,
     ) -> None:
         """Prepares the look-ups.
@@ -95,13 +97,14 @@ class DomainSelector:
             domain: definition of the domain.
             tree: classes of the ontology.
             excluded: sentences of evaluation sets.
+            language: code of the wiki's language.
             names: finds the names of entities without a link; None to count links only.
         """
         self._table, self._settings, self._finder = table, settings, names
         self._known = _Known.of(table, domain, tree)
         self._names = walked.column("name").combine_chunks()
         self._walked = walked.to_pylist()
-        self._excluded = excluded
+        self._excluded, self._language = excluded, language
 
     def select(self, batch: pa.RecordBatch, counts: DomainReport) -> tuple[pa.RecordBatch, str]:
         """Selects rows from a batch of documents; also returns their mentions as CoNLL columns."""
@@ -112,6 +115,10 @@ class DomainSelector:
             labels = np.where(typed, ENTITY_INDEX + 1, ENTITY_INDEX)
             words = PageWords(batch.column("text").to_pylist())
             sentences = self._finder.extended(batch, words, sentences, labels)
+        fit = fitted(sentences, batch.column("text").to_pylist(), self._language)
+        if len(fit.rows):
+            counts.coverage["cut a token"] += len(fit.rows)
+        sentences = fit.sentences
         entities = self._distinct(sentences)
         special = sentences.count(self._known.special[sentences.entities])
         levels = {
@@ -241,7 +248,7 @@ class DomainSelector:
         starts = sentences.anchor_starts[anchors] - start
         ends = sentences.anchor_ends[anchors] - start
         spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
-        tokens = tokenize(text, [edge for span in spans for edge in span])
+        tokens = tokenize(text, self._language)
         if not spans:
             return len(tokens), ""
         mentions = []

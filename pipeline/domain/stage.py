@@ -74,7 +74,7 @@ class WriteSentences(_DomainPass):
             common = CommonWords.from_json(files.read_bytes(plan.words))
             names = Propagation(table, dictionary, common.words, plan.language)
         self._selector = DomainSelector(
-            table, walked, plan.settings, plan.domain, plan.tree, excluded, names
+            table, walked, plan.settings, plan.domain, plan.tree, excluded, plan.language, names
         )
 
     def make(self, element: str, part: str, gathered: None) -> DomainReport:

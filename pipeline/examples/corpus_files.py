@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 from nerbert.reports import filled
 from nerbert.storage import files, parts
 from nerbert.text.corpus import SENTENCES
+from nerbert.text.sentences import SentenceModel
 from nerbert.text.tags import LabelSet
 from ontology.categories import ENTITY
 from pipeline.documents.extract import model_path
@@ -73,7 +75,8 @@ def write_presentation(plan: Plan, statistics: Statistics, balanced: BalanceRepo
         files.write_bytes(files.join(plan.corpus.path, name), content)
 
     labels = LabelSet(tuple(statistics.categories))
-    write(SENTENCES, files.read_bytes(model_path(plan)))
+    model = SentenceModel.from_json(files.read_bytes(model_path(plan)))
+    write(SENTENCES, replace(model, language=plan.language).to_json().encode())
     report = corpus_report(plan, statistics, balanced)
     files.write_json(files.join(plan.corpus.path, "labels.json"), labels.to_json())
     files.write_json(files.join(plan.corpus.path, "report.json"), report.to_json())

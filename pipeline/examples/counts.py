@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from nerbert.storage.parts import Report
 from nerbert.text.corpus import SPLITS
 from pipeline.examples.balance import CategoryCounts, Weights
+from pipeline.examples.borders import Fitted
+from pipeline.examples.filters import CUTS_A_TOKEN
 from pipeline.examples.mentions import Bools, Ints
 
 Counts = dict[str, int]
@@ -35,10 +37,11 @@ class SelectionReport(Report):
         source: name of the part.
         sentences_in: number of sentences of the documents.
         mentions_in: number of mentions in these sentences.
+        mentions_extended: number of mentions that were extended to whole tokens.
         mention_sources: number of these mentions by how they were found.
         anchors_outside: number of anchors outside of sentences.
         dropped_sentences: number of dropped sentences, by reason.
-        dropped_mentions: number of mentions in dropped sentences, by reason.
+        dropped_mentions: number of dropped mentions, alone or with their sentence, by reason.
         sentences: number of examples, by split.
         tokens: number of tokens in examples, by split.
         mentions: number of mentions in examples, by split.
@@ -50,6 +53,7 @@ class SelectionReport(Report):
     source: str = ""
     sentences_in: int = 0
     mentions_in: int = 0
+    mentions_extended: int = 0
     mention_sources: Counter[str] = field(default_factory=Counter)
     anchors_outside: int = 0
     dropped_sentences: Counter[str] = field(default_factory=Counter)
@@ -95,6 +99,13 @@ class SelectionReport(Report):
         )
         self.mentions[split] += int(mentions.sum())
         return abs(int(mentions.sum()))
+
+    def leave_out_mentions(self, fit: Fitted) -> None:
+        """Counts the mentions that cut a token, and those that were extended to one."""
+        self.mentions_extended += fit.extended
+        self.mentions_in += len(fit.rows)
+        if len(fit.rows):
+            self.dropped_mentions[CUTS_A_TOKEN] += len(fit.rows)
 
     def leave_out(self, documents: pa.RecordBatch) -> None:
         """Counts the sentences and anchors of documents that took too long."""

@@ -119,5 +119,17 @@ FILTERS: dict[str, Filter] = {
 }
 """Drop reason -> filter, in the order in which they are called. They need no tokens."""
 
-REASONS = ("too-slow", *FILTERS, "repeated", "too-short", "too-long", "contaminated", "boilerplate")
+CUTS_A_TOKEN = "cuts-a-token"
+"""Reason for which a mention is dropped, and not its sentence."""
+
+REASONS = (
+    "too-slow",
+    CUTS_A_TOKEN,
+    *FILTERS,
+    "repeated",
+    "too-short",
+    "too-long",
+    "contaminated",
+    "boilerplate",
+)
 """Reasons for dropping a sentence; each dropped sentence has one."""

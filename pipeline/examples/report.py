@@ -33,10 +33,12 @@ class MentionFlow(Flow):
     Attributes:
         sources: number of mentions that came in, by how they were found.
         outside_sentences: number of anchors outside of sentences.
+        extended: number of mentions that were extended to whole tokens.
     """
 
     sources: Counts
     outside_sentences: int
+    extended: int = 0
 
 
 @dataclass(frozen=True)
@@ -262,6 +264,7 @@ def _funnel(plan: Plan, selected: SelectionReport, balanced: BalanceReport) -> F
             selected.mentions,
             dict(selected.mention_sources),
             selected.anchors_outside,
+            selected.mentions_extended,
         ),
         tokens_before_balancing=selected.tokens,
         train_after_balancing=Balanced(

@@ -18,6 +18,7 @@ from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import Tokens
 from ontology.entity_table import EntityTable
+from pipeline.examples.borders import Fitted, fitted
 from pipeline.examples.counts import SelectionReport
 from pipeline.examples.filters import FILTERS, Batch
 from pipeline.examples.mentions import COLUMNS as SENTENCE_COLUMNS
@@ -91,7 +92,7 @@ def schema(labels: LabelSet) -> pa.Schema:
 
 
 @dataclass(frozen=True)
-class _Chosen:
+class _Tokenised:
     """The sentences of a batch that are tokenised, and the anchors in them.
 
     Attributes:
@@ -113,8 +114,8 @@ class _Chosen:
     after: Ints
 
     @classmethod
-    def of(cls, sentences: Sentences, rows: Ints, texts: list[str]) -> _Chosen:
-        """Finds the tokens; one begins and ends at the ends of every anchor."""
+    def of(cls, sentences: Sentences, rows: Ints, texts: list[str], language: str) -> _Tokenised:
+        """Finds the tokens; the anchors begin and end with one, see `pipeline.examples.borders`."""
         place = np.full(len(sentences), -1)
         place[rows] = np.arange(len(rows))
         owners = place[sentences.anchor_sentences]
@@ -123,7 +124,7 @@ class _Chosen:
         offsets = sentences.starts[rows[owners]]
         starts = sentences.anchor_starts[anchors] - offsets
         ends = sentences.anchor_ends[anchors] - offsets
-        tokens = Tokens.of(texts, np.append(owners, owners), np.append(starts, ends))
+        tokens = Tokens.of(texts, language)
         first, after = (
             np.searchsorted(tokens.starts, tokens.bases[owners] + edges) for edges in (starts, ends)
         )
@@ -170,6 +171,7 @@ class Selector:
         self._settings = settings
         self._excluded = excluded
         self._capitals = language not in NOUNS_IN_UPPER_CASE
+        self._language = language
         self._calendar = CALENDAR.get(language, frozenset())
         self._propagation = propagation
         self._labels = LabelSet(labelling.names)
@@ -184,11 +186,14 @@ class Selector:
         words = PageWords(batch.column("text").to_pylist())
         if self._propagation is not None:
             sentences = self._propagation.extended(batch, words, sentences, labels)
-            labels = self._labelling.label(sentences.entities)
+        fit = fitted(sentences, words.texts, self._language)
+        selection.leave_out_mentions(fit)
+        sentences = fit.sentences
+        labels = self._labelling.label(sentences.entities)
         is_kept = self.keep(batch, sentences, labels, selection)
         tokenised = self._tokenised(words.texts, sentences, np.flatnonzero(is_kept), selection)
         tags = tokenised.tags(self._begins[labels[tokenised.anchors]])
-        unlinked = self._unlinked(batch, words, sentences, tokenised, tags)
+        unlinked = self._unlinked(batch, words, fit, tokenised, tags)
         examples = self._examples(batch, sentences, tokenised, tags, unlinked)
         is_kept = self._keep_tokenised(sentences, tokenised, examples.column("id"), selection)
         by = "page_id" if self._settings.split == "pages" else "id"
@@ -229,7 +234,7 @@ class Selector:
 
     def _tokenised(
         self, texts: Sequence[str], sentences: Sentences, rows: Ints, selection: SelectionReport
-    ) -> _Chosen:
+    ) -> _Tokenised:
         """Tokenises sentences, but none twice that a page repeats, and none that is too long."""
         counts = sentences.count(np.ones(len(sentences.anchor_sentences), bool))
         longest = LONGEST_WORD * self._settings.max_tokens
@@ -245,10 +250,12 @@ class Selector:
             else:
                 selected_rows.append(row)
                 selected_texts.append(text)
-        return _Chosen.of(sentences, np.array(selected_rows, np.int64), selected_texts)
+        return _Tokenised.of(
+            sentences, np.array(selected_rows, np.int64), selected_texts, self._language
+        )
 
     def _keep_tokenised(
-        self, sentences: Sentences, tokenised: _Chosen, ids: pa.Array, selection: SelectionReport
+        self, sentences: Sentences, tokenised: _Tokenised, ids: pa.Array, selection: SelectionReport
     ) -> Bools:
         """Whether each tokenised sentence passes the filters that need tokens."""
         mentions = sentences.count(np.ones(len(sentences.anchor_sentences), bool))[tokenised.rows]
@@ -270,11 +277,12 @@ class Selector:
         self,
         batch: pa.RecordBatch,
         words: PageWords,
-        sentences: Sentences,
-        tokenised: _Chosen,
+        fit: Fitted,
+        tokenised: _Tokenised,
         tags: Ints,
     ) -> Bools:
         """Whether each token may belong to a name without link."""
+        sentences = fit.sentences
         unlinked = Unlinked(tokenised.tokens, tokenised.words, tags)
         documents = sentences.documents[tokenised.rows]
         surfaces = _surfaces(batch, words.texts, sentences)
@@ -294,13 +302,18 @@ class Selector:
         )
         unlinked.unmark_before(tokenised.first[persons].tolist())
         unlinked.unmark_dates(self._calendar)
+        place = np.full(len(sentences), -1)
+        place[tokenised.rows] = np.arange(len(tokenised.rows))
+        offsets = sentences.starts[fit.rows]
+        spans = place[fit.rows], fit.starts - offsets, fit.ends - offsets
+        unlinked.mark_spans(zip(*(column.tolist() for column in spans), strict=True))
         return np.array(unlinked.marked, bool)
 
     def _examples(
         self,
         batch: pa.RecordBatch,
         sentences: Sentences,
-        tokenised: _Chosen,
+        tokenised: _Tokenised,
         tags: Ints,
         unlinked: Bools,
     ) -> pa.RecordBatch:

@@ -133,7 +133,9 @@ class Unlinked:
         heads = codes[starts]
         is_upper = _upper_case()[np.minimum(heads, len(_upper_case()) - 1)]
         is_i = (heads == ord("I")) & (ends - starts == 1)
-        self.marked = (is_upper & ~is_i & np.array(self._is_free, bool)).tolist()
+        # "L'", an elided article; NLTK parts all other words from an apostrophe at their end.
+        is_elided = np.isin(codes[ends - 1], (ord("'"), ord("’")))
+        self.marked = (is_upper & ~is_i & ~is_elided & np.array(self._is_free, bool)).tolist()
 
     def unmark_first(self, sentences: range, words: PageWords, page: int) -> None:
         """Unmarks the first words of sentences that the page has in lower case, too.
@@ -192,6 +194,20 @@ class Unlinked:
         for token in persons:
             if token not in bounds and self._words[token - 1].removesuffix(".").isalpha():
                 self.marked[token - 1] = False
+
+    def mark_spans(self, spans: Iterable[tuple[int, int, int]]) -> None:
+        """Marks the tokens that parts of them name: sentence, start and end of each, in characters.
+
+        Args:
+            spans: the names that are smaller than their tokens; number -1 for no sentence of these.
+        """
+        for sentence, start, end in spans:
+            if sentence >= 0:
+                base = int(self._tokens.bases[sentence])
+                first = bisect_right(self._ends, base + start)
+                after = bisect_left(self._starts, base + end)
+                for token in range(first, after):
+                    self.marked[token] = self._is_free[token]
 
     def unmark_dates(self, calendar: frozenset[str]) -> None:
         """Unmarks months and the like beside a number.

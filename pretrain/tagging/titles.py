@@ -53,12 +53,13 @@ def names_of_classes(paths: Sequence[str], languages: Sequence[str], tree: Class
     """
     names: defaultdict[str, list[list[str]]] = defaultdict(list)
     left_out: Counter[str] = Counter()
+    language = languages[0] if len(languages) == 1 else ""
     for title, stated_names in sorted(_classes_of_titles(paths, languages).items()):
         classes = {class_name for name in stated_names if (class_name := tree.known_name(name))}
         depth = max(map(tree.depth, classes), default=0)
         deepest = [name for name in classes if tree.depth(name) == depth]
         text = _DETAIL.sub("", title.replace("_", " "))
-        words = [text[start:end] for start, end in tokenize(text)]
+        words = [text[start:end] for start, end in tokenize(text, language)]
         if len(deepest) != 1:
             left_out["classes"] += 1
         elif not 0 < len(words) <= _WORDS:

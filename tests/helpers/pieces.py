@@ -1,16 +1,19 @@
-"""Tokens of scripts without spaces, as a judge of ours."""
+"""Tokens by NLTK's tokens, one at a time, as a judge of ours."""
 
 import re
+from itertools import pairwise
 
+from nerbert.text.compounds import cuts
 from nerbert.text.tokens import UNSPACED
 
 _PIECE = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
 
 
-def pieces(text, spans):
-    """The spans of NLTK's tokens; characters of scripts without spaces are tokens of their own."""
+def pieces(text, spans, language=""):
+    """The spans of NLTK's tokens, cut as single tokens are, and at characters without spaces."""
     return [
-        (start + piece.start(), start + piece.end())
+        (start + first + piece.start(), start + first + piece.end())
         for start, end in spans
-        for piece in _PIECE.finditer(text[start:end])
+        for first, last in pairwise([0, *cuts(text[start:end], language), end - start])
+        for piece in _PIECE.finditer(text[start + first : start + last])
     ]

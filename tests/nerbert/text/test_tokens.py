@@ -1,11 +1,14 @@
 import random
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from nerbert.text import tokens as tokens_module
 from nerbert.text.tokens import Tokens, tokenize
+from pipeline.dump.site import interwiki_prefixes
 from tests.helpers.lazy import lazy
 from tests.helpers.pieces import pieces
 
@@ -16,8 +19,8 @@ def by_nltk(text):
     return pieces(text, destructive.NLTKWordTokenizer().span_tokenize(text))
 
 
-def tokens(text, edges=()):
-    return [text[start:end] for start, end in tokenize(text, edges)]
+def tokens(text, language=""):
+    return [text[start:end] for start, end in tokenize(text, language)]
 
 
 @pytest.mark.parametrize(
@@ -39,10 +42,37 @@ def test_tokenize(text, expected):
     assert tokens(text) == expected
 
 
-def test_edges_of_anchors_are_edges_of_tokens():
-    text = "pre-Columbian era's"
-    assert tokens(text, [0, 3, 13, 17]) == ["pre", "-Columbian", "era", "'s"]
-    assert tokens("abcdef", [2, 4, 2]) == ["ab", "cd", "ef"]
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("it", "L'Austria è nell'Europa.", "L'|Austria|è|nell'|Europa|."),
+        ("it", "Dell'un'altra D'Annunzio", "Dell'|un'|altra|D'|Annunzio"),
+        ("it", "O'Brien e l'ex-Jugoslavia", "O'Brien|e|l'|ex|-|Jugoslavia"),
+        ("fr", "Aujourd'hui l'Académie qu'il", "Aujourd'hui|l'|Académie|qu'|il"),
+        ("fr", "jusqu'à Aix-en-Provence", "jusqu'|à|Aix-en-Provence"),
+        ("fr", "L’Académie, l’un ’ d’", "L’|Académie|,|l’|un|’|d|’"),
+        ("ca", "l'Hospitalet d'Urgell", "l'|Hospitalet|d'|Urgell"),
+        ("oc", "L'Auvèrnhe", "L'|Auvèrnhe"),
+        ("en", "d'Artagnan at L'Oréal", "d'Artagnan|at|L'Oréal"),
+        ("", "l'Académie", "l'Académie"),
+        ("uk", "пам'ять", "пам'ять"),
+        ("en", "Soviet-era and U.S.-led", "Soviet|-|era|and|U.S.|-|led"),
+        ("en", "pro-Western post-World-War", "pro|-|Western|post|-|World-War"),
+        ("en", "Rolls-Royce al-Qaeda T-shirt", "Rolls-Royce|al-Qaeda|T-shirt"),
+        ("en", "well-known COVID-19 737-400s", "well-known|COVID-19|737-400s"),
+        ("en", "Persian/Dari in km/h", "Persian|/|Dari|in|km/h"),
+        ("nl", "de Alpen-Adria-groep", "de|Alpen-Adria|-|groep"),
+        ("uk", "MIDI-технології", "MIDI|-|технології"),
+        ("et", "USA-st", "USA|-|st"),
+    ],
+)
+def test_words_inside_of_tokens(language, text, expected):
+    assert tokens(text, language) == expected.split("|")
+
+
+def test_languages_with_elisions_are_wikis():
+    path = Path(tokens_module.__file__).parent / "data" / "elisions.toml"
+    assert set(tomllib.loads(path.read_text("utf-8"))["languages"]) <= set(interwiki_prefixes())
 
 
 def test_random_texts_as_nltk():
@@ -180,22 +210,14 @@ def test_nasty_texts_as_nltk():
 
 
 def test_many_texts_at_once_as_one_by_one():
-    """With edges of anchors anywhere, hard texts between easy ones, and empty texts."""
+    """Hard texts between easy ones, empty texts, and compounds, in two languages."""
     draw = random.Random(6)
     texts = [*(text for text, _ in nasty_texts(400)), "", "I cannot.", "It's (so)."]
+    texts += ["L'un'altra Pro-Western/Soviet-era.", "dell'U.S.-led d'", "-Pro l' 'n'altro"] * 5
     for _ in range(40):
-        some = draw.sample(texts, draw.randint(0, 30))
-        edges = [
-            (number, draw.randint(0, len(text)))
-            for number, text in enumerate(some)
-            for _ in range(draw.randint(0, 3))
-        ]
-        numbers, offsets = [number for number, _ in edges], [offset for _, offset in edges]
-        found = Tokens.of(some, numbers, offsets)
-        one_by_one = [
-            tokenize(text, [offset for n, offset in edges if n == number])
-            for number, text in enumerate(some)
-        ]
+        some, language = draw.sample(texts, draw.randint(0, 30)), draw.choice(["", "it"])
+        found = Tokens.of(some, language)
+        one_by_one = [tokenize(text, language) for text in some]
         assert list(found.spans()) == one_by_one
         words = [text[a:b] for text, spans in zip(some, one_by_one, strict=True) for a, b in spans]
         assert found.words() == words

@@ -1,11 +1,14 @@
 """Steps 1 to 8 of the corpus stage, on documents made here."""
 
+import random
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
+from nerbert.text.tokens import tokenize
 from ontology.categories import ENTITY
 from ontology.classes import ClassTree
 from ontology.titles import title_keys
@@ -75,13 +78,14 @@ def batch_of(*rows):
     return pa.RecordBatch.from_pylist(list(rows), SCHEMA)
 
 
-def select(batch, classes, exclude=(), frequent=(), **settings):
+def select(batch, classes, exclude=(), frequent=(), language="en", **settings):
     table = table_of(classes)
     labelling = Labelling.of(table, _Specific(), TREE)
     settings = CorpusSettings(
         **{"min_entities": 0, "validation_share": 0.0, "min_tokens": 1, **settings}
     )
-    selector = Selector(table, labelling, list(frequent), settings, SentenceIndex.of_files(exclude))
+    excluded = SentenceIndex.of_files(exclude)
+    selector = Selector(table, labelling, list(frequent), settings, excluded, language=language)
     selection = SelectionReport()
     examples = selector.select(batch, selection)
     return examples["train"].to_pylist(), selection, LabelSet(labelling.names)
@@ -343,3 +347,71 @@ def test_repeat_numbers_the_copies():
     assert repeated.column("id").to_pylist() == expected
     assert repeated.column("copy").to_pylist() == [0, 1, 0, 1, 2, 0, 1]
     assert repeated.schema == batch.schema
+
+
+def selected_in(language, *rows, classes=None):
+    classes = {"A": "A", "B": "B", "C": "C"} if classes is None else classes
+    return select(batch_of(*rows), classes, language=language)
+
+
+def marked(example, labels):
+    """Words with their tags and masks, such as `l' Rome/B-A ~Ulm`."""
+    words = zip(example["tokens"], example["ner_tags"], example["unlinked"], strict=True)
+    return " ".join(
+        f"{'~' * mask}{word}{'/' * bool(tag)}{labels.tags[tag] * bool(tag)}"
+        for word, tag, mask in words
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected", "dropped", "extended"),
+    [
+        # A mention begins at a word inside of NLTK's token.
+        ("it", "oggi l'[Austria|A] e l'Italia", "oggi l' Austria/B-A e l' ~Italia", 0, 0),
+        ("fr", "l’[Allier|A] et l’autre", "l’ Allier/B-A et l’ autre", 0, 0),
+        ("en", "the [Soviet|A]-era [map|B]", "the Soviet/B-A - era map/B-B", 0, 0),
+        ("en", "in [Persian|A]/[Dari|B] now", "in Persian/B-A / Dari/B-B now", 0, 0),
+        # The rest of the token is an ending, or punctuation.
+        ("et", "see [Voltaire|A]'i [B] ja", "see Voltaire'i/B-A B/B-B ja", 0, 1),
+        ("fr", "de [Prolog|A]… et [B] ici", "de Prolog…/B-A et B/B-B ici", 0, 1),
+        # It is another word: no mention, and no O that is taught, also where capitals say nothing.
+        ("de", "die [Puccini|A]-Oper in [Rom|B] ist", "die ~Puccini-Oper in Rom/B-B ist", 1, 0),
+        ("de", "das [Thorium|A]isotop in [B] ist", "das ~Thoriumisotop in B/B-B ist", 1, 0),
+        ("en", "x Urbana-[Champaign|A] and [B] y", "x ~Urbana-Champaign and B/B-B y", 1, 0),
+    ],
+)
+def test_mentions_and_tokens(language, text, expected, dropped, extended):
+    examples, selection, labels = selected_in(language, document(1, [text]))
+    assert [marked(example, labels) for example in examples] == [expected]
+    assert selection.dropped_mentions["cuts-a-token"] == dropped
+    assert selection.mentions_extended == extended
+    assert selection.mentions_in == text.count("[")
+
+
+@pytest.mark.parametrize("language", ["", "de", "en", "et", "fr", "it"])
+def test_tokens_do_not_depend_on_mentions(language):
+    """As those of the text alone, wherever mentions begin and end."""
+    draw = random.Random(3)
+    words = "l'Austria Soviet-era Puccini-Oper Voltaire'i d’un U.S.-led A/B Prolog… Ulm, I. km/h".split()
+    for number in range(60):
+        text = f"Ulm {' '.join(draw.choices(words, k=8))} end."
+        edges = sorted(draw.sample(range(4, len(text)), 4))
+        row = document(number, [text])
+        row["anchors"] = [
+            {"start": start, "end": end, "target": "A", "name": True, "doubt": SURE}
+            for start, end in (edges[:2], edges[2:], (0, 3))
+            if text[start:end] == text[start:end].strip()
+        ]
+        examples, selection, _ = selected_in(language, row)
+        for example in examples:
+            assert example["tokens"] == [text[a:b] for a, b in tokenize(text, language)]
+            assert sum(selection.mentions.values()) == len(example["targets"])
+        assert selection.mentions_in == len(row["anchors"])
+
+
+def test_a_sentence_whose_only_mention_cuts_a_token_has_no_category():
+    row = document(1, ["die [Puccini|A]-Oper ist neu", "in [Rom|B] ist es"])
+    examples, selection, _ = selected_in("de", row)
+    assert [example["targets"] for example in examples] == [["B"]]
+    assert selection.dropped_sentences == {"no-category": 1}
+    assert selection.dropped_mentions == {"cuts-a-token": 1, "no-category": 0}
