@@ -12,7 +12,7 @@ import numpy as np
 from nerbert.errors import UserError
 from nerbert.text.punkt import Parameters
 from nerbert.text.sentences import SentenceModel
-from ontology.voting.page_features import words_of
+from nerbert.text.tokens import words_of
 from pipeline.dump.site import language
 
 
@@ -54,24 +54,29 @@ def pretrained(code: str) -> SentenceModel:
 
 
 _MOST = 300
-"""Number of words. In each of six languages they are a fifth to four fifths of nearly all pages,
-and at most an eighth of pages in another one of these."""
+"""Number of words: those that most of the wiki's pages have."""
 _CHARS = 3000
 """Characters from the start of a text that are looked at."""
-_FEWEST = 50
+_FEWEST_WORDS = 40
 """Words that a text needs for a decision."""
-_PERCENTILE, _SHARE = 10, 0.4
-"""A page is in another language if its share is less than so much of that of the wiki's pages at
-this percentile."""
+_FEWEST_PAGES = 10
+"""Pages with so many words that a wiki needs for decisions: of two pages none is the usual one."""
+_SHARE = 0.4
+"""A page is in another language if its share is less than so much of the median of all pages.
+
+On slices in ten languages this finds six of six such pages, and is wrong on two of 2,300, which
+quote a song. Of the pages of one slice it finds at least 97 % with the words of another slice; only
+French with Estonian words are found by 90 %, and Chinese with Japanese ones by 4 %.
+"""
 
 
 @dataclass(frozen=True)
 class CommonWords:
-    """The most frequent words of a wiki.
+    """The words that most pages of a wiki have.
 
     Attributes:
         words: the words, in lower case.
-        least: smallest share of these words in a page of the wiki's language.
+        least: smallest share of these words in a page of the wiki's language; 0 if nobody can tell.
     """
 
     words: frozenset[str]
@@ -79,19 +84,23 @@ class CommonWords:
 
     @classmethod
     def train(cls, texts: Iterable[str]) -> CommonWords:
-        """Counts the words of some texts, most of which are in the wiki's language."""
+        """Counts the pages of each word. Most texts must be in the wiki's language.
+
+        A long page in another language counts once for each of its words, as every page does, and
+        the median does not see it.
+        """
         pages = [_words(text) for text in texts]
-        counts = Counter(word for page in pages for word in page)
+        counts = Counter(word for page in pages for word in set(page))
         frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST]
         words = frozenset(word for word, _ in frequent)
-        shares = [_share(page, words) for page in pages if len(page) >= _FEWEST]
-        usual = float(np.percentile(shares, _PERCENTILE)) if shares else 0.0
+        shares = [_share(page, words) for page in pages if len(page) >= _FEWEST_WORDS]
+        usual = float(np.median(shares)) if len(shares) >= _FEWEST_PAGES else 0.0
         return cls(words, round(_SHARE * usual, 4))
 
     def is_other_language(self, text: str) -> bool:
-        """Whether a text is in another language. Texts of less than 50 words are in none."""
+        """Whether a text is in another language. Texts of less than 40 words are in none."""
         page = _words(text)
-        return len(page) >= _FEWEST and _share(page, self.words) < self.least
+        return len(page) >= _FEWEST_WORDS and _share(page, self.words) < self.least
 
     def to_json(self) -> str:
         """The words as JSON."""
@@ -107,7 +116,9 @@ class CommonWords:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in words_of(text[:_CHARS]) if not word.isdigit()]
+    """The words of a text that are no names, numbers or marks: these are alike in all languages."""
+    words = words_of(text[:_CHARS])
+    return [word for word in words if word[0].isalpha() and not word[0].isupper()]
 
 
 def _share(page: list[str], words: frozenset[str]) -> float:

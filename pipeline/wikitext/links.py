@@ -72,7 +72,9 @@ class LinkPass:
     def __init__(self, site: Site) -> None:
         self._site = site
         facts = language(site.language)
-        self._trail = facts.link_trail
+        # A trail that has closing quotes belongs to a prefix that has opening ones: both are
+        # outside of the name here, so that no name has one quote of a pair.
+        self._trail = facts.link_trail.translate(dict.fromkeys(map(ord, "«»“”„")))
         self._prefix = _prefix_pattern(facts.link_prefix) if facts.link_prefix else None
         self._cache = _targets(site)
         self.targets: list[str] = []

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+from string import ascii_lowercase
+
 from pipeline.documents.extract import sampled_texts
+from pipeline.documents.rows import articles
 from pipeline.dump import units
 from pipeline.dump.streams import find_dumps
 from pipeline.language import CommonWords
+from pipeline.wikitext.render import render
 
 ENGLISH = "the king of the land was in the house and it was a day of the week for all of them "
 FRENCH = "le roi de la terre est dans la maison et la reine est avec lui pour le jour de fête "
@@ -19,9 +24,26 @@ def test_another_language():
     assert not common.is_other_language("")
 
 
-def test_no_texts():
-    common = CommonWords.train([])
-    assert not common.is_other_language(FRENCH * 5)
+def test_too_few_texts():
+    """Of two pages none is the usual one: a German dump of two lost its page Berlin."""
+    for texts in ([], [ENGLISH * 5], [ENGLISH * 5] * 9):
+        assert not CommonWords.train(texts).is_other_language(FRENCH * 5)
+
+
+def test_many_and_long_pages_in_another_language():
+    """They are in the sample, too, and make neither the words nor the bound theirs."""
+    usual = ["x".join(pair) for pair in product(ascii_lowercase[:20], repeat=2)]  # a vocabulary
+    own = [ENGLISH * 2 + " ".join(usual[number % 4 :: 4]) for number in range(40)]
+    common = CommonWords.train([*own, *[FRENCH * 100] * 8])
+    assert common.is_other_language(FRENCH * 5)
+    assert not common.is_other_language(ENGLISH * 5)
+
+
+def test_names_and_numbers_say_nothing():
+    names = "Anna Ulm 1867, Karl Jena (1902), Emmy Bonn 12; " * 9
+    common = CommonWords.train([ENGLISH * 5 + names] * 20)
+    assert not common.is_other_language(ENGLISH * 3 + names * 3)
+    assert common.is_other_language(FRENCH * 3 + names * 3)
 
 
 def test_json_round_trip():
@@ -55,4 +77,18 @@ def test_the_german_page_of_the_latgalian_wiki(shared):
     texts = texts_of(shared, "ltgwiki*")
     common = CommonWords.train(texts)
     found = [text for text in texts if common.is_other_language(text)]
-    assert all("Deutschland" in text for text in found)
+    assert all("Deutschland" in text or "Bangkok" in text for text in found)  # German, Latvian
+
+
+def test_pages_in_german_among_english_ones(shared):
+    """Four articles, and none of the lists, whose words are mostly names."""
+    names = ["2008-2024-misc-samples", "2014-mathosphere", "2015-comparisons", "201903-environment"]
+    dumps = [str(shared / "dumps" / "more" / f"enwiki-{name}.xml.bz2") for name in names]
+    cut = units.cut([units.inspect(path) for path in find_dumps(dumps)])
+    common = CommonWords.train(sampled_texts(cut, seed=0))
+    found = {
+        page.title
+        for page in articles(cut)
+        if common.is_other_language(render(page.wikitext, cut[0].site).text)
+    }
+    assert found == {"Lernspiel", "Daniel Caspary", "Americium", "Mamo Wolde"}
