@@ -23,7 +23,7 @@ MAX_DEPTH = 40
 
 _NO_TEXT = (
     "ref references templatestyles indicator section mapframe maplink graph includeonly "
-    "categorytree inputbox templatedata charinsert rss languages translate"
+    "categorytree inputbox templatedata charinsert rss languages translate phonos"
 ).split()
 _FORMULAS = ["math", "chem", "ce", "hiero", "score", "syntaxhighlight", "source"]
 _BLOCKS = ["gallery", "timeline", "imagemap", "pre"]

@@ -31,7 +31,26 @@ _EXTERNAL = re.compile(
     r"|mailto:|news:|sips?:|sms:|tel:|geo:|magnet:|urn:|bitcoin:)"
     rf"[^\s\]\[<>\"{MARKERS}]+[ \t]*([^\]\n]{{0,1000}}?)\]"
 )
-_DOUBLE_UNDERSCORE = re.compile(r"__[^\W\d_]+(?:_[^\W\d_]+)*__")
+_SWITCHES = (
+    "NOTOC|FORCETOC|TOC|NOEDITSECTION|NEWSECTIONLINK|NONEWSECTIONLINK|NOGALLERY|HIDDENCAT|NOTC|NOCC|"
+    "EXPECTUNUSEDCATEGORY|EXPECTUNUSEDTEMPLATE|EXPECTWITHOUTSCANS|NOCONTENTCONVERT|NOTITLECONVERT|"
+    "NOINDEX|INDEX|STATICREDIRECT|DISAMBIG|NOGLOBAL|ARCHIVEDTALK|NOTALK|"
+    "KEIN_INHALTSVERZEICHNIS|KEININHALTSVERZEICHNIS|INHALTSVERZEICHNIS_ERZWINGEN|INHALTSVERZEICHNIS|"
+    "AUCUNSOMMAIRE|AUCUNETDM|FORCERSOMMAIRE|FORCERTDM|SOMMAIRE|TDM|SECTIONNONEDITABLE|AUCUNEGALERIE|"
+    "NOTDC|NO_TDC|FORZARTDC|FORZAR_TDC|TDC|NOEDITARSECCION|SEMTDC|FORCATDC|NOINDICE|FORZAINDICE|INDICE|"
+    "GEENINHOUD|INHOUD_DWINGEN|FORCEERINHOUD|INHOUD|BEZSPISU|ZESPISEM|SPIS|INGENINNEHÅLLSFÖRTECKNING|"
+    "INNEHÅLLSFÖRTECKNING|KHÔNGMỤCMỤC|KHÔNGMỤCLỤC|MỤCLỤC|SISUKORDA|NINCSTARTALOMJEGYZÉK|NINCSTJ|TARTALOMJEGYZÉK"
+)
+_DOUBLE_UNDERSCORE = re.compile(
+    rf"__(?:{_SWITCHES}|[^\x00-\x7f_]+(?:_[^\x00-\x7f_]+)*)__", re.IGNORECASE
+)
+"""Known switches, and any word of another script, which is no name in a program.
+
+Source: MediaWiki, MagicWordFactory::getDoubleUnderscoreArray, and their names in
+languages/messages/Messages*.php.
+"""
+_READING = re.compile(r"<(r[tp])\b[^<>]*>[^<]*</\1\s*>", re.IGNORECASE)
+"""What stands above a word in <ruby>, and the brackets of those who do not show it there."""
 _LINE_BREAK = re.compile(r"</?br\b[^<>]*>", re.IGNORECASE)
 _BLOCK_TAG = re.compile(
     r"</?(?:p|div|center|blockquote|table|tr|td|th|tbody|thead|caption|ul|ol|dl|li|dt|dd|hr|h[1-6]"
@@ -128,12 +147,12 @@ class _Renderer:
         if "<" in text:
             text = _LINE_BREAK.sub("\n\n", text)
             text = _BLOCK_TAG.sub("\n\n", text)
-            text = _INLINE_TAG.sub("", text)
+            text = _INLINE_TAG.sub("", _READING.sub("", text))
         return self._assemble(paragraphs(text, self._list_items))
 
     def _template(self, content: str, start: int, end: int) -> str:
         name = content.partition("|")[0].strip()
-        text = render_template(name, content)
+        text = render_template(name, content, self._site.language)
         title = self._titles[name] if name in self._titles else self._title(name)
         if title is not None:
             self._templates.append((start, Template(title, self._arguments(start, end, text))))

@@ -149,7 +149,7 @@ def test_coordinates_above_the_text_and_broken_ones():
         ("a <ref>x</ref>.", "a.", []),
         ("one<br>two<br/>three<br />four", "one\ntwo\nthree\nfour", []),
         ("<gallery>\nFile:a.jpg|[[x]]\n</gallery>\n[[y]]", "y", [("y", "Y")]),
-        ("__NOTOC__a __init__", "a", []),
+        ("__NOTOC__a __init__ __INHALTSVERZEICHNIS__", "a __init__", []),
         ("{|\n|[[a]]\n{|\n|n\n|}\n|}\nb [[c]]\n:{|\n|x\n|} tail", "b c\ntail", [("c", "C")]),
         ("<table><tr><td>[[a]]</td></tr></table>x<div>[[b]]</div>z", "x\nb\nz", [("b", "B")]),
         ("==H [[a]]==\np\n=== H2 === \n== no heading", "p\n== no heading", []),

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from pipeline.dump.site import Site
 from pipeline.wikitext.render import render
 
@@ -21,11 +19,17 @@ def problems(case):
     targets = [anchor.target for anchor in anchors]
     if "text" in case and text != case["text"] and not rendered.holes:
         yield "text", text
-    if "any_text_part" in case and not any(part in text for part in case["any_text_part"]) and not rendered.holes:
+    if (
+        "any_text_part" in case
+        and not any(part in text for part in case["any_text_part"])
+        and not rendered.holes
+    ):
         yield "any_text_part", text
     if "first_anchor" in case and shown[:1] != [case["first_anchor"]]:
         yield "first_anchor", shown
-    if "any_first_anchor" in case and shown[:1] not in [[name] for name in case["any_first_anchor"]]:
+    if "any_first_anchor" in case and shown[:1] not in [
+        [name] for name in case["any_first_anchor"]
+    ]:
         yield "any_first_anchor", shown
     if "first_target" in case and targets[:1] != [case["first_target"]]:
         yield "first_target", targets
