@@ -19,10 +19,10 @@ from nerbert.storage import parts
 from nerbert.text.punkt import Span
 from nerbert.text.sentences import SentenceModel
 from ontology.titles import normal_title
-from pipeline.dump.pages import WIKITEXT, Page
+from pipeline.dump.pages import WIKITEXT, Page, redirect_section
 from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
 from pipeline.dump.units import Unit, read_unit
-from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, SURE, doubt, is_name
+from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, SURE, doubt, is_name, named_target
 from pipeline.wikitext.render import Rendered, render
 
 T = TypeVar("T")
@@ -192,7 +192,7 @@ def document(
         page_id=page.page_id,
         namespace=page.namespace,
         title=page.title,
-        redirect=page.redirect,
+        redirect=_redirect(page, site),
         revision_id=page.revision_id,
         timestamp=page.timestamp,
     )
@@ -213,6 +213,14 @@ def document(
     row["sentence_holes"] = holes_by_sentence(spans, rendered.holes)
     row["sentence_markup"] = markup_by_sentence(rendered.text, spans)
     return row
+
+
+def _redirect(page: Page, site: Site) -> str | None:
+    """The title that a page redirects to, with the section if it is about something else."""
+    if page.redirect is None or page.namespace != ARTICLE:
+        return page.redirect
+    section = redirect_section(page.wikitext, site)
+    return named_target(page.title, f"{page.redirect}#{section}" if section else page.redirect)
 
 
 def _anchors(

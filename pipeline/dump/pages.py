@@ -59,13 +59,20 @@ def failed_page(error: Exception, page_id: int | None, title: str | None) -> Bad
 
 def redirect_target(wikitext: str, site: Site) -> str | None:
     """Normal title, without section, that `#REDIRECT [[...]]` or a localised form leads to."""
+    leads_to = _redirect(wikitext, site)
+    return leads_to and (site.title(leads_to.partition("#")[0].strip(" _:")) or None)
+
+
+def redirect_section(wikitext: str, site: Site) -> str:
+    """The section that a redirect leads to; empty for a whole page."""
+    return (_redirect(wikitext, site) or "").partition("#")[2].strip(" _")
+
+
+def _redirect(wikitext: str, site: Site) -> str | None:
     words = "|".join(map(re.escape, ("REDIRECT", *language(site.language).redirect)))
     pattern = rf"\s*#(?:{words})\s*:?\s*\[\[([^\[\]|{{}}<>\n]+?)(?:\|[^\]\n]*)?\]\]"
     match = re.match(pattern, wikitext, re.IGNORECASE)
-    if match is None:
-        return None
-    target = match[1].partition("#")[0].strip(" _:")
-    return site.title(target) or None
+    return match[1] if match else None
 
 
 def parse_page(xml: bytes, site: Site) -> Page | BadPage:

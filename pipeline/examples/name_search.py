@@ -30,7 +30,6 @@ _LONGEST = {".": 1, ". ": 2, "-": _ANY} | {
 }
 """What stands between the words of one name -> letters of the word before, at most: "J. R. Smith",
 "St. Paul"."""
-_WORDS = re.compile(r"\w+")
 
 
 def _upper_case() -> str:
@@ -43,28 +42,8 @@ def _upper_case() -> str:
 
 _CAPITAL = re.compile(rf"([{_upper_case()}](?<!\w.)\w*)", re.DOTALL)
 """A capitalised word. A search is fast for an expression that begins with a set of characters."""
-_STEM = 5
-"""Words that begin with the same letters are forms of one word: "Democrat", "Democratic"."""
 _BETWEEN = "\n\n\n"
 """What stands between documents: names of one document are beside none of another one."""
-
-
-def shares_word(surface: str, title: str) -> bool:
-    """Whether a text has a word of a title, or its beginning, or is made of its initials.
-
-    Other texts are of this link only: "the North" may lead to the United States.
-
-    >>> shares_word("Democrats", "Democratic Party")
-    True
-    >>> shares_word("U.S.", "United States")
-    True
-    """
-    words = _WORDS.findall(title.lower())
-    stems = {word[:_STEM] for word in words}
-    if any(word[:_STEM] in stems for word in _WORDS.findall(surface.lower())):
-        return True
-    letters = [char for char in surface.lower() if char.isalnum()]
-    return len(letters) > 1 and "".join(letters) in "".join(word[0] for word in words)
 
 
 class Capitals:

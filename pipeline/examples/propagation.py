@@ -17,9 +17,9 @@ from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.contexts import Contexts, features_of
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
-from pipeline.examples.name_search import Capitals, shares_word
+from pipeline.examples.name_search import Capitals
 from pipeline.examples.unlinked import PageWords
-from pipeline.wikitext.names import is_ambiguous
+from pipeline.wikitext.names import is_ambiguous, shares_word
 
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
 _SHORTEST_SURNAME = 3

@@ -26,7 +26,10 @@ _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
 class _Link(NamedTuple):
-    """The meaning of a link's target. `kind` is page, text, category, nothing or invalid."""
+    """The meaning of a link's target. `kind` is page, text, category, nothing or invalid.
+
+    A title may be followed by "#" and a section.
+    """
 
     kind: str
     title: str
@@ -184,7 +187,9 @@ class LinkPass:
                 is_page = name.partition(":")[2].strip(" _")
                 return _Link("text" if is_page else "invalid", "", label)
         title = self._site.title(name)
-        return _Link("page", title, label) if title else _Link("invalid", "", label)
+        section = target.partition("#")[2].strip(" _")
+        target = f"{title}#{section}" if section else title
+        return _Link("page", target, label) if title else _Link("invalid", "", label)
 
 
 def _percent_decoded(target: str) -> str:

@@ -114,6 +114,41 @@ def _is_date(title: str) -> bool:
     return " " not in month and (month.islower() or month.isdigit() or month.endswith("ου"))
 
 
+_WORD = re.compile(r"\w+")
+_STEM = 5
+"""Words that begin with the same letters are forms of one word: "Democrat", "Democratic"."""
+
+
+def shares_word(surface: str, title: str) -> bool:
+    """Whether a text has a word of a title, or its beginning, or is made of its initials.
+
+    Other texts are of this link only: "the North" may lead to the United States.
+
+    >>> shares_word("Democrats", "Democratic Party")
+    True
+    >>> shares_word("U.S.", "United States")
+    True
+    """
+    if surface in title or title in surface:  # in scripts without spaces a text is one word
+        return True
+    words = _WORD.findall(title.lower())
+    stems = {word[:_STEM] for word in words}
+    if any(word[:_STEM] in stems for word in _WORD.findall(surface.lower())):
+        return True
+    letters = [char for char in surface.lower() if char.isalnum()]
+    return len(letters) > 1 and "".join(letters) in "".join(word[0] for word in words)
+
+
+def named_target(text: str, target: str) -> str:
+    """The title that a text names, by the target of its link or redirect.
+
+    A section may be about something else than its page, and has no class of its own: "Tom Fox" for
+    "The Lamps#Members" is no band. Where the text has a word of the title, it is that of the page.
+    """
+    title, has_section, _ = target.partition("#")
+    return target if has_section and not shares_word(text, title) else title
+
+
 _DESCRIPTION = re.compile(
     r" (?!people|languages?\b|[a-z]+(?:us|um|is|ii|ae|a)\b)[a-z]+(?: \([^)]*\))?$"
 )

@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from pipeline.wikitext.inline import decode_references
+from pipeline.wikitext.names import named_target
 from pipeline.wikitext.preprocess import CLOSE, HOLE, MARKERS, NOTE, OPEN, SEPARATOR
 
 ANY_MARKER = re.compile(f"[{MARKERS}]")
@@ -29,7 +30,10 @@ _SENTENCE_END = re.compile(r"[.!?。．！？…؟۔।:：][\"'”’»)\]」�
 
 
 class Anchor(NamedTuple):
-    """A wiki link: `text[start:end]` is its text, `target` the normal title that it leads to."""
+    """A wiki link: `text[start:end]` is its text, `target` the normal title that it leads to.
+
+    See `pipeline.wikitext.names.named_target` for links to sections.
+    """
 
     start: int
     end: int
@@ -142,7 +146,7 @@ class Prose:
         ends = list(accumulate(map(len, pieces), initial=base))
         targets = self._targets
         self.anchors += [
-            Anchor(start, end, targets[index])
+            Anchor(start, end, named_target(text[start - base : end - base], targets[index]))
             for start, end, index in zip(ends[1:-1:2], ends[2::2], indices, strict=True)
             if index >= 0
         ]
@@ -182,7 +186,8 @@ class Prose:
             start += len(label) - len(label.lstrip())
             end = start + len(label.strip())
             if start < end:
-                self.anchors.append(Anchor(base + start, base + end, self._targets[index]))
+                target = named_target(text[start:end], self._targets[index])
+                self.anchors.append(Anchor(base + start, base + end, target))
         if text:
             self.holes.extend(base + min(hole, len(text)) for hole in holes)
 

@@ -15,10 +15,10 @@ from ontology.voting.building import Facts, build
 from pipeline.documents.rows import empty_row, to_batch
 from pipeline.examples.dictionary import counted
 from pipeline.examples.mentions import SOURCES, Labelling, sentences_of
-from pipeline.examples.name_search import Capitals, shares_word
+from pipeline.examples.name_search import Capitals
 from pipeline.examples.propagation import Propagation
 from pipeline.examples.unlinked import PageWords
-from pipeline.wikitext.names import NO_ENTITY, SURE
+from pipeline.wikitext.names import NO_ENTITY, SURE, shares_word
 
 TREE = ClassTree.shipped()
 CLASSES = {

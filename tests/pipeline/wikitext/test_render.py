@@ -79,7 +79,7 @@ def test_coordinates_above_the_text_and_broken_ones():
             "foo_bar foo bar",
             [("foo_bar", "Foo bar"), ("foo bar", "Foo bar")],
         ),
-        ("[[Foo#Sec]] [[Foo#Sec|t]]", "Foo#Sec t", [("Foo#Sec", "Foo"), ("t", "Foo")]),
+        ("[[Foo#Sec]] [[Foo#Sec|t]]", "Foo#Sec t", [("Foo#Sec", "Foo"), ("t", "Foo#Sec")]),
         ("a [[#Sec|section]] b", "a section b", []),
         (
             "[[foo%20bar|x]] [[Foo&amp;Bar]]",
