@@ -11,6 +11,11 @@ from ontology.classes import lines_of
 _BEFORE, _DIRECTLY, _BEHIND, _SILENT = ":", "=", "$", "-"
 """Instead of a class: words in front of the noun, or directly in front of it; words behind it; and
 nouns that say nothing."""
+_STOP, _HEAD, _MODIFIER, _ADJECTIVE = "!", "^", "&", "~"
+"""The same: words at which the first noun phrase ends; where nouns in a row are one name, endings
+of words that may follow it, and nouns in front of others ("film and television actor"); and nouns
+that are adjectives, too, and mean what they say behind an article only ("storico": historian, or
+historical)."""
 
 _DASHES = "—|–|-"
 _BRACKETS = re.compile(r"\s*(?:\([^()]*\)|（[^（）]*）|\[[^][]*\])")
@@ -22,6 +27,11 @@ _NUMBER = re.compile(r"\s+(?:\d+\s+)?")
 """What stands between a word such as "is" and a noun directly behind it."""
 _LONE = "(?<=[ぁ-ん的個个座条條]){}(?![、，])"
 """Where a noun of one character stands: without more in front of it 県 ends a name (千葉県)."""
+_PARTS = re.compile("(?:(?!,| and | or ).)+")
+_LISTED = re.compile(r" (?:and|or) |, (?=(?!\w+(?:ed|en|ing) )[\w-]+,? (?:and|or) )")
+"""The parts of a list, and what follows one of its nouns if others do."""
+_ARTICLE = re.compile(r"\s+(?:\w{1,4}['’]?\s*)?")
+"""What stands between a word such as "is" and a noun that is an adjective, too."""
 _NO_SPACES = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -39,12 +49,20 @@ class Nouns:
         before = groups.pop(_BEFORE, []) + groups.pop(_DIRECTLY, [])
         behind = groups.pop(_BEHIND, [])
         silent = dict.fromkeys(groups.pop(_SILENT, []))
+        stops, heads = groups.pop(_STOP, []), groups.pop(_HEAD, [])
+        self._adjectives = frozenset(groups.pop(_ADJECTIVE, []))
+        self._modifiers = frozenset(groups.pop(_MODIFIER, []))
+        stop = "|".join(map(re.escape, stops))
+        marks = "[,;:]" if "," in stops else "[;:]"
+        self._stop = re.compile(rf"{marks}|(?<![\w-])(?:{stop})(?![\w-])" if stop else marks)
+        endings = "|".join(map(re.escape, heads))
+        self._follows = re.compile(rf"\W*$|\W*[\w-]*(?:{endings})(?!\w)") if heads else None
         named = {noun: name for name, nouns in groups.items() for noun in nouns}
         self.classes: dict[str, str | None] = {**silent, **named}
         any_noun = "|".join(map(_noun, sorted(self.classes, key=len, reverse=True)))
         words = "|".join(map(re.escape, sorted(before, key=len, reverse=True)))
         self._before = re.compile(rf"(?<!\S)(?:{_DASHES}|(?i:{words})(?!\w))") if before else None
-        ends = rf"\s*(?:{'|'.join(map(re.escape, behind))})" if behind else r"(?!\w)"
+        ends = rf"\s*(?:{'|'.join(map(re.escape, behind))})" if behind else r"(?![\w-])"
         self._noun = re.compile(rf"({any_noun}){ends}")
 
     @classmethod
@@ -86,11 +104,40 @@ class Nouns:
                 if between and (noun := self._noun.match(text, between.end())):
                     return noun
                 continue
-            noun = self._noun.search(text, mark.end(), mark.end() + _NEAR)
-            while noun and (following := self._noun.match(text, noun.end() + 1)):
-                noun = following
-            return noun
+            return self._head(text, mark.end())
         return None
+
+    def _head(self, text: str, start: int) -> re.Match[str] | None:
+        """The head of the first noun phrase, if it is a noun of the table.
+
+        The phrase ends at a preposition or a relative pronoun, and in Romance languages at a comma
+        or a conjunction. In English it may be a list ("minister, writer and teacher"), of which the
+        first noun counts that is the last word of its part: of "film director" the table has "film"
+        alone.
+        """
+        stop = self._stop.search(text, start, start + _NEAR)
+        end = stop.start() if stop else min(len(text), start + _NEAR)
+        if self._follows is None:
+            return self._last_in_row(text, start, end)
+        for part in _PARTS.finditer(text, start, end):
+            noun = self._last_in_row(text, part.start(), part.end())
+            while noun and not self._follows.match(text, noun.end(), part.end()):
+                noun = self._last_in_row(text, noun.end(), part.end())
+            if noun and not (noun[1] in self._modifiers and _LISTED.match(text, noun.end())):
+                return noun
+        return None
+
+    def _last_in_row(self, text: str, start: int, end: int) -> re.Match[str] | None:
+        """The last of the first nouns of the table that stand side by side: "football club"."""
+        # It may have a preposition: "langage de programmation".
+        noun = self._noun.search(text, start, end + _NEAR)
+        if noun is None or noun.start() >= end:
+            return None
+        if noun[1] in self._adjectives and not _ARTICLE.fullmatch(text[start : noun.start()]):
+            return None
+        while noun.end() < end and (following := self._noun.match(text, noun.end() + 1)):
+            noun = following
+        return noun
 
 
 def _noun(noun: str) -> str:
