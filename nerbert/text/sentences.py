@@ -21,9 +21,12 @@ Anchored = tuple[int, int, str]
 """Start and end of a link's text, and its target."""
 
 _PUNKT_END = re.compile(r"[.?!]")
-_FULL_STOP = re.compile(r"[「『（(【《〈]|[」』）)】》〉]|[。！？｡]+|[।॥۔؟։።။]+(?=\s)")
+_FULL_STOP = re.compile(
+    r"[「『（(【《〈]|[」』）)】》〉]|[。！？｡]+|[।॥۔؟։።။]+(?=\s)|(?<=다)\.(?=[가-힣])"
+)
 """Marks that end a sentence and that Punkt does not know, and brackets in which they do not."""
-_OTHER_STOP = re.compile(r"[。！？｡।॥۔؟։።]")
+_OTHER_STOP = re.compile(r"[。！？｡।॥۔؟։።]|다\.[가-힣]")
+"""Such a mark, or the end of a Korean verb without a blank behind it."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +113,29 @@ class SentenceModel:
         """Spans of the sentences of a text. No sentence crosses a line or ends inside an anchor."""
         # Punkt reads whole texts, which is faster than line by line.
         if text.isascii() or not _OTHER_STOP.search(text):
-            return _joined_over_anchors(self._splitter.spans(text), anchors)
+            spans = _joined_in_lower_case(self._splitter.spans(text), text)
+            return _joined_over_anchors(spans, anchors)
         spans: list[Span] = []
         position = 0
         for line in text.split("\n"):
             spans += [(position + start, position + end) for start, end in self.split_line(line)]
             position += len(line) + 1
-        return _joined_over_anchors(spans, anchors)
+        return _joined_over_anchors(_joined_in_lower_case(spans, text), anchors)
+
+
+def _joined_in_lower_case(spans: list[Span], text: str) -> list[Span]:
+    """Joins a span with the one before if it begins in lower case: no sentence does.
+
+    Punkt ends one behind an abbreviation that it does not know ("400 π.Χ. περίπου"), and behind a
+    quoted one ("he asked").
+    """
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and text[start].islower() and "\n" not in text[joined[-1][1] : start]:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _split_full_stops(line: str) -> list[Span]:

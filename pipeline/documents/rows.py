@@ -22,13 +22,18 @@ from ontology.titles import normal_title
 from pipeline.dump.pages import WIKITEXT, Page, redirect_section
 from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
 from pipeline.dump.units import Unit, read_unit
-from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE, SURE, doubt, is_name, named_target
+from pipeline.wikitext.names import SURE, doubt, is_name, named_target
 from pipeline.wikitext.render import Rendered, render
 
 T = TypeVar("T")
 PAGE_SECONDS = 60.0
 """The largest pages take a second; one that takes longer than this is made to do so."""
 _WORD = re.compile(r"[^\W\d_]+")
+_LONGEST_OPENING = 20_000
+"""Characters before the first heading, with the infobox."""
+_HEADING = re.compile(r"\n==")
+_BOLD = re.compile(r"(?<!')'{3}(?:'')?([^'\n\[\]{}|<>=*]{2,80})(?:'')?'{3}(?!')")
+"""A text between bold marks, which may be italic, too."""
 
 ANCHOR = pa.struct(
     [
@@ -51,6 +56,7 @@ SCHEMA = pa.schema(
         ("templates", pa.list_(pa.string())),  # names, in the order of their first characters
         ("template_arguments", pa.list_(pa.list_(pa.string()))),  # "name=value" of each template
         ("categories", pa.list_(pa.string())),  # wiki categories
+        ("names", pa.list_(pa.string())),  # in bold letters before the first heading
         ("is_disambiguation", pa.bool_()),
         ("other_language", pa.bool_()),  # the text is not in the wiki's language
         ("text", pa.string()),
@@ -172,6 +178,7 @@ def empty_row(**columns: Any) -> Row:
         "templates": [],
         "template_arguments": [],
         "categories": [],
+        "names": [],
         "is_disambiguation": False,
         "other_language": False,
         "text": "",
@@ -206,6 +213,7 @@ def document(
         return row
     row["is_disambiguation"] = is_disambiguation(page, rendered, site)
     row["text"] = rendered.text
+    row["names"] = bold_names(page.wikitext, rendered.text)
     row["anchors"] = _anchors(page, rendered, site.language, lexicon)
     spans = model.split(rendered.text, rendered.anchors)
     row["sentence_starts"] = [start for start, _ in spans]
@@ -223,11 +231,20 @@ def _redirect(page: Page, site: Site) -> str | None:
     return named_target(page.title, f"{page.redirect}#{section}" if section else page.redirect)
 
 
+def bold_names(wikitext: str, text: str) -> list[str]:
+    """The names in bold letters before the first heading, which are those of the page itself.
+
+    Source: English Wikipedia, Manual of Style, section "Bold text": title and other names.
+    """
+    opening = _HEADING.split(wikitext[:_LONGEST_OPENING], maxsplit=1)[0]
+    names = (" ".join(match[1].split()) for match in _BOLD.finditer(opening))
+    return list(dict.fromkeys(name for name in names if len(name) > 1 and name in text))
+
+
 def _anchors(
     page: Page, rendered: Rendered, language: str, lexicon: bool
 ) -> list[tuple[int, int, str, bool, int]]:
     """The anchors of a page, whether their texts may be names, and what speaks against it."""
-    all_names = language in NOUNS_IN_UPPER_CASE
     words: set[str] = set()
 
     def plain(word: str) -> bool:
@@ -239,7 +256,7 @@ def _anchors(
     for anchor in rendered.anchors:
         if anchor.target != page.title:  # MediaWiki shows a link to the page itself as bold text
             text = rendered.text[anchor.start : anchor.end]
-            name = all_names or is_name(text, anchor.target)
+            name = is_name(text, anchor.target)
             against = SURE
             if name:
                 against = doubt(text, anchor.target, language, plain=plain, lexicon=lexicon)

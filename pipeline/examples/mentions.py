@@ -21,9 +21,9 @@ Bools = npt.NDArray[np.bool_]
 COLUMNS = ("sentence_starts", "sentence_ends", "sentence_holes", "sentence_markup", "anchors")
 """Columns of a document that `sentences_of` reads."""
 
-SOURCES = ("link", "title", "repeat", "surname", "dictionary", "other-title")
+SOURCES = ("link", "title", "repeat", "surname", "dictionary", "other-title", "own-name")
 """How a mention is found: as a link, the title of its page, a text or surname that the page links,
-a text that the whole dump links, or the title of another page."""
+a text that the whole dump links, the title of another page, or a name that its page has in bold."""
 
 LINK = SOURCES.index("link")
 

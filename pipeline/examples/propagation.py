@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -19,18 +20,23 @@ from pipeline.examples.contexts import Contexts, features_of
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
 from pipeline.examples.name_search import Capitals
 from pipeline.examples.unlinked import PageWords
-from pipeline.wikitext.names import is_ambiguous, shares_word
+from pipeline.wikitext.names import is_ambiguous, is_people, shares_word
 
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
 _SHORTEST_SURNAME = 3
 _OF = (" of", " the")
-_LINK, _TITLE, _REPEAT, _SURNAME, _DICTIONARY, _OTHER_TITLE = range(len(SOURCES))
+_LINK, _TITLE, _REPEAT, _SURNAME, _DICTIONARY, _OTHER_TITLE, _OWN_NAME = range(len(SOURCES))
 
 _Meaning = tuple[int, str, int]
 """Entity, title, index of the source of a name."""
 
 Found = tuple[int, int, int, int, str, int]
 """Sentence, start, end, entity, title, index of the source of a mention."""
+
+_GENERATION = re.compile(r",? (?:Jr|Sr)\.?$|,? I{1,3}$|,? I?V$")
+"""What follows a surname and is none."""
+_ABOUT = (" of ", " of the ", " in ", " in the ")
+"""Titles such as "Geography of England" are about England, and no other meaning of the name."""
 
 _NOTHING: _Meaning = (-1, "", _LINK)
 """What a name without a meaning means."""
@@ -44,6 +50,7 @@ class _Page:
         number: number of the document in the batch.
         text: its text.
         title: its title.
+        names: what its first paragraph has in bold letters.
         entity: its entity, -1 for an unknown one.
         spans: start and end of each anchor.
         targets: title that each anchor leads to.
@@ -52,12 +59,13 @@ class _Page:
         longer: names without a meaning, in which no other name is found: "Paris" in "An American in
             Paris", "Turing" in "Turing machine", a link that is no name.
         first_meanings: name -> what it means, by its first link.
-        meanings: name -> the entities that it may mean.
+        meanings: name -> the entities that it may mean, or titles of unknown ones.
     """
 
     number: int
     text: str
     title: str
+    names: list[str]
     entity: int
     spans: list[tuple[int, int]]
     targets: list[str]
@@ -65,7 +73,7 @@ class _Page:
     typed: list[bool]
     longer: set[str]
     first_meanings: dict[str, _Meaning] = field(default_factory=dict)
-    meanings: dict[str, set[int]] = field(default_factory=dict)
+    meanings: dict[str, set[int | str]] = field(default_factory=dict)
 
     def links(self) -> Iterator[tuple[tuple[int, int], int, str, bool]]:
         """Span, entity, title of each anchor, and whether it has a category."""
@@ -73,13 +81,15 @@ class _Page:
 
     def add(self, name: str, meaning: _Meaning, language: str) -> None:
         """Adds a name, unless it may mean something else in another sentence."""
-        entity, target, _ = meaning
-        if name and name[0].isupper() and not is_ambiguous(name, target, language):
-            self.mean(name, entity)
+        entity, target, source = meaning
+        # Half of the surnames look like demonyms: "Davis", "Reagan", "Piëch".
+        doubts = is_people if source == _SURNAME else partial(is_ambiguous, title=target)
+        if name and name[0].isupper() and not doubts(name, language=language):
+            self.mean(name, entity if entity >= 0 else target)
             self.first_meanings.setdefault(name, meaning)
 
-    def mean(self, name: str, entity: int) -> None:
-        """Adds an entity that a name may mean."""
+    def mean(self, name: str, entity: int | str) -> None:
+        """Adds an entity that a name may mean, or the title of an unknown one."""
         self.meanings.setdefault(name, set()).add(entity)
 
     def has_several(self, name: str) -> bool:
@@ -169,6 +179,7 @@ class Propagation:
             batch.column("title").to_pylist(),
             self._entities.lookup(batch.column("title")),
         )
+        names = batch.column("names").to_pylist()
         pages = {}
         for number in np.unique(sentences.documents).tolist():
             linked = slice(*bounds[number : number + 2])
@@ -177,6 +188,7 @@ class Propagation:
                 number=number,
                 text=texts[number],
                 title=titles[number],
+                names=names[number],
                 entity=page_entities[number],
                 spans=spans[linked],
                 targets=targets[linked],
@@ -246,6 +258,7 @@ class Propagation:
         for page in pages:
             self._add_links(page)
             self._add_title(page)
+            self._add_own_names(page)
         self._add_titles([(page, name) for page in pages for name in page.first_meanings])
         for page in pages:
             self._add_surnames(page)
@@ -263,8 +276,11 @@ class Propagation:
             if ", " in surface:  # "Washington, D.C." makes "Washington" more than a surname
                 page.mean(surface.partition(", ")[0], entity)
             if not typed:
-                page.mean(surface, entity)
                 page.longer.add(surface)
+                if not target.endswith(tuple(f"{word}{surface}" for word in _ABOUT)):
+                    page.mean(surface, entity if entity >= 0 else target)
+                    if target == surface and not is_people(surface, self._language):
+                        page.add(surface, (entity, target, _REPEAT), self._language)
             elif shares_word(surface, target):
                 page.add(surface, (entity, target, _REPEAT), self._language)
 
@@ -272,21 +288,29 @@ class Propagation:
         """Adds the title of a page, unless its text has it in lower case, as a word."""
         plain = _BRACKET.sub("", page.title)
         # All titles begin with a capital; in its text a page on tennis writes "tennis".
-        lower = plain[:1].lower() + plain[1:]
-        if lower in page.text and re.search(rf"\b{re.escape(lower)}\b", page.text):
+        if _has_word(page.text, plain[:1].lower() + plain[1:]):
             return
         if page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS:
             page.add(plain, (page.entity, page.title, _TITLE), self._language)
         else:
             page.longer.add(plain)
 
+    def _add_own_names(self, page: _Page) -> None:
+        """Adds other names of the page itself, by its own first paragraph."""
+        if page.entity < 0 or self._entities.classes[page.entity] == NO_CLASS:
+            return
+        for name in page.names:
+            if not _has_word(page.text, name.lower()):
+                page.add(name, (page.entity, page.title, _OWN_NAME), self._language)
+
     def _add_titles(self, names: Sequence[tuple[_Page, str]]) -> None:
         """Adds the page that has a name as its title, if it is of another kind."""
         table = self._entities
         titled = table.lookup([name for _, name in names])
-        own_classes = table.classes[[page.first_meanings[name][0] for page, name in names]].tolist()
+        # The last one is for index -1, and a kind for NO_CLASS.
+        classes, kinds = np.append(table.classes, NO_CLASS), [*table.class_kinds, ""]
+        own_classes = classes[[page.first_meanings[name][0] for page, name in names]].tolist()
         titled_classes = np.where(titled >= 0, table.classes[titled], NO_CLASS).tolist()
-        kinds = table.class_kinds
         for (page, name), entity, own_class, titled_class in zip(
             names, titled.tolist(), own_classes, titled_classes, strict=True
         ):
@@ -298,14 +322,19 @@ class Propagation:
         # Relatives that the page of a person links are called otherwise.
         page_surname = _surname(_BRACKET.sub("", page.title))
         for name, (entity, target, _) in list(page.first_meanings.items()):
-            if self._is_person[self._entities.classes[entity]]:
+            if entity >= 0 and self._is_person[self._entities.classes[entity]]:
                 surname = _surname(name)
                 if surname and (entity == page.entity or surname != page_surname):
                     page.add(surname, (entity, target, _SURNAME), self._language)
 
 
+def _has_word(text: str, word: str) -> bool:
+    return word in text and re.search(rf"\b{re.escape(word)}\b", text) is not None
+
+
 def _surname(name: str) -> str:
-    """The last word of the name of a person; "" for "Alexander II of Russia"."""
+    """The last word of the name of a person, without "Jr."; "" for "Alexander II of Russia"."""
+    name = _GENERATION.sub("", name)
     before, _, surname = name.rpartition(" ")
     surname = surname.removesuffix("'s").removesuffix("’s")  # a link may hold "Ulysses Grant's"
     is_surname = len(surname) >= _SHORTEST_SURNAME and before and not before.endswith(_OF)

@@ -67,6 +67,7 @@ DOCUMENT_COLUMNS = (
     "revision_id",
     "is_disambiguation",
     "other_language",
+    "names",
     "text",
     *SENTENCE_COLUMNS,
 )

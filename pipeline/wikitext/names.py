@@ -63,6 +63,13 @@ _DEMONYM = re.compile(
     r"Soviets?|Spaniards?|Swedes?|Swiss|Tajiks?|Thais?|Turks?|Uzbeks?|Welshm[ae]n|\w+landers?"
 )
 """English words for the people of a place, and what belongs to it."""
+_PEOPLE = re.compile(
+    rf"(?:{_DEMONYM.pattern})|\w{{3,}}(?:ians?|eans?|ese)|(?:Engl|Ir|Scott|Span|Brit|Dan|Swed|Finn|Pol|"
+    r"Turk|Jew|Kurd|Flem|Dut|Fren|Wel)(?:ish|sh|ch)|(?:Americ|Germ|Afric|Mexic|Rom|Cub|Kor)ans?|"
+    r"Iraqis?|Israelis?|Pakistanis?|Saudis?|Yemenis?|Slavic|Arabic|Nordic|Celtic|Germanic|Catholics?|"
+    r"Muslims?|Buddhists?|Hindus?|Jews?|Sikhs?|Protestants?"
+)
+"""Words of peoples that are hardly surnames."""
 
 _ENGLISH = ("en", "simple")
 _APOSTROPHES = "'’‘`"
@@ -219,6 +226,11 @@ def is_ambiguous(text: str, title: str, language: str) -> bool:
     the word itself ("Japan") is meant everywhere.
     """
     return _is_demonym_form(text, language) and text != title.partition(" (")[0]
+
+
+def is_people(text: str, language: str) -> bool:
+    """Whether a word is that of a people or a place for sure: "German", not "Davis" or "Reagan"."""
+    return language in _ENGLISH and _PEOPLE.fullmatch(text) is not None
 
 
 def _is_demonym_form(text: str, language: str) -> bool:

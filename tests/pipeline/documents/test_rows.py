@@ -1,7 +1,13 @@
 import pytest
 
 from nerbert.text.sentences import SentenceModel
-from pipeline.documents.rows import document, holes_by_sentence, kept_as, markup_by_sentence
+from pipeline.documents.rows import (
+    bold_names,
+    document,
+    holes_by_sentence,
+    kept_as,
+    markup_by_sentence,
+)
 from pipeline.dump.pages import Page
 from pipeline.dump.site import ENGLISH
 
@@ -74,3 +80,15 @@ def test_markup_left_in_a_paragraph_marks_its_sentences():
     assert markup_by_sentence("A. B.", spans[:2]) == [False, False]
     row = document(page("Fine.\n\nNot [[closed. Here."), ENGLISH, MODEL)
     assert row["sentence_markup"] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "names"),
+    [
+        ("'''Ulm''' or '''''Ulma''''' is [[old]].\n\n== '''No''' ==\n'''Bonn'''", ["Ulm", "Ulma"]),
+        ("{{x|'''[[Ulm]]'''}} '''Ulm''' '''Ulm''' '''a b\nc''' '''<b>x</b>''' '''U'''", ["Ulm"]),
+        ("''Ulm'' 'Ulm' '''Nowhere {{x}}'''", []),
+    ],
+)
+def test_bold_names(wikitext, names):
+    assert bold_names(wikitext, "Ulm or Ulma is old. No Bonn. U") == names

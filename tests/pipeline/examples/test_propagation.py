@@ -29,6 +29,9 @@ CLASSES = {
     "Ada Lovelace": "Scientist",
     "Ada Lovelace Ulm": "Scientist",
     "Grace Hopper": "Scientist",
+    "Angela Davis": "Scientist",
+    "Edward German": "Scientist",
+    "Robert Downey Jr.": "Scientist",
     "Tennis": "Company",
     "Mercury (planet)": "Planet",
 }
@@ -85,7 +88,7 @@ def found(*pages, dictionary=None, least=0, contexts=None):
         titles = list(dictionary.values())
         rows = counted(list(dictionary), entities.lookup(titles), pa.array(titles))
         dictionary = Dictionary(rows.replace_schema_metadata({"least": str(least)}))
-    batch = to_batch([document(*page) for page in pages])
+    batch = to_batch([page if isinstance(page, dict) else document(*page) for page in pages])
     sentences = sentences_of(batch, entities)
     labels = Labelling.of(entities, CategorySet.load("specific"), TREE).label(sentences.entities)
     common = {"the", "here", "new"}
@@ -179,12 +182,63 @@ LINK = ("Ulm", "Ulm", "link")
         ("X", "[Ulm|Ada Lovelace Ulm] wrote.\nUlm read.", [("Ulm", "Ada Lovelace Ulm", "link")]),
         # A page on a thing writes it in lower case.
         ("Tennis", "Tennis is a sport.\nMany play tennis.", []),
-        ("X", "[Nowhere] is far.\nNowhere is near.", [("Nowhere", "Nowhere", "link")]),
+        # Repeats of a link to a page without class are the same, if they are its title.
+        (
+            "X",
+            "[Nowhere] is far.\nNowhere is near.",
+            [("Nowhere", "Nowhere", "link"), ("Nowhere", "Nowhere", "repeat")],
+        ),
+        ("X", "[the Moor|Nowhere] is far.\nMoor is near.", [("the Moor", "Nowhere", "link")]),
+        ("X", "[Muslims] came.\nMuslims went.", [("Muslims", "Muslims", "link")]),
+        (
+            "X",
+            "[Nowhere] is far.\n[Nowhere|Nowhere (song)] is not.\nNowhere is both.",
+            [("Nowhere", "Nowhere", "link"), ("Nowhere", "Nowhere (song)", "link")],
+        ),
+        # A page about a part of it is no other meaning of a name.
+        (
+            "X",
+            "[Ulm] is old, and [Ulm|Geography of Ulm] is flat.\nUlm is both.",
+            [LINK, ("Ulm", "Geography of Ulm", "link"), ("Ulm", "Ulm", "repeat")],
+        ),
+        # Surnames may look like demonyms; "Jr." is none.
+        (
+            "X",
+            "[Angela Davis] spoke.\nDavis spoke.",
+            [("Angela Davis", "Angela Davis", "link"), ("Davis", "Angela Davis", "surname")],
+        ),
+        (
+            "X",
+            "[Edward German] wrote.\nGerman wrote.",
+            [("Edward German", "Edward German", "link")],
+        ),
+        (
+            "X",
+            "[Robert Downey Jr.] spoke.\nDowney spoke. Jr. did, too.",
+            [
+                ("Robert Downey Jr.", "Robert Downey Jr.", "link"),
+                ("Downey", "Robert Downey Jr.", "surname"),
+            ],
+        ),
         ("Nowhere", "Nowhere is far.", []),
     ],
 )
 def test_mentions(title, text, expected):
     assert found((title, text)) == [expected]
+
+
+def test_bold_names_of_a_page():
+    row = document("Ulm", "Ulm, or Ulma, is old.\nUlma has a right to Recht.\nA good Recht.")
+    row["names"] = ["Ulma", "Right", "Recht"]
+    assert found(row)[0] == [
+        ("Ulm", "Ulm", "title"),
+        ("Ulma", "Ulm", "own-name"),
+        ("Ulma", "Ulm", "own-name"),
+        ("Recht", "Ulm", "own-name"),
+        ("Recht", "Ulm", "own-name"),
+    ]
+    row["title"] = "Nowhere"
+    assert found(row)[0] == []
 
 
 def test_a_page_without_names_between_pages_with_names():
