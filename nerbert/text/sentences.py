@@ -113,8 +113,8 @@ class SentenceModel:
         """Spans of the sentences of a text. No sentence crosses a line or ends inside an anchor."""
         # Punkt reads whole texts, which is faster than line by line.
         if text.isascii() or not _OTHER_STOP.search(text):
-            spans = _joined_in_lower_case(self._splitter.spans(text), text)
-            return _joined_over_anchors(spans, anchors)
+            joined = _joined_in_lower_case(self._splitter.spans(text), text)
+            return _joined_over_anchors(joined, anchors)
         spans: list[Span] = []
         position = 0
         for line in text.split("\n"):
