@@ -148,10 +148,10 @@ class SelectExamples(_CorpusPass):
         settings = self._plan.settings
         labelling = self._labelling.keep(statistics.categories)
         propagation = None
+        common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
         if self._plan.propagates:
             path = dictionary_path(self._plan) if self._plan.uses_dictionary else None
             dictionary = Dictionary.open(path) if path else None
-            common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
             contexts = Contexts.open(self._plan.examples.path) if self._plan.fills else None
             propagation = Propagation(
                 self._table, dictionary, common.words, self._plan.language, contexts
@@ -164,6 +164,7 @@ class SelectExamples(_CorpusPass):
             self._excluded,
             propagation,
             self._plan.language,
+            common.words,
         )
         selection = SelectionReport(files.name(element))
         columns = schema(LabelSet(labelling.names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -153,6 +153,7 @@ class Selector:
         excluded: SentenceIndex,
         propagation: Propagation | None = None,
         language: str = "",
+        common: Collection[str] = (),
     ) -> None:
         """Prepares the look-ups.
 
@@ -165,6 +166,7 @@ class Selector:
             propagation: finds mentions without a link; None for links only.
             language: code of the language; it says whether a capital inside a sentence is the sign
                 of a name.
+            common: the most frequent words of the language, in lower case.
         """
         self._entities = entities
         self._labelling = labelling
@@ -172,7 +174,7 @@ class Selector:
         self._settings = settings
         self._excluded = excluded
         self._capitals = language not in NOUNS_IN_UPPER_CASE
-        self._language = language
+        self._language, self._common = language, common
         self._calendar = CALENDAR.get(language, frozenset())
         self._propagation = propagation
         self._labels = LabelSet(labelling.names)
@@ -294,7 +296,7 @@ class Selector:
         bounds = pairwise([*first.tolist(), len(documents)])
         for document, (start, end) in zip(numbers.tolist(), bounds, strict=True):
             if self._capitals:
-                unlinked.unmark_first(range(start, end), words, document)
+                unlinked.unmark_first(range(start, end), words, document, self._common)
             title = titles[document].as_py()
             unlinked.mark_names(range(start, end), Names(title, surfaces[document]))
         persons = self._entities.of_kind(sentences.entities[tokenised.anchors], "Person")
@@ -303,6 +305,7 @@ class Selector:
         )
         unlinked.unmark_before(tokenised.first[persons].tolist())
         unlinked.unmark_dates(self._calendar)
+        unlinked.unmark_adjectives(self._language, self._common)
         place = np.full(len(sentences), -1)
         place[tokenised.rows] = np.arange(len(tokenised.rows))
         offsets = sentences.starts[fit.rows]

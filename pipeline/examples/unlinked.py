@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
 
 from nerbert.text.tokens import Tokens
 from pipeline.examples.mentions import Bools, Ints
+from pipeline.wikitext.names import is_people
 
 _BRACKET = re.compile(r" \([^()]+\)$")
 _WORD = re.compile(r"\w+")
+_PEOPLES = re.compile("(?:ish|ch|ese|iss)$")
+"""Words of peoples that are their plurals, too: "the British"."""
+_NO_NOUN = re.compile("(?:ed|with|within|without|during|among|against|upon|onto)$")
 _SHORTEST = 4  # characters of a word of the title that is a name by itself: "Lincoln", not "The"
 _LONGEST = 255  # characters of a name; titles have at most 255 bytes in MediaWiki
 _KEY = 2  # first characters, by which names are looked up
@@ -137,13 +141,16 @@ class Unlinked:
         is_elided = np.isin(codes[ends - 1], (ord("'"), ord("’")))
         self.marked = (is_upper & ~is_i & ~is_elided & np.array(self._is_free, bool)).tolist()
 
-    def unmark_first(self, sentences: range, words: PageWords, page: int) -> None:
+    def unmark_first(
+        self, sentences: range, words: PageWords, page: int, common: Collection[str] = ()
+    ) -> None:
         """Unmarks the first words of sentences that the page has in lower case, too.
 
         Args:
             sentences: numbers of the sentences of a page.
             words: words of the texts of the pages.
             page: number of the page.
+            common: words that are frequent in lower case, which are no names anywhere.
         """
         low: dict[int, str] = {}
         for sentence in sentences:
@@ -154,7 +161,7 @@ class Unlinked:
                     break
         in_lower_case = words.among(page, low.values())
         for token, word in low.items():
-            self.marked[token] = word not in in_lower_case
+            self.marked[token] = word not in in_lower_case and word not in common
 
     def mark_names(self, sentences: range, names: Names) -> None:
         """Marks the names of a page.
@@ -194,6 +201,33 @@ class Unlinked:
         for token in persons:
             if token not in bounds and self._words[token - 1].removesuffix(".").isalpha():
                 self.marked[token - 1] = False
+
+    def unmark_adjectives(self, language: str, common: Collection[str]) -> None:
+        """Unmarks words of peoples in front of a noun: "a German physicist".
+
+        They are none of "in German", "the Greeks" and "the British held", which may be mentions.
+
+        Args:
+            language: code of the language; only English ones are known.
+            common: frequent words; in front of these the word may be the name of a language.
+        """
+        marked = [token for token, is_marked in enumerate(self.marked) if is_marked]
+        for token in marked:
+            word = self._words[token]
+            if word.endswith("s") or not is_people(word, language):
+                continue
+            sentence = bisect_right(self._bounds, token) - 1
+            first, last = self._bounds[sentence : sentence + 2]
+            if token > first:
+                before = token - 1
+                if self.marked[before] or not self._is_free[before]:
+                    continue
+                if self._words[before].lower() == "the" and _PEOPLES.search(word):
+                    continue
+            following = self._words[token + 1] if token + 1 < last else ""
+            is_noun = following.isalpha() and not _NO_NOUN.search(following)
+            if is_noun and following.islower() and following not in common:
+                self.marked[token] = False
 
     def mark_spans(self, spans: Iterable[tuple[int, int, int]]) -> None:
         """Marks the tokens that parts of them name: sentence, start and end of each, in characters.

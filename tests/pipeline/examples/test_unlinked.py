@@ -104,3 +104,38 @@ def test_dates_are_not_marked_beside_a_number_of_their_sentence():
     unlinked.unmark_dates(frozenset({"May", "June", "April"}))
     found = [word for word, mark in zip(words, unlinked.marked, strict=True) if mark]
     assert found == ["He", "April", "May"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "linked", "expected"),
+    [
+        ("a German physicist", (), []),
+        ("a non - Muslim group", (), []),
+        ("he wrote in German", (), ["German"]),
+        ("in German and more", (), ["German"]),  # a frequent word
+        ("the Greeks held it", (), ["Greeks"]),
+        ("the British held it", (), ["British"]),
+        ("by British troops", (), []),
+        ("the German troops", (), []),
+        ("some Germans attacked", (), ["Germans"]),
+        ("a German attacked it", (), ["German"]),
+        ("Holy Roman emperor", (), ["Holy", "Roman"]),
+        ("the Kaiser German emperor", ("Kaiser",), ["German"]),
+        ("a Reagan aide", (), ["Reagan"]),
+    ],
+)
+def test_words_of_peoples_in_front_of_nouns_are_not_marked(sentence, linked, expected):
+    unlinked, words = marks("x", sentence, linked=linked)
+    unlinked.mark_capitals()
+    unlinked.unmark_adjectives("en", {"and", "in"})
+    assert [word for word, mark in zip(words, unlinked.marked, strict=True) if mark] == expected
+    unlinked.mark_capitals()
+    unlinked.unmark_adjectives("fr", {"and", "in"})
+    assert sum(unlinked.marked) == sum(word[0].isupper() and word not in linked for word in words)
+
+
+def test_frequent_words_are_no_names_at_the_beginning():
+    unlinked, _ = marks("However it is .", "Ulm is .")
+    unlinked.mark_capitals()
+    unlinked.unmark_first(range(2), PageWords(["is"]), 0, {"however"})
+    assert [n for n, mark in enumerate(unlinked.marked) if mark] == [4]
