@@ -88,20 +88,27 @@ class Hierarchy:
         return self._flat[self._starts[classes][rows] + within], rows
 
 
-_TWINS = {
-    "OfficeHolder": "Politician",
-    "Royalty": "Monarch",
-    "Single": "Song",
-    "SoccerManager": "SoccerPlayer",
-    "SportsTeam": "SoccerClub",
-}
-"""Class -> one beside it in the ontology that means the same of most entities that have both."""
+_TWINS = (
+    ("OfficeHolder", "Politician"),
+    ("Royalty", "Monarch"),
+    ("Single", "Song"),
+    ("SoccerManager", "SoccerPlayer"),
+    ("SportsTeam", "SoccerClub"),
+    ("Municipality", "City"),
+    ("Municipality", "Town"),
+    ("Municipality", "Village"),
+    ("Town", "City"),
+)
+"""A class, and one beside it in the ontology that means the same of most entities that have both.
+
+A municipality is a rank, which cities, towns and villages have; cities are towns in some files.
+"""
 
 
 def without_twins(statements: Statements, hierarchy: Hierarchy) -> Statements:
     """The statements; of twins, such as OfficeHolder and Politician, an entity has the second."""
     classes = statements.classes.copy()
-    for name, twin in _TWINS.items():
+    for name, twin in _TWINS:
         if {name, twin} <= hierarchy.index.keys():
             number = hierarchy.index[twin]
             called = unique(statements.entities[hierarchy.above[statements.classes, number]])

@@ -70,6 +70,9 @@ def test_the_page_typer_changes_no_page_that_three_others_know(seed):
         (["OfficeHolder", "Person"], ["OfficeHolder", "Person"]),
         (["OfficeHolder", "Senator"], ["Politician", "Senator"]),
         (["Governor", "Politician"], ["Governor", "Politician"]),
+        (["Town", "City"], ["City", "City"]),
+        (["Municipality", "Village"], ["Village", "Village"]),
+        (["Town", "Village"], ["Town", "Village"]),
     ],
 )
 def test_twins_are_one_class_where_both_are_stated(stated, expected):
@@ -80,6 +83,7 @@ def test_twins_are_one_class_where_both_are_stated(stated, expected):
             "Senator": ["Politician", "Person"],
             "OfficeHolder": ["Person"],
             "Governor": ["OfficeHolder", "Person"],
+            **dict.fromkeys(("City", "Town", "Village", "Municipality"), []),
         }
     )
     hierarchy = Hierarchy(tree.names, tree)
