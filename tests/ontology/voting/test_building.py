@@ -83,7 +83,7 @@ def test_twins_are_one_class_where_both_are_stated(stated, expected):
             "Senator": ["Politician", "Person"],
             "OfficeHolder": ["Person"],
             "Governor": ["OfficeHolder", "Person"],
-            **dict.fromkeys(("City", "Town", "Village", "Municipality"), []),
+            **{name: [] for name in ("City", "Town", "Village", "Municipality")},
         }
     )
     hierarchy = Hierarchy(tree.names, tree)
