@@ -35,6 +35,9 @@ Found = tuple[int, int, int, int, str, int]
 
 _GENERATION = re.compile(r",? (?:Jr|Sr)\.?$|,? I{1,3}$|,? I?V$")
 """What follows a surname and is none."""
+_INITIALS = re.compile(r"\s?\(([^\W\d_]{2,8})(?=[);,])")
+"""What may be the initials of the name before it: " (NATO)"."""
+_WORD = re.compile(r"\w+")
 _ABOUT = (" of ", " of the ", " in ", " in the ")
 """Titles such as "Geography of England" are about England, and no other meaning of the name."""
 
@@ -270,7 +273,8 @@ class Propagation:
                     page.mean(name, entity)
 
     def _add_links(self, page: _Page) -> None:
-        """Adds the texts of links."""
+        """Adds the texts of links, and their initials that follow in a bracket."""
+        initials: list[tuple[str, _Meaning]] = []
         for (start, end), entity, target, typed in page.links():
             surface = page.text[start:end]
             if ", " in surface:  # "Washington, D.C." makes "Washington" more than a surname
@@ -279,10 +283,15 @@ class Propagation:
                 page.longer.add(surface)
                 if not target.endswith(tuple(f"{word}{surface}" for word in _ABOUT)):
                     page.mean(surface, entity if entity >= 0 else target)
-                    if target == surface and not is_people(surface, self._language):
-                        page.add(surface, (entity, target, _REPEAT), self._language)
-            elif shares_word(surface, target):
+                is_name_of_it = target == surface and not is_people(surface, self._language)
+            else:
+                is_name_of_it = shares_word(surface, target)
+            if is_name_of_it:
                 page.add(surface, (entity, target, _REPEAT), self._language)
+                initials.append((_initials(surface, page.text, end), (entity, target, _REPEAT)))
+        # The page's own links say better what they mean.
+        for name, meaning in [pair for pair in initials if pair[0] not in page.meanings]:
+            page.add(name, meaning, self._language)
 
     def _add_title(self, page: _Page) -> None:
         """Adds the title of a page, unless its text has it in lower case, as a word."""
@@ -330,6 +339,16 @@ class Propagation:
 
 def _has_word(text: str, word: str) -> bool:
     return word in text and re.search(rf"\b{re.escape(word)}\b", text) is not None
+
+
+def _initials(name: str, text: str, end: int) -> str:
+    """The initials of a name that follow its end in the text, in a bracket; "" for none."""
+    match = _INITIALS.match(text, end)
+    if not match:
+        return ""
+    letters = [word[0] for word in _WORD.findall(name)]
+    capitals = "".join(filter(str.isupper, letters))
+    return match[1] if match[1] in (capitals, "".join(letters).upper()) else ""
 
 
 def _surname(name: str) -> str:

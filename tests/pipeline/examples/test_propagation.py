@@ -220,6 +220,32 @@ LINK = ("Ulm", "Ulm", "link")
                 ("Downey", "Robert Downey Jr.", "surname"),
             ],
         ),
+        # Initials in a bracket; others may be those of something else.
+        (
+            "X",
+            "[SSV Ulm] (SU) and [Battle of Ulm] (1805), [Ada Lovelace] (ALO) came.\nSU and ALO won.",
+            [
+                ("SSV Ulm", "SSV Ulm", "link"),
+                ("SU", "SSV Ulm", "repeat"),
+                ("Battle of Ulm", "Battle of Ulm", "link"),
+                ("Ada Lovelace", "Ada Lovelace", "link"),
+                ("SU", "SSV Ulm", "repeat"),
+            ],
+        ),
+        (
+            "X",
+            "[Battle of Ulm] (BU), [Nowhere in Far Land] (NFL, 1950), [Band of Ulm|Ulm] (BU).\n"
+            "BU is two. NFL. [SSV Ulm] (SU) or [SU|SSV Ulm, Ulm].",
+            [
+                ("Battle of Ulm", "Battle of Ulm", "link"),
+                ("Nowhere in Far Land", "Nowhere in Far Land", "link"),
+                ("NFL", "Nowhere in Far Land", "repeat"),
+                ("Band of Ulm", "Ulm", "link"),
+                ("NFL", "Nowhere in Far Land", "repeat"),
+                ("SSV Ulm", "SSV Ulm", "link"),
+                ("SU", "SSV Ulm, Ulm", "link"),
+            ],
+        ),
         ("Nowhere", "Nowhere is far.", []),
     ],
 )
