@@ -6,10 +6,8 @@ mentions of the same page, unless they are a part of a longer name.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Container, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,90 +15,22 @@ import pyarrow as pa
 from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.contexts import Contexts, features_of
-from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
+from pipeline.examples.mentions import SOURCES, Ints, Sentences
 from pipeline.examples.name_search import Capitals
+from pipeline.examples.page_names import REPEAT, Meaning, NamedPage, PageNames
 from pipeline.examples.unlinked import PageWords
-from pipeline.wikitext.names import is_ambiguous, is_people, shares_word
+from pipeline.wikitext.names import is_ambiguous, shares_word
 
-_BRACKET = re.compile(r"\s*\([^()]*\)$")
-_SHORTEST_SURNAME = 3
-_OF = (" of", " the")
-_LINK, _TITLE, _REPEAT, _SURNAME, _DICTIONARY, _OTHER_TITLE, _OWN_NAME = range(len(SOURCES))
-
-_Meaning = tuple[int, str, int]
-"""Entity, title, index of the source of a name."""
+_DICTIONARY, _OTHER_TITLE = map(SOURCES.index, ("dictionary", "other-title"))
 
 Found = tuple[int, int, int, int, str, int]
 """Sentence, start, end, entity, title, index of the source of a mention."""
 
-_GENERATION = re.compile(r",? (?:Jr|Sr)\.?$|,? I{1,3}$|,? I?V$")
-"""What follows a surname and is none."""
-_INITIALS = re.compile(r"\s?\(([^\W\d_]{2,8})(?=[);,])")
-"""What may be the initials of the name before it: " (NATO)"."""
-_WORD = re.compile(r"\w+")
-_ABOUT = (" of ", " of the ", " in ", " in the ")
-"""Titles such as "Geography of England" are about England, and no other meaning of the name."""
-
-_NOTHING: _Meaning = (-1, "", _LINK)
+_NOTHING: Meaning = (-1, "", SOURCES.index("link"))
 """What a name without a meaning means."""
 
 
-@dataclass(frozen=True)
-class _Page:
-    """A document with sentences, and its names.
-
-    Attributes:
-        number: number of the document in the batch.
-        text: its text.
-        title: its title.
-        names: what its first paragraph has in bold letters.
-        entity: its entity, -1 for an unknown one.
-        spans: start and end of each anchor.
-        targets: title that each anchor leads to.
-        entities: entity of each anchor.
-        typed: whether each anchor has a category.
-        longer: names without a meaning, in which no other name is found: "Paris" in "An American in
-            Paris", "Turing" in "Turing machine", a link that is no name.
-        first_meanings: name -> what it means, by its first link.
-        meanings: name -> the entities that it may mean, or titles of unknown ones.
-    """
-
-    number: int
-    text: str
-    title: str
-    names: list[str]
-    entity: int
-    spans: list[tuple[int, int]]
-    targets: list[str]
-    entities: list[int]
-    typed: list[bool]
-    longer: set[str]
-    first_meanings: dict[str, _Meaning] = field(default_factory=dict)
-    meanings: dict[str, set[int | str]] = field(default_factory=dict)
-
-    def links(self) -> Iterator[tuple[tuple[int, int], int, str, bool]]:
-        """Span, entity, title of each anchor, and whether it has a category."""
-        return zip(self.spans, self.entities, self.targets, self.typed, strict=True)
-
-    def add(self, name: str, meaning: _Meaning, language: str) -> None:
-        """Adds a name, unless it may mean something else in another sentence."""
-        entity, target, source = meaning
-        # Half of the surnames look like demonyms: "Davis", "Reagan", "Piëch".
-        doubts = is_people if source == _SURNAME else partial(is_ambiguous, title=target)
-        if name and name[0].isupper() and not doubts(name, language=language):
-            self.mean(name, entity if entity >= 0 else target)
-            self.first_meanings.setdefault(name, meaning)
-
-    def mean(self, name: str, entity: int | str) -> None:
-        """Adds an entity that a name may mean, or the title of an unknown one."""
-        self.meanings.setdefault(name, set()).add(entity)
-
-    def has_several(self, name: str) -> bool:
-        """Whether a name may mean several entities."""
-        return len(self.meanings.get(name, ())) > 1
-
-
-_Free = tuple[int, int, int, _Page]
+_Free = tuple[int, int, int, NamedPage]
 """Sentence, start and end of a name whose meaning the page does not say; the page."""
 
 
@@ -127,8 +57,7 @@ class Propagation:
         self._entities = entities
         self._dictionary, self._contexts = dictionary, contexts
         self._common, self._language = common, language
-        # The last one is for NO_CLASS.
-        self._is_person = [kind == "Person" for kind in entities.class_kinds] + [False]
+        self._names = PageNames(entities, dictionary, language)
 
     def extended(
         self, batch: pa.RecordBatch, words: PageWords, sentences: Sentences, labels: Ints
@@ -141,8 +70,7 @@ class Propagation:
             sentences: their sentences, with the anchors of links.
             labels: category index of each anchor, shape (anchors,).
         """
-        pages = self._pages(batch, words.texts, sentences, labels)
-        self._find_names(list(pages.values()))
+        pages = self._names.read(batch, words.texts, sentences, labels)
         capitals = Capitals(words, sentences.documents, sentences.starts, sentences.ends)
         mentions: list[Found] = []
         for page in pages.values():
@@ -165,42 +93,6 @@ class Propagation:
         mentions = [mention for mention in mentions if mention[3:] != _NOTHING]
         return _merged(sentences, mentions + self._elsewhere(free))
 
-    def _pages(
-        self, batch: pa.RecordBatch, texts: Sequence[str], sentences: Sentences, labels: Ints
-    ) -> dict[int, _Page]:
-        """The documents that have sentences, by their numbers."""
-        documents = sentences.documents[sentences.anchor_sentences]
-        spans = _pairs(sentences.anchor_starts, sentences.anchor_ends)
-        targets, entities = sentences.targets.to_pylist(), sentences.entities.tolist()
-        typed = (labels != ENTITY_INDEX).tolist()
-        no_names, *edges = doubtful_anchors(batch)
-        no_name_spans = _pairs(*edges)
-        numbers = np.arange(len(batch) + 1)
-        bounds = np.searchsorted(documents, numbers).tolist()
-        no_name_bounds = np.searchsorted(no_names, numbers).tolist()
-        titles, page_entities = (
-            batch.column("title").to_pylist(),
-            self._entities.lookup(batch.column("title")),
-        )
-        names = batch.column("names").to_pylist()
-        pages = {}
-        for number in np.unique(sentences.documents).tolist():
-            linked = slice(*bounds[number : number + 2])
-            doubtful_spans = no_name_spans[slice(*no_name_bounds[number : number + 2])]
-            pages[number] = _Page(
-                number=number,
-                text=texts[number],
-                title=titles[number],
-                names=names[number],
-                entity=page_entities[number],
-                spans=spans[linked],
-                targets=targets[linked],
-                entities=entities[linked],
-                typed=typed[linked],
-                longer={texts[number][start:end] for start, end in doubtful_spans},
-            )
-        return pages
-
     def _elsewhere(self, free: Sequence[_Free]) -> list[Found]:
         """Mentions of the dictionary and of other titles; of two that overlap, the first one."""
         names = [page.text[start:end] for _, start, end, page in free]
@@ -211,7 +103,7 @@ class Propagation:
                 meanings[place] = (entity, target, _DICTIONARY)
             elif target and entity in free[place][3].entities and shares_word(names[place], target):
                 # What only few links have is another form of a name that the page itself links.
-                meanings[place] = (entity, target, _REPEAT)
+                meanings[place] = (entity, target, REPEAT)
         mentions: list[Found] = []
         last = (-1, -1)  # sentence and end of the mention before
         for place, (entity, target, source) in sorted(meanings.items()):
@@ -224,7 +116,7 @@ class Propagation:
 
     def _in_titles(
         self, free: Sequence[_Free], names: Sequence[str], listed: dict[int, int]
-    ) -> dict[int, _Meaning]:
+    ) -> dict[int, Meaning]:
         """The names that are titles of other pages, if the words around them bear them out.
 
         Args:
@@ -251,117 +143,6 @@ class Propagation:
             for row, is_right in zip(rows, borne_out.tolist(), strict=True)
             if is_right
         }
-
-    def _find_names(self, pages: Sequence[_Page]) -> None:
-        """Finds the names of pages, and what they mean.
-
-        The links of the whole dump are a meaning, too, and so is the page with this title: a page
-        may link "Tennessee" to a river.
-        """
-        for page in pages:
-            self._add_links(page)
-            self._add_title(page)
-            self._add_own_names(page)
-        self._add_titles([(page, name) for page in pages for name in page.first_meanings])
-        for page in pages:
-            self._add_surnames(page)
-        if self._dictionary is not None:
-            names = [(page, name) for page in pages for name in page.first_meanings]
-            for place, entity, _, is_known in self._dictionary.lookup([name for _, name in names]):
-                if is_known:
-                    page, name = names[place]
-                    page.mean(name, entity)
-
-    def _add_links(self, page: _Page) -> None:
-        """Adds the texts of links, and their initials that follow in a bracket."""
-        initials: list[tuple[str, _Meaning]] = []
-        for (start, end), entity, target, typed in page.links():
-            surface = page.text[start:end]
-            if ", " in surface:  # "Washington, D.C." makes "Washington" more than a surname
-                page.mean(surface.partition(", ")[0], entity)
-            if not typed:
-                page.longer.add(surface)
-                if not target.endswith(tuple(f"{word}{surface}" for word in _ABOUT)):
-                    page.mean(surface, entity if entity >= 0 else target)
-                is_name_of_it = target == surface and not is_people(surface, self._language)
-            else:
-                is_name_of_it = shares_word(surface, target)
-            if is_name_of_it:
-                page.add(surface, (entity, target, _REPEAT), self._language)
-                initials.append((_initials(surface, page.text, end), (entity, target, _REPEAT)))
-        # The page's own links say better what they mean.
-        for name, meaning in [pair for pair in initials if pair[0] not in page.meanings]:
-            page.add(name, meaning, self._language)
-
-    def _add_title(self, page: _Page) -> None:
-        """Adds the title of a page, unless its text has it in lower case, as a word."""
-        plain = _BRACKET.sub("", page.title)
-        # All titles begin with a capital; in its text a page on tennis writes "tennis".
-        if _has_word(page.text, plain[:1].lower() + plain[1:]):
-            return
-        if page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS:
-            page.add(plain, (page.entity, page.title, _TITLE), self._language)
-        else:
-            page.longer.add(plain)
-
-    def _add_own_names(self, page: _Page) -> None:
-        """Adds other names of the page itself, by its own first paragraph."""
-        if page.entity < 0 or self._entities.classes[page.entity] == NO_CLASS:
-            return
-        for name in page.names:
-            if not _has_word(page.text, name.lower()):
-                page.add(name, (page.entity, page.title, _OWN_NAME), self._language)
-
-    def _add_titles(self, names: Sequence[tuple[_Page, str]]) -> None:
-        """Adds the page that has a name as its title, if it is of another kind."""
-        table = self._entities
-        titled = table.lookup([name for _, name in names])
-        # The last one is for index -1, and a kind for NO_CLASS.
-        classes, kinds = np.append(table.classes, NO_CLASS), [*table.class_kinds, ""]
-        own_classes = classes[[page.first_meanings[name][0] for page, name in names]].tolist()
-        titled_classes = np.where(titled >= 0, table.classes[titled], NO_CLASS).tolist()
-        for (page, name), entity, own_class, titled_class in zip(
-            names, titled.tolist(), own_classes, titled_classes, strict=True
-        ):
-            if titled_class != NO_CLASS and kinds[titled_class] != kinds[own_class]:
-                page.mean(name, entity)
-
-    def _add_surnames(self, page: _Page) -> None:
-        """Adds the surnames of persons."""
-        # Relatives that the page of a person links are called otherwise.
-        page_surname = _surname(_BRACKET.sub("", page.title))
-        for name, (entity, target, _) in list(page.first_meanings.items()):
-            if entity >= 0 and self._is_person[self._entities.classes[entity]]:
-                surname = _surname(name)
-                if surname and (entity == page.entity or surname != page_surname):
-                    page.add(surname, (entity, target, _SURNAME), self._language)
-
-
-def _has_word(text: str, word: str) -> bool:
-    return word in text and re.search(rf"\b{re.escape(word)}\b", text) is not None
-
-
-def _initials(name: str, text: str, end: int) -> str:
-    """The initials of a name that follow its end in the text, in a bracket; "" for none."""
-    match = _INITIALS.match(text, end)
-    if not match:
-        return ""
-    letters = [word[0] for word in _WORD.findall(name)]
-    capitals = "".join(filter(str.isupper, letters))
-    return match[1] if match[1] in (capitals, "".join(letters).upper()) else ""
-
-
-def _surname(name: str) -> str:
-    """The last word of the name of a person, without "Jr."; "" for "Alexander II of Russia"."""
-    name = _GENERATION.sub("", name)
-    before, _, surname = name.rpartition(" ")
-    surname = surname.removesuffix("'s").removesuffix("’s")  # a link may hold "Ulysses Grant's"
-    is_surname = len(surname) >= _SHORTEST_SURNAME and before and not before.endswith(_OF)
-    return surname if is_surname else ""
-
-
-def _pairs(starts: Ints, ends: Ints) -> list[tuple[int, int]]:
-    return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
 def _occupied(sentences: Sentences, mentions: Sequence[Found]) -> tuple[Ints, Ints, Ints]:
