@@ -12,10 +12,11 @@ import numpy.typing as npt
 from ontology.classes import ClassTree
 from ontology.entity_table import FIRST_SENTENCE, INFOBOX, NO_CLASS, PAGE_TYPER, EntityTable, Int32
 from ontology.titles import Keys
+from ontology.voting.answers import Answers
 from ontology.voting.endings import TitleEvidence
 from ontology.voting.lone import Alone, LinkFeatures, doubt
 from ontology.voting.regions import without_settlements
-from ontology.voting.reliability import Answers, Comparisons, Reliability, agreement, weights
+from ontology.voting.reliability import Comparisons, Reliability, agreement, weights
 from ontology.voting.statements import (
     MOST_VOTERS,
     Bools,

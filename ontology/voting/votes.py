@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ontology.entity_table import NO_CLASS, Int32
+from ontology.voting.answers import Answers
 from ontology.voting.endings import TitleEvidence
-from ontology.voting.reliability import UNLIKELY, Answers, Reliability
+from ontology.voting.reliability import UNLIKELY, Reliability
 from ontology.voting.statements import Floats, Hierarchy, Ints, among, unique
 
 _CHUNK = 1 << 15

@@ -8,15 +8,9 @@ import pyarrow as pa
 import pytest
 
 from ontology.classes import ClassTree
+from ontology.voting.answers import Answers
 from ontology.voting.endings import TitleEvidence, endings
-from ontology.voting.reliability import (
-    UNLIKELY,
-    Answers,
-    Comparisons,
-    Reliability,
-    agreement,
-    weights,
-)
+from ontology.voting.reliability import UNLIKELY, Comparisons, Reliability, agreement, weights
 from ontology.voting.statements import Hierarchy, Statements, conflicts
 from ontology.voting.votes import decide
 
