@@ -18,7 +18,7 @@ from nerbert.text.corpus import SPLITS
 from pipeline.examples.corpus_files import digests_part, example_part
 from pipeline.examples.counts import SelectionReport
 from pipeline.examples.mentions import Ints
-from pipeline.examples.selector import DIGESTS
+from pipeline.examples.rows import DIGESTS
 from pipeline.execution.part_pass import DropRows, PartPass, RowKey
 from pipeline.plan import Plan
 

@@ -54,7 +54,8 @@ from pipeline.examples.mentions import (
     sentences_of,
 )
 from pipeline.examples.propagation import Propagation
-from pipeline.examples.selector import DIGESTS, DOCUMENT_COLUMNS, Selector, digests_of, schema
+from pipeline.examples.rows import DIGESTS, digests_of, schema
+from pipeline.examples.selector import DOCUMENT_COLUMNS, Selector
 from pipeline.execution.part_pass import Gather, PartPass, Stage
 from pipeline.language import CommonWords
 from pipeline.plan import Plan, PlanPass

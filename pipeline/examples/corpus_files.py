@@ -21,7 +21,7 @@ from pipeline.documents.extract import model_path
 from pipeline.examples import balance
 from pipeline.examples.counts import BalanceReport, SelectionReport, Statistics
 from pipeline.examples.report import CategoryRow, CorpusReport, corpus_report, table_facts
-from pipeline.examples.selector import COLUMNS
+from pipeline.examples.rows import COLUMNS
 from pipeline.plan import Plan
 
 

@@ -1,22 +1,17 @@
-"""Examples: tagged sentences as rows of Arrow columns, made from documents."""
+"""Selection: the sentences of documents that become examples, their labels and what is unlinked."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from nerbert.digests import digest64, uniform
+from nerbert.digests import uniform
 from nerbert.text.corpus import SPLITS
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
-from nerbert.text.tokens import Tokens
 from ontology.entity_table import EntityTable
 from pipeline.examples.borders import Fitted, fitted
 from pipeline.examples.counts import SelectionReport
@@ -33,33 +28,10 @@ from pipeline.examples.mentions import (
     sentences_of,
 )
 from pipeline.examples.propagation import Propagation
+from pipeline.examples.rows import Tokenised, example_rows
 from pipeline.examples.unlinked import Names, PageWords, Unlinked
 from pipeline.settings import CorpusSettings
 from pipeline.wikitext.names import CALENDAR, NOUNS_IN_UPPER_CASE
-
-COLUMNS = pa.schema(
-    [
-        ("id", pa.string()),  # page_id:sentence:copy
-        ("tokens", pa.list_(pa.string())),
-        ("ner_tags", pa.list_(pa.int32())),  # label ids of labels.json
-        ("targets", pa.list_(pa.string())),  # title that each mention leads to
-        ("qids", pa.list_(pa.string())),  # its Wikidata item, such as Q60; null for none
-        ("sources", pa.list_(pa.string())),  # how each mention was found
-        ("token_starts", pa.list_(pa.int32())),  # first character of a token, from `start` on
-        ("unlinked", pa.list_(pa.bool_())),  # tokens that may belong to names that are not marked
-        ("page_id", pa.int64()),
-        ("title", pa.string()),
-        ("revision_id", pa.int64()),
-        ("sentence", pa.int32()),  # number of the sentence in its page
-        ("start", pa.int32()),  # characters of the document's text
-        ("end", pa.int32()),
-        ("copy", pa.int32()),  # number of the copy, from 0
-    ]
-)
-"""Columns of an example."""
-
-DIGESTS = pa.schema([("digest", pa.uint64()), ("page_id", pa.int64()), ("sentence", pa.int32())])
-"""Columns of `examples/digests/part-*.parquet`: a digest of the tokens of each example."""
 
 DOCUMENT_COLUMNS = (
     "page_id",
@@ -73,72 +45,8 @@ DOCUMENT_COLUMNS = (
 )
 """Columns of a document that examples are made from."""
 
-_AFTER = np.iinfo(np.int64).max
 LONGEST_WORD = 100
 """Characters. Sentences longer than `max_tokens` such words are dropped before tokenisation."""
-
-
-def schema(labels: LabelSet) -> pa.Schema:
-    """The columns, with metadata that tells Hugging Face `datasets` the names of the labels."""
-    features: dict[str, Any] = {}
-    for column in COLUMNS:
-        is_list = pa.types.is_list(column.type)
-        inner = column.type.value_type if is_list else column.type
-        value: dict[str, Any] = {"dtype": str(inner), "_type": "Value"}
-        if column.name == "ner_tags":
-            value = {"names": labels.tags, "_type": "ClassLabel"}
-        features[column.name] = {"feature": value, "_type": "Sequence"} if is_list else value
-    metadata = {"huggingface": json.dumps({"info": {"features": features}}, ensure_ascii=False)}
-    return COLUMNS.with_metadata(metadata)
-
-
-@dataclass(frozen=True)
-class _Tokenised:
-    """The sentences of a batch that are tokenised, and the anchors in them.
-
-    Attributes:
-        rows: their numbers among all sentences of the batch, shape (chosen,).
-        texts: their texts.
-        tokens: their tokens.
-        words: the tokens themselves.
-        anchors: numbers of their anchors among all anchors of the batch, shape (anchors,).
-        first: first token of each of these anchors, shape (anchors,).
-        after: one after its last token, shape (anchors,).
-    """
-
-    rows: Ints
-    texts: list[str]
-    tokens: Tokens
-    words: list[str]
-    anchors: Ints
-    first: Ints
-    after: Ints
-
-    @classmethod
-    def of(cls, sentences: Sentences, rows: Ints, texts: list[str], language: str) -> _Tokenised:
-        """Finds the tokens; the anchors begin and end with one, see `pipeline.examples.borders`."""
-        place = np.full(len(sentences), -1)
-        place[rows] = np.arange(len(rows))
-        owners = place[sentences.anchor_sentences]
-        anchors = np.flatnonzero(owners >= 0)
-        owners = owners[anchors]
-        offsets = sentences.starts[rows[owners]]
-        starts = sentences.anchor_starts[anchors] - offsets
-        ends = sentences.anchor_ends[anchors] - offsets
-        tokens = Tokens.of(texts, language)
-        first, after = (
-            np.searchsorted(tokens.starts, tokens.bases[owners] + edges) for edges in (starts, ends)
-        )
-        return cls(rows, texts, tokens, tokens.words(), anchors, first, after)
-
-    def tags(self, begins: Ints) -> Ints:
-        """Label ids of the tokens, by the label id that begins a mention of each anchor."""
-        tags = np.zeros(len(self.words), np.int64)
-        sizes = self.after - self.first
-        inside = np.repeat(self.first - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-        tags[inside] = np.repeat(begins + 1, sizes)
-        tags[self.first[sizes > 0]] = begins[sizes > 0]
-        return tags
 
 
 class Selector:
@@ -197,7 +105,9 @@ class Selector:
         tokenised = self._tokenised(words.texts, sentences, np.flatnonzero(is_kept), selection)
         tags = tokenised.tags(self._begins[labels[tokenised.anchors]])
         unlinked = self._unlinked(batch, words, fit, tokenised, tags)
-        examples = self._examples(batch, sentences, tokenised, tags, unlinked)
+        examples = example_rows(
+            batch, sentences, tokenised, tags, unlinked, self._entities, self._labels
+        )
         is_kept = self._keep_tokenised(sentences, tokenised, examples.column("id"), selection)
         by = "page_id" if self._settings.split == "pages" else "id"
         keys = examples.column(by).to_pylist()
@@ -237,7 +147,7 @@ class Selector:
 
     def _tokenised(
         self, texts: Sequence[str], sentences: Sentences, rows: Ints, selection: SelectionReport
-    ) -> _Tokenised:
+    ) -> Tokenised:
         """Tokenises sentences, but none twice that a page repeats, and none that is too long."""
         counts = sentences.count(np.ones(len(sentences.anchor_sentences), bool))
         longest = LONGEST_WORD * self._settings.max_tokens
@@ -253,12 +163,12 @@ class Selector:
             else:
                 selected_rows.append(row)
                 selected_texts.append(text)
-        return _Tokenised.of(
+        return Tokenised.of(
             sentences, np.array(selected_rows, np.int64), selected_texts, self._language
         )
 
     def _keep_tokenised(
-        self, sentences: Sentences, tokenised: _Tokenised, ids: pa.Array, selection: SelectionReport
+        self, sentences: Sentences, tokenised: Tokenised, ids: pa.Array, selection: SelectionReport
     ) -> Bools:
         """Whether each tokenised sentence passes the filters that need tokens."""
         mentions = sentences.count(np.ones(len(sentences.anchor_sentences), bool))[tokenised.rows]
@@ -277,12 +187,7 @@ class Selector:
         return is_kept
 
     def _unlinked(
-        self,
-        batch: pa.RecordBatch,
-        words: PageWords,
-        fit: Fitted,
-        tokenised: _Tokenised,
-        tags: Ints,
+        self, batch: pa.RecordBatch, words: PageWords, fit: Fitted, tokenised: Tokenised, tags: Ints
     ) -> Bools:
         """Whether each token may belong to a name without link."""
         sentences = fit.sentences
@@ -313,54 +218,6 @@ class Selector:
         unlinked.mark_spans(zip(*(column.tolist() for column in spans), strict=True))
         return np.array(unlinked.marked, bool)
 
-    def _examples(
-        self,
-        batch: pa.RecordBatch,
-        sentences: Sentences,
-        tokenised: _Tokenised,
-        tags: Ints,
-        unlinked: Bools,
-    ) -> pa.RecordBatch:
-        """The rows of all tokenised sentences."""
-        rows, tokens, anchors = tokenised.rows, tokenised.tokens, tokenised.anchors
-        documents, numbers = pa.array(sentences.documents[rows]), sentences.numbers[rows]
-        title, page_id, revision_id = (
-            batch.column(name).take(documents) for name in ("title", "page_id", "revision_id")
-        )
-        ids = zip(page_id.to_pylist(), numbers.tolist(), strict=True)
-        of_tokens = tokens.bounds
-        of_anchors = np.searchsorted(sentences.anchor_sentences[anchors], np.append(rows, _AFTER))
-        token_starts = tokens.starts - np.repeat(tokens.bases, np.diff(of_tokens))
-        columns = [
-            pa.array([f"{page}:{number}:0" for page, number in ids], pa.string()),
-            _lists("tokens", of_tokens, tokenised.words),
-            _lists("ner_tags", of_tokens, tags),
-            _lists("targets", of_anchors, sentences.targets.take(pa.array(anchors))),
-            _lists("qids", of_anchors, self._entities.items_of(sentences.entities[anchors])),
-            _lists("sources", of_anchors, np.array(SOURCES)[sentences.sources[anchors]]),
-            _lists("token_starts", of_tokens, token_starts),
-            _lists("unlinked", of_tokens, unlinked),
-            page_id,
-            title,
-            revision_id,
-            *(
-                pa.array(column, pa.int32())
-                for column in (
-                    numbers,
-                    sentences.starts[rows],
-                    sentences.ends[rows],
-                    np.zeros(len(rows)),
-                )
-            ),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=schema(self._labels))
-
-
-def _lists(name: str, bounds: Ints, values: Any) -> pa.ListArray:
-    """A column of lists; `bounds` are the first value of each, and the number of values."""
-    kind = COLUMNS.field(name).type.value_type
-    return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), pa.array(values, kind))
-
 
 def _surfaces(batch: pa.RecordBatch, texts: Sequence[str], sentences: Sentences) -> list[set[str]]:
     """The texts of the anchors of each document, and of those that are no mentions."""
@@ -371,11 +228,3 @@ def _surfaces(batch: pa.RecordBatch, texts: Sequence[str], sentences: Sentences)
         for document, start, end in zip(*(column.tolist() for column in columns), strict=True):
             surfaces[document].add(texts[document][start:end])
     return surfaces
-
-
-def digests_of(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """DIGESTS of some examples. Sentences with the same tokens have the same digest."""
-    texts = pc.binary_join(batch.column("tokens"), "\x1f").to_pylist()
-    digests = pa.array([digest64(0, "sentence", text) for text in texts], pa.uint64())
-    columns = [digests, batch.column("page_id"), batch.column("sentence")]
-    return pa.RecordBatch.from_arrays(columns, schema=DIGESTS)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nerbert.text.tags import LabelSet
-from pipeline.examples.selector import schema
+from pipeline.examples.rows import schema
 
 LABELS = LabelSet(("ENTITY", "City", "Scientist"))
 ROW = {

@@ -11,7 +11,7 @@ import pytest
 
 from nerbert.storage import files
 from pipeline.examples import boilerplate as module
-from pipeline.examples.selector import DIGESTS
+from pipeline.examples.rows import DIGESTS
 from tests.helpers.runs import assert_same_bytes, examples, run
 
 HEAD = (
