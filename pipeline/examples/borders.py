@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from nerbert.text.tokens import Tokens
 from pipeline.examples.mentions import Bools, Ints, Sentences
@@ -79,16 +78,8 @@ def fitted(sentences: Sentences, texts: Sequence[str], language: str) -> Fitted:
     left_out = (
         column[~is_fit] for column in (sentences.anchor_sentences, anchor_starts, anchor_ends)
     )
-    changed = replace(
-        sentences,
-        anchor_sentences=sentences.anchor_sentences[is_fit],
-        anchor_starts=anchor_starts[is_fit],
-        anchor_ends=anchor_ends[is_fit],
-        targets=sentences.targets.filter(pa.array(is_fit)),
-        entities=sentences.entities[is_fit],
-        sources=sentences.sources[is_fit],
-    )
-    return Fitted(changed, int(is_extended.sum()), *left_out)
+    changed = replace(sentences, anchor_starts=anchor_starts, anchor_ends=anchor_ends)
+    return Fitted(changed.where(is_fit), int(is_extended.sum()), *left_out)
 
 
 def _may_cut(sentences: Sentences, texts: Sequence[str]) -> Bools:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +75,18 @@ class Sentences:
     def count(self, anchors: Bools) -> Ints:
         """Number of selected anchors in each sentence, shape (sentences,)."""
         return np.bincount(self.anchor_sentences[anchors], minlength=len(self))
+
+    def where(self, anchors: Bools) -> Sentences:
+        """The sentences with some of the anchors."""
+        return replace(
+            self,
+            anchor_sentences=self.anchor_sentences[anchors],
+            anchor_starts=self.anchor_starts[anchors],
+            anchor_ends=self.anchor_ends[anchors],
+            targets=self.targets.filter(pa.array(anchors)),
+            entities=self.entities[anchors],
+            sources=self.sources[anchors],
+        )
 
 
 def _numpy(column: pa.Array) -> Ints:

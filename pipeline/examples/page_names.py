@@ -13,7 +13,7 @@ import pyarrow as pa
 from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
-from pipeline.wikitext.names import is_ambiguous, is_people, shares_word
+from pipeline.wikitext.names import are_initials, is_ambiguous, is_people, shares_word
 
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
 _SHORTEST_SURNAME = 3
@@ -27,7 +27,6 @@ _GENERATION = re.compile(r",? (?:Jr|Sr)\.?$|,? I{1,3}$|,? I?V$")
 """What follows a surname and is none."""
 _INITIALS = re.compile(r"\s?\(([^\W\d_]{2,8})(?=[);,])")
 """What may be the initials of the name before it: " (NATO)"."""
-_WORD = re.compile(r"\w+")
 _ABOUT = (" of ", " of the ", " in ", " in the ")
 """Titles such as "Geography of England" are about England, and no other meaning of the name."""
 
@@ -239,11 +238,7 @@ def _has_word(text: str, word: str) -> bool:
 def _initials(name: str, text: str, end: int) -> str:
     """The initials of a name that follow its end in the text, in a bracket; "" for none."""
     match = _INITIALS.match(text, end)
-    if not match:
-        return ""
-    letters = [word[0] for word in _WORD.findall(name)]
-    capitals = "".join(filter(str.isupper, letters))
-    return match[1] if match[1] in (capitals, "".join(letters).upper()) else ""
+    return match[1] if match and are_initials(match[1], name) else ""
 
 
 def _surname(name: str) -> str:

@@ -71,7 +71,8 @@ _PEOPLE = re.compile(
 )
 """Words of peoples that are hardly surnames."""
 
-_ENGLISH = ("en", "simple")
+ENGLISH = ("en", "simple")
+"""Wikis in English."""
 _APOSTROPHES = "'’‘`"
 
 
@@ -146,6 +147,18 @@ def shares_word(surface: str, title: str) -> bool:
     return len(letters) > 1 and "".join(letters) in "".join(word[0] for word in words)
 
 
+def are_initials(text: str, name: str) -> bool:
+    """Whether a text in upper case is made of the initials of a name, or of its capitalised words.
+
+    >>> are_initials("FBI", "Federal Bureau of Investigation")
+    True
+    >>> are_initials("EOM", "end of message")
+    True
+    """
+    letters = [word[0] for word in _WORD.findall(name)]
+    return text in ("".join(filter(str.isupper, letters)), "".join(letters).upper())
+
+
 def named_target(text: str, target: str) -> str:
     """The title that a text names, by the target of its link or redirect.
 
@@ -191,11 +204,11 @@ def doubt(
     Returns:
         SURE, NO_PLACE or NO_ENTITY.
     """
-    if language in _ENGLISH and _DESCRIPTION.search(title):
+    if language in ENGLISH and _DESCRIPTION.search(title):
         return NO_ENTITY
     if lexicon and not has_proper_noun(text):
         return NO_ENTITY
-    if language in _ENGLISH:
+    if language in ENGLISH:
         return NO_PLACE if is_demonym(text, title, language) else SURE
     is_form = text.isalpha() and not title.startswith(text)
     return NO_PLACE if is_form and not text.isupper() and plain(text.lower()) else SURE
@@ -215,7 +228,7 @@ def is_demonym(text: str, title: str, language: str) -> bool:
     """
     if not _is_demonym_form(text, language):
         return False
-    is_in_title = text.lower() in re.findall(r"\w+", title.lower())
+    is_in_title = text.lower() in _WORD.findall(title.lower())
     return not is_in_title or _DEMONYM.fullmatch(text) is not None
 
 
@@ -230,12 +243,12 @@ def is_ambiguous(text: str, title: str, language: str) -> bool:
 
 def is_people(text: str, language: str) -> bool:
     """Whether a word is that of a people or a place for sure: "German", not "Davis" or "Reagan"."""
-    return language in _ENGLISH and _PEOPLE.fullmatch(text) is not None
+    return language in ENGLISH and _PEOPLE.fullmatch(text) is not None
 
 
 def _is_demonym_form(text: str, language: str) -> bool:
     is_form = _DEMONYM.fullmatch(text) or _DEMONYM_FORM.fullmatch(text)
-    return language in _ENGLISH and is_form is not None
+    return language in ENGLISH and is_form is not None
 
 
 def _is_lower(word: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache, partial
 
+from pipeline.wikitext.names import ENGLISH
 from pipeline.wikitext.preprocess import HOLE, NOTE
 from pipeline.wikitext.template_arguments import arguments
 from pipeline.wikitext.template_texts import (
@@ -25,14 +26,7 @@ from pipeline.wikitext.template_texts import (
     table,
     value,
 )
-from pipeline.wikitext.wiki_templates import (
-    ENGLISH,
-    langx,
-    link,
-    named_language,
-    notes_of,
-    wiki_renderers,
-)
+from pipeline.wikitext.wiki_templates import langx, link, named_language, notes_of, wiki_renderers
 
 _DATES = (
     "start date|end date|start date and age|end date and age|birth date|birth date and age|"

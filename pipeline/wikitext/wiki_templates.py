@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from pipeline.wikitext.names import ENGLISH
 from pipeline.wikitext.template_texts import Arguments, Render, group_digits, pick, table
-
-ENGLISH = ("en", "simple")
-"""Wikis whose templates are those of the English one."""
 
 _CODE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
