@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
+from finetune.parts import heads, options_of_parts
+from nerbert.commands.options import CHECKED, Seed, Text, Texts, extended, option
 from nerbert.commands.recipes import Recipes
 from nerbert.errors import UserError
 from nerbert.text.lines import ColumnsText
@@ -23,26 +24,30 @@ RECIPES = Recipes("finetune")
 _FIT = "fine-tuning"
 _MORE = "fine-tuning, details"
 _READING = "reading data sets, details"
-_WORDS = "models without pre-training (bilstm, words), details"
-
 
 CONTEXT = "sentences before, and after, that the tagger sees beside the one it tags (default: 0)"
 
 
+if TYPE_CHECKING:
+    HeadName = str
+else:
+    HeadName = Literal[tuple(name for name, entry in heads().items() if entry.help)]
+
+
+@extended(*options_of_parts())
 @dataclass(frozen=True, config=CHECKED)
 class FitSettings:
-    """How a tagger is fine-tuned.
+    """How a tagger is fine-tuned; with the options of heads and of models without pre-training.
 
     The defaults are NER-BERT's (Liu et al. 2021, arXiv:2112.00405, section 4.4): Adam with learning
     rate 5e-5, batch 16; the paper does not state the number of epochs.
     """
 
-    head: Literal["linear", "crf", "open", "coach", "cdlm", "multicell"] = option(
+    head: HeadName = option(
         "linear",
-        "linear layer, or a conditional random field above it; open: types by their names, best "
-        "from nerbert pretrain --head open; coach and cdlm on `words`; multicell on `words` or an "
-        "encoder",
+        "; ".join(f"{name}: {entry.help}" for name, entry in heads().items() if entry.help),
         group=_FIT,
+        table="head",
     )
     learning_rate: float = option(
         5e-5,
@@ -145,82 +150,11 @@ class FitSettings:
     bf16: bool = option(
         False, "compute in bfloat16, which is faster on processors that support it", group=_FIT
     )
-    vectors: Texts = option(
-        (),
-        "vectors of words, and of n-grams (`3gram-abc`): files of lines `word number number ...`",
-        metavar="FILE",
-        group=_WORDS,
-    )
-    spelling: Literal["lstm", "cnn", "ngrams", "none"] = option(
-        "lstm",
-        "vector of a word's spelling: by an LSTM or a convolution over its characters, or the mean "
-        "of its n-grams",
-        group=_WORDS,
-    )
-    word_encoder: Text = option(
-        "",
-        "encoder whose states of words, as they are, stand beside their vectors: name, or folder "
-        "(default: none)",
-        metavar="MODEL",
-        group=_WORDS,
-    )
-    word_size: int = option(
-        100, "size of words' vectors, unless they are given", ge=1, group=_WORDS
-    )
-    word_layers: int = option(1, "layers of the BiLSTM of bilstm and coach", ge=1, group=_WORDS)
-    word_hidden: int = option(
-        200, "size of a word's states, of both directions of LSTMs", ge=2, group=_WORDS
-    )
-    word_dropout: float = option(
-        0.5, "share of numbers that are dropped between layers", ge=0, lt=1, group=_WORDS
-    )
-    target_weight: float = option(
-        1.0, "cdlm and multicell: weight of the tags of the target", gt=0, group=_WORDS
-    )
-    state_dropout: float | None = option(
-        None,
-        "share of numbers that are dropped after the BiLSTM of bilstm and coach (default: that "
-        "between layers)",
-        ge=0,
-        lt=1,
-        group=_WORDS,
-    )
-    forget_rare: bool = option(
-        True,
-        "read half of the words that occur once as unknown ones, so that those are learnt",
-        group=_WORDS,
-    )
-    separate_steps: bool = option(
-        False,
-        "coach: an optimiser step for the mentions of a batch, then one for the types in each of "
-        "its sentences, instead of one for both",
-        group=_WORDS,
-    )
-    template_weight: float = option(
-        0.0, "coach: weight of wrong templates; 0 for none (default: 0)", ge=0, group=_WORDS
-    )
-    template_steps: int = option(
-        200, "coach: steps before the states of texts follow the templates", ge=0, group=_WORDS
-    )
-    lm_text: Texts = option(
-        (),
-        "cdlm: texts of the target domain: a file with one sentence per line, or the output of "
-        "nerbert domain (default: the train sentences)",
-        metavar="PATH",
-        group=_WORDS,
-    )
     seed: Seed = option(555, "seed of head, dropout and order", flag=False)
 
     def __post_init__(self) -> None:
         if not (self.learning_rate or self.head_learning_rate):
             raise ValueError("--learning-rate 0 trains nothing; give --head-learning-rate")
-        if self.makes_separate_steps and self.accumulation > 1:
-            raise ValueError("--accumulation: give --no-separate-steps, too")
-
-    @property
-    def makes_separate_steps(self) -> bool:
-        """Whether the head is trained in separate steps."""
-        return self.separate_steps and self.head == "coach"
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -309,12 +243,3 @@ def shots_of(text: str, sentences: int) -> int:
         return min(int(text), sentences)
     except ValueError:
         raise UserError(f"--shots {text}: give numbers, percentages such as 25%, or all") from None
-
-
-NAME = "bilstm"
-"""The BiLSTM."""
-
-WORDS = "words"
-"""The words' vectors alone; the heads coach, cdlm and multicell have LSTMs."""
-
-NAMES = (NAME, WORDS)

@@ -15,6 +15,7 @@ from typing import Any
 
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
+from nerbert.seams import packages
 from nerbert.storage import files
 from nerbert.storage.folders import Folder
 from nerbert.storage.identity import Identities
@@ -258,16 +259,23 @@ def _folders(
         ontology=identities.of(settings.ontology) if settings.ontology else "shipped",
         infobox_mapping=_mapping_identity(settings, identities),
         **{k: v for k, v in settings.decide("resolve").items() if k not in _BY_DIGEST},
+        **_of_packages("voters"),
     )
     table = settings.categories
     decided = {
         **settings.decide("select"),
         "categories": table if table in SHIPPED else identities.of(table),
         "exclude": [identities.of(path) for path in settings.exclude],
+        **_of_packages("filters"),
     }
     examples = folder("examples", "examples", **{"from": entities.fingerprint}, **decided)
     decided = {"from": examples.fingerprint, **settings.decide("balance")}
     return documents, types, entities, examples, folder("corpus", "corpus", **decided)
+
+
+def _of_packages(seam: str) -> dict[str, Any]:
+    """The parts that other packages bring, for a fingerprint; nothing if there are none."""
+    return {seam: brought} if (brought := packages(seam)) else {}
 
 
 def _mapping_identity(settings: CorpusSettings, identities: Identities) -> Any:

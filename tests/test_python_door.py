@@ -12,7 +12,7 @@ from nerbert.text.columns import Sentence
 from pipeline.settings import CorpusSettings
 
 
-def test_names_are_shown_and_load():
+def test_names_are_shown_andload():
     pytest.importorskip("torch")
     assert dir(nerbert) == sorted(nerbert.__all__)
     assert all(getattr(nerbert, name) is not None for name in dir(nerbert))
@@ -26,10 +26,10 @@ def test_help_has_every_option(name):
         "evaluate": ["finetune.options:EvaluateOptions", "finetune.settings:FitSettings"],
         "pretrain": ["pretrain.settings:PretrainSettings"],
     }[name]
-    from nerbert.commands.table import _load
+    from nerbert.seams import load
 
     shown = inspect.signature(function).parameters
-    for entry in options_of(*map(_load, kinds)):
+    for entry in options_of(*map(load, kinds)):
         default = inspect.Parameter.empty if entry.is_required else entry.default
         assert shown[entry.name].default == default
         assert f"{entry.name}: {entry.help}" in function.__doc__

@@ -111,8 +111,8 @@ def push(folder: Path, draw: random.Random) -> str:
 
 def reproduce(folder: Path, draw: random.Random) -> str:
     """`steps.json` is edited, or the outputs of a step are changed."""
-    from nerbert.reproduce import run
-    from nerbert.reproduce.plan import Plan, ReproduceOptions
+    from finetune.papers.reproduce import run
+    from finetune.papers.reproduce.plan import Plan, ReproduceOptions
 
     plan = Plan.of(ReproduceOptions(paper="dualner", scale="debug", output=str(folder)))
     steps = {}

@@ -12,13 +12,14 @@ from typing import Any
 from finetune.data.sets import SPLITS, DataSets, draw
 from finetune.data.views import LabelMap, in_words, map_to_target_types, renamed, same_name
 from finetune.experiments.runs import Predictions, Run
-from finetune.heads.sequence import SOURCE, TARGET
+from finetune.heads.head import SOURCE, TARGET, head_class
+from finetune.heads.loading import know_architectures
 from finetune.options import Device
+from finetune.parts import models
 from finetune.scoring import metrics
-from finetune.settings import NAMES, FitSettings, Regime, shots_of
+from finetune.settings import FitSettings, Regime, shots_of
 from finetune.tagger.fitting import Work
 from finetune.tagger.tagger import Tagger
-from finetune.words import heads
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
@@ -67,8 +68,9 @@ def check_models(names: Iterable[str]) -> None:
         UserError: one cannot.
     """
     quiet_libraries()
+    know_architectures()
     for name in dict.fromkeys(names):
-        if name not in NAMES:
+        if name not in models():
             check_tagger_base(name)
 
 
@@ -135,7 +137,8 @@ def fit_in_regime(
         return Tagger(base, settings).fit(joined_rows, dev, work=work, kinds=kinds)
     if regime == "zero-shot":
         return Tagger(base, settings).fit(source, dev, work=work)
-    if settings.carry_optimizer or base in NAMES or settings.head in heads.KINDS:
+    keeps_head = base in models() or head_class(settings.head).keeps_domains
+    if settings.carry_optimizer or keeps_head:
         return Tagger(base, settings).fit(target, dev, before=source, work=work)
     with tempfile.TemporaryDirectory() as folder:
         first = replace(settings, epochs=settings.source_epochs, least_steps=0)
@@ -167,7 +170,7 @@ def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any],
     all_tags = {tag for rows in splits for row in rows for tag in row.tags}
     scores = all_scores(predictions.gold, predictions.predicted, raw, tagger_tags, all_tags)
     if run.regime == "zero-shot" and tagger.is_open:
-        trained = tagger.model.config.open_types.values()
+        trained = tagger.trained_types.values()
         words = in_words(_types(predictions.gold), all_else=False)
         scores["new_types"] = [name for name, phrase in words.items() if phrase not in trained]
     seconds = round(time.monotonic() - start, 1)

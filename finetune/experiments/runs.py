@@ -15,6 +15,7 @@ from typing import Any
 from finetune.data.sets import DataSets
 from finetune.data.views import View
 from finetune.settings import ALL, FitSettings, Regime
+from nerbert.commands.options import options_of
 from nerbert.digests import short_key
 from nerbert.errors import UserError
 from nerbert.storage import files
@@ -108,11 +109,12 @@ class ResultStore:
                 *(self.set_fingerprint(name) for name in (run.data, *run.source)),
             ],
         }
-        if run.settings.word_encoder:
-            content["word_encoder"] = self._model_fingerprint(run.settings.word_encoder)
-        for flag in ("vectors", "lm_text"):
-            if paths := getattr(run.settings, flag):
-                content[flag] = [self._file_fingerprint(path, flag) for path in paths]
+        for entry in options_of(type(run.settings)):
+            value, kind = getattr(run.settings, entry.name), entry.facts["path"]
+            if value and kind == "model":
+                content[entry.name] = self._model_fingerprint(value)
+            elif value and kind == "content":
+                content[entry.name] = [self._file_fingerprint(path, entry.name) for path in value]
         return short_key(json.dumps(content, sort_keys=True))
 
     def result(

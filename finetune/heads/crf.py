@@ -1,9 +1,21 @@
-"""A linear-chain conditional random field over tag scores."""
+"""The CRF head: a linear-chain conditional random field over the scores of the tags."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from finetune.heads.head import Floats, Head
+from finetune.settings import FitSettings
+from nerbert.text.tags import LabelSet
+from pretrain.training.models import tag_names
+from pretrain.training.subwords import IGNORED
+
+FORBIDDEN = -1e4  # not -inf, whose gradient is NaN
 
 
 class CRF(nn.Module):
@@ -13,6 +25,8 @@ class CRF(nn.Module):
 
     Source: Lafferty et al. 2001; as used for tagging by Lample et al. 2016, section 2.2.
     """
+
+    keeps_float32 = True  # sums of 16 bits lose small terms
 
     def __init__(self, num_tags: int) -> None:
         """Initialises the transitions with small random values.
@@ -122,3 +136,117 @@ class CRF(nn.Module):
             scores = emissions.detach().double().requires_grad_()
             (gradient,) = torch.autograd.grad(self._partition(scores, mask).sum(), scores)
         return gradient.clamp(0, 1).to(emissions.dtype)
+
+
+def tag_crf(names: Sequence[str]) -> CRF:
+    """A CRF that forbids an I- tag without a B- or I- of its type before it."""
+    crf = CRF(len(names))
+    with torch.no_grad():
+        for place, name in enumerate(names):
+            if name.startswith("I"):
+                crf.start_transitions[place] = FORBIDDEN
+                allowed = [names.index(f"B{name[1:]}"), place]
+                stray = [row for row in range(len(names)) if row not in allowed]
+                crf.transitions[stray, place] = FORBIDDEN
+    return crf
+
+
+class CrfHead(Head):
+    """Tags the words of a text together, by a CRF over the scores of their first sub-words.
+
+    The CRF is a part of the model, `model.crf`, and is trained and saved with it. transformers
+    itself loads the checkpoint without the CRF.
+    """
+
+    name = "crf"
+    parts = ("crf",)
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        """Takes a model that has a CRF."""
+        super().__init__(model)
+        crf: Any = model.get_submodule("crf")
+        self._crf: CRF = crf
+
+    @classmethod
+    def add(
+        cls,
+        model: PreTrainedModel,
+        settings: FitSettings | None = None,
+        tokenizer: Any = None,
+        labels: LabelSet | None = None,
+        domains: Sequence[Sequence[str]] = (),
+    ) -> CrfHead:
+        cls.restore(model)
+        return cls(model)
+
+    @classmethod
+    def restore(cls, model: PreTrainedModel) -> None:
+        """Adds a CRF to a model; it forbids an I- tag without a B- or I- of its type before it."""
+        model.add_module("crf", tag_crf(tag_names(model)))
+        model.config.tag_head = cls.name
+
+    def loss(self, outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
+        """Negative log likelihood, divided by labelled sub-words of the step as in `token_loss`."""
+        emissions, tags, mask = packed(outputs.logits.float(), labels)
+        total = -self._crf(emissions, tags, mask).sum()
+        items = mask.sum() if num_items_in_batch is None else num_items_in_batch
+        loss: Tensor = total / torch.as_tensor(items, device=total.device).clamp(min=1)
+        return loss
+
+    def best(self, logits: Tensor, labels: Any) -> Tensor:
+        """Label ids at first sub-words (batch, length), by the best path."""
+        gold = labels[0] if isinstance(labels, tuple | list) else labels
+        emissions, _, mask = packed(logits.float(), gold)
+        tags = torch.zeros_like(gold)
+        paths = [tag for path in self._crf.decode(emissions, mask) for tag in path]
+        tags[gold.ne(IGNORED)] = torch.tensor(paths, device=gold.device, dtype=gold.dtype)
+        return tags
+
+    def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
+        """Tags of the best path, and the marginal probability of each.
+
+        Args:
+            logits: shape (words, tags).
+        """
+        if not len(logits):
+            return [], []
+        emissions = torch.from_numpy(logits).unsqueeze(0).to(self._crf.transitions.device)
+        (path,) = self._crf.decode(emissions)
+        marginals = self._crf.marginals(emissions)[0]
+        return path, marginals[range(len(path)), path].tolist()
+
+    def probabilities(self, logits: Floats) -> Floats:
+        """Marginal probabilities of the tags of each word (words, tags)."""
+        if not len(logits):
+            return logits
+        emissions = torch.from_numpy(logits).unsqueeze(0).to(self._crf.transitions.device)
+        chances: Floats = self._crf.marginals(emissions)[0].detach().float().cpu().numpy()
+        return chances
+
+
+def has_words(labels: Tensor) -> Tensor:
+    """Whether a row has a first sub-word; others, such as U+200B alone, are empty sequences.
+
+    Args:
+        labels: label ids (batch, length), `IGNORED` except at first sub-words.
+    """
+    return labels.ne(IGNORED).any(1)
+
+
+def packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Moves first sub-words together; rows without one are left out.
+
+    Args:
+        logits: scores (batch, length, tags).
+        labels: label ids (batch, length), `IGNORED` except at first sub-words.
+
+    Returns:
+        Emissions (rows, words, tags), tags and mask (rows, words).
+    """
+    first, full = labels.ne(IGNORED), has_words(labels)
+    logits, labels, first = logits[full], labels[full], first[full]
+    # A stable sort keeps the order of the words; booleans cannot be sorted on all devices.
+    order = (~first).to(torch.uint8).argsort(dim=1, stable=True)[:, : int(first.sum(1).max())]
+    mask = first.gather(1, order)
+    emissions = logits.gather(1, order.unsqueeze(2).expand(-1, -1, logits.shape[2]))
+    return emissions, labels.gather(1, order), mask

@@ -27,7 +27,7 @@ class Decoder:
 
     Attributes:
         tags: the tags, by label id.
-        head: the decoding head: `LinearHead`, another one of `finetune.tagger.models`, or `Types`.
+        head: the decoding head: a `finetune.heads.head.Head`, `windows.LinearHead` or `Types`.
         in_iob2: makes strict IOB2 of the tags of a sentence; see `nerbert.text.schemes.ModelTags`.
         calibration: makes the mean score of a mention's words its score.
         min_score: smallest score of a mention that is kept.
@@ -156,17 +156,3 @@ def calibration_in(config: Any, where: str) -> Calibration | None:
         return None if value is None else Calibration.parsed(value)
     except ValueError as error:
         raise UserError(f"mention_scores in its config.json: {error}", where) from None
-
-
-def open_types_in(config: Any, where: str) -> Mapping[str, str]:
-    """The types of an open head in the configuration of its model.
-
-    Raises:
-        UserError: they have another form.
-    """
-    value = getattr(config, "open_types", None)
-    if not isinstance(value, dict) or not all(
-        isinstance(words, str) and words.strip() for words in value.values()
-    ):
-        raise UserError("open_types in its config.json are no names of types", where)
-    return value

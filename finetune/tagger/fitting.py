@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,10 @@ from transformers.integrations.integration_utils import (
     get_available_reporting_integrations,
 )
 
-from finetune.heads.sequence import StateHead
+from finetune.heads.head import Head
 from finetune.settings import FitSettings
-from finetune.tagger.lora import HEADS, lora
-from finetune.tagger.train_rows import epochs_of
-from finetune.tagger.trainers import DomainTrainer, SeparateTrainer, Stopping
-from finetune.words.seen import only_seen
+from finetune.tagger.lora import lora
+from finetune.tagger.stopping import Stopping
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
@@ -32,7 +30,7 @@ from pretrain.training.checkpoints import last_whole, resume
 from pretrain.training.features import UNLINKED, Collator, PieceFeatures
 from pretrain.training.pieces import count_subwords
 from pretrain.training.scores import EntityScores
-from pretrain.training.trainer import TaggingTrainer, epoch_size
+from pretrain.training.trainer import TaggingTrainer
 
 COMMON_ARGUMENTS: dict[str, Any] = {
     "label_names": ["labels", UNLINKED],
@@ -70,7 +68,7 @@ _ALONE = Work()
 
 def trained(
     model: Any,
-    head: Any,
+    head: Head,
     labels: LabelSet,
     settings: FitSettings,
     splits: Mapping[str, PieceFeatures],
@@ -82,24 +80,24 @@ def trained(
 
     Args:
         model: model with its head.
-        head: decoder of the head, from `finetune.tagger.models`.
+        head: its head.
         labels: labels of the head.
         settings: settings of the fine-tuning.
         splits: "train", and "dev" if there are dev sentences.
         optimizer: optimiser to continue with; a new one if None.
         work: how the training is watched and continued.
-        kinds: domain of each train sentence, for heads over states.
+        kinds: domain of each train sentence.
 
     Returns:
         The Trainer, with its logs and the model.
     """
     train = splits["train"]
-    make, pieces, trainer_arguments = _trainer_of(head, train, settings, kinds)
+    make, pieces, trainer_arguments = head.trainer(train, settings, kinds)
     chooses = "dev" in splits and settings.keep == "best"
     stopping = [Stopping(settings.patience, first=settings.stop_after)] if chooses else []
-    # The state of an optimiser that goes on belongs to whole tables.
-    vectors = nullcontext() if settings.carry_optimizer else only_seen(model, train)
-    with _folder(work) as folder, vectors, lora(model, settings.lora_rank, settings.lora_alpha):
+    modules = ("classifier", *head.parts)
+    layers = lora(model, modules, settings.lora_rank, settings.lora_alpha)
+    with _folder(work) as folder, _prepared(model, train, settings), layers:
         tokenizer = train.tokenizer
         trainer = make(
             model=model,
@@ -115,7 +113,7 @@ def trained(
             ),
             compute_metrics=EntityScores(labels.tags, joined=settings.scoring == "crossner"),
             preprocess_logits_for_metrics=head.best,
-            optimizers=(optimizer or _with_two_rates(model, settings), None),
+            optimizers=(optimizer or _with_two_rates(model, modules, settings), None),
             callbacks=[*stopping, *work.callbacks],
             **trainer_arguments,
         )
@@ -126,26 +124,27 @@ def trained(
     return trainer
 
 
-def _trainer_of(
-    head: Any, train: PieceFeatures, settings: FitSettings, kinds: Sequence[int]
-) -> tuple[type[TaggingTrainer], int, dict[str, Any]]:
-    """The class of the Trainer for a head, the pieces of an epoch, and further arguments."""
-    if not isinstance(head, StateHead):
-        return TaggingTrainer, len(train), {}
-    of_pieces = np.asarray(kinds, np.int64)[train.rows]
-    groups = epochs_of(of_pieces)
-    kind = SeparateTrainer if settings.makes_separate_steps else DomainTrainer
-    return kind, epoch_size(groups), {"kinds": of_pieces, "groups": groups}
+def _prepared(
+    model: Any, train: PieceFeatures, settings: FitSettings
+) -> AbstractContextManager[Any]:
+    """What a model without pre-training does around its training; see `ModelEntry`."""
+    # The state of an optimiser that goes on belongs to the model as it was.
+    if settings.carry_optimizer or not hasattr(model, "while_training"):
+        return nullcontext()
+    prepared: AbstractContextManager[Any] = model.while_training(train)
+    return prepared
 
 
-def _with_two_rates(model: Any, settings: FitSettings) -> torch.optim.Optimizer | None:
+def _with_two_rates(
+    model: Any, modules: Collection[str], settings: FitSettings
+) -> torch.optim.Optimizer | None:
     """The Trainer's optimiser with a rate for the head; None if all weights have the same one."""
     if settings.head_learning_rate is None:
         return None
     encoder: list[torch.nn.Parameter] = []
     head: list[torch.nn.Parameter] = []
     for name, weight in model.named_parameters():
-        (head if name.partition(".")[0] in HEADS else encoder).append(weight)
+        (head if name.partition(".")[0] in modules else encoder).append(weight)
     if not settings.learning_rate:
         for weight in encoder:
             weight.requires_grad_(False)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from peft import LoraConfig, LoraModel
 from torch import nn
 
-from finetune.heads.sequence import MODULE
 from nerbert.errors import UserError
-
-HEADS = ("classifier", "crf", MODULE)
-"""Modules of a model that are its head."""
 
 _NAME = "default"
 
 
 @contextmanager
-def lora(model: nn.Module, rank: int, alpha: int) -> Iterator[None]:
+def lora(model: nn.Module, heads: Collection[str], rank: int, alpha: int) -> Iterator[None]:
     """Adds LoRA's matrices to all linear layers but the head; adds them to the weights afterwards.
 
     In between only these matrices and the head are trained. The layers are changed in place, so
@@ -26,6 +22,7 @@ def lora(model: nn.Module, rank: int, alpha: int) -> Iterator[None]:
 
     Args:
         model: tagger.
+        heads: names of the modules that are its head.
         rank: rank of the matrices; 0 changes nothing.
         alpha: scale of the matrices: their product is multiplied by alpha / rank.
 
@@ -38,13 +35,13 @@ def lora(model: nn.Module, rank: int, alpha: int) -> Iterator[None]:
     linear = [
         name
         for name, module in model.named_modules()
-        if isinstance(module, nn.Linear) and name.partition(".")[0] not in HEADS
+        if isinstance(module, nn.Linear) and name.partition(".")[0] not in heads
     ]
     if not linear:
         raise UserError("--lora-rank: this model has no linear layers but its head; leave it out")
     config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=linear)
     layers = LoraModel(model, config, _NAME)
-    for head in HEADS:
+    for head in heads:
         if hasattr(model, head):
             model.get_submodule(head).requires_grad_(True)
     yield

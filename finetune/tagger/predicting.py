@@ -8,15 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 from finetune.heads.windows import BATCH, Floats, Forward, WordTagger
+from finetune.parts import models
 from finetune.scoring.calibration import AS_THEY_ARE, Calibration
-from finetune.settings import NAMES, FitSettings
-from finetune.tagger.decoding import (
-    NOT_TRAINED,
-    Decoder,
-    calibration_in,
-    names_of_types,
-    open_types_in,
-)
+from finetune.settings import FitSettings
+from finetune.tagger.decoding import NOT_TRAINED, Decoder, calibration_in, names_of_types
 from finetune.tagger.entities import Entities, Prediction, Text
 from finetune.tagger.texts import TextSplitter, beside, checked_texts
 from nerbert.commands.process import quiet_libraries
@@ -26,14 +21,10 @@ from nerbert.text.schemes import ModelTags
 from nerbert.text.tags import LabelSet, tags_to_spans
 
 if TYPE_CHECKING:  # these load torch, which a tagger by ONNX Runtime does not need
-    from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 
 _LOGGER = logging.getLogger("nerbert")
-
-OPEN_MIN_SCORE = 0.35
-"""Smallest score of a mention that an open head finds; see docs/pretraining.md."""
 
 
 class Predictor:
@@ -49,24 +40,25 @@ class Predictor:
         self.base, self.settings = base, settings
         self._words: WordTagger | None = None
         self._decoder = NOT_TRAINED
-        self._names: dict[str, Tensor] = {}  # vectors of types' names, if the head is open
+        self._head: Any = None  # a `Head`, once torch is loaded
         self._model: PreTrainedModel | None = None
         self._tokenizer: PreTrainedTokenizerFast | None = None
         self.splitter = TextSplitter()
 
     def _set(self, model: Any, tokenizer: Any, forward: Forward | None = None) -> None:
         # These load torch.
-        from finetune.tagger.models import head_of, word_tagger
+        from finetune.heads.head import head_of
+        from finetune.tagger.models import word_tagger
         from pretrain.training.models import longest_input, model_tags
 
-        self._model, self._tokenizer, self._names = model.eval(), tokenizer, {}
+        self._model, self._tokenizer, self._head = model.eval(), tokenizer, head_of(model)
         calibration = calibration_in(model.config, self.base)
         if self.is_open:
-            self.use_types(open_types_in(model.config, self.base))
+            self.use_types(self.trained_types)
             if calibration is not None:
                 self._use(calibration)
         else:
-            self._decoder = self._of_tags(model_tags(model), head_of(model), calibration)
+            self._decoder = self._of_tags(model_tags(model), self._head, calibration)
         limit = self.settings.max_subwords or longest_input(model)
         attend = self.settings.attend_padding
         batch_size = self.settings.batch_size if attend else BATCH
@@ -103,17 +95,22 @@ class Predictor:
     @property
     def is_open(self) -> bool:
         """Whether it takes any types, by their names."""
-        if self._model is None:
-            return False
-        # It loads torch.
-        from pretrain.tagging.open_head import is_open
+        return self._head is not None and bool(self._head.takes_types)
 
-        return is_open(self._model)
+    @property
+    def trained_types(self) -> dict[str, str]:
+        """The types that an open head was trained on -> in words.
+
+        Raises:
+            UserError: those in the configuration of the model have another form.
+        """
+        types: dict[str, str] = self._head.trained_types(self.base)
+        return types
 
     def use_types(self, types: str | Sequence[str] | Mapping[str, str]) -> None:
         """Finds mentions of these types from now on; for open heads.
 
-        `min_score` becomes `OPEN_MIN_SCORE`; set it to 0 for all that is found.
+        `min_score` becomes that of open heads, 0.35; set it to 0 for all that is found.
 
         Args:
             types: names in words, such as "political party"; or name of each type -> in words.
@@ -125,22 +122,19 @@ class Predictor:
 
     def _of_types(self, types: str | Sequence[str] | Mapping[str, str]) -> Decoder:
         """The decoder of an open head with some types."""
-        # It loads torch.
-        from pretrain.tagging.open_head import Types
-
         if not self.is_open:
             raise UserError(
                 f"--types: {self.base} has its own types; give a model of nerbert pretrain --head "
                 "open"
             )
         names = names_of_types(types)
-        head = Types.of(self.model, self.tokenizer, list(names.values()), cached=self._names)
-        calibration = Calibration(min_score=OPEN_MIN_SCORE)
+        head = self._head.with_types(self.tokenizer, list(names.values()))
+        calibration = Calibration(min_score=self._head.min_score)
         tags = LabelSet(tuple(names)).tags
         return Decoder(tags, head, list, calibration, calibration.min_score)
 
     def _find_splitter(self) -> None:
-        if self.base not in NAMES:
+        if self.base not in models():
             self.splitter = TextSplitter.beside(self.base)
 
     @property
@@ -218,7 +212,7 @@ class Predictor:
         """Finds the mentions in each text, in order; of a single text, its mentions.
 
         Mentions with a score below `min_score` are left out. It is 0, or what `calibrate` found; of
-        open heads `OPEN_MIN_SCORE`.
+        open heads 0.35.
 
         Args:
             texts: texts of any length, whose mentions have offsets in characters; or lists of
@@ -316,7 +310,7 @@ class Predictor:
 def loaded(folder: str) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     """Loads model and tokenizer of a checkpoint."""
     # These load torch.
-    from finetune.tagger.models import load_with_head
+    from finetune.heads.loading import load_with_head
     from pretrain.training.checkpoints import check_vocabulary
     from pretrain.training.tokenizer import load_tokenizer
 

@@ -84,7 +84,7 @@ class Tagger(Predictor):
             work: how the training is watched and continued.
             keep_types: whether types keep their names also if `data` are several sets; else
                 `LOC`, `Location` and `location` become one type.
-            kinds: domain of each train sentence, of `finetune.heads.sequence`; None if all are of
+            kinds: domain of each train sentence, of `finetune.heads.head`; None if all are of
                 the target.
             more_types: types that the head has, too; no sentence needs to have them.
 
@@ -94,8 +94,9 @@ class Tagger(Predictor):
         # A tagger that only predicts needs none of this.
         from transformers import set_seed
 
+        from finetune.heads.head import head_class
         from finetune.tagger.fitting import Work, features_of, trained
-        from finetune.tagger.models import add_head, fresh_model
+        from finetune.tagger.models import fresh_model
         from finetune.tagger.train_rows import train_rows
         from pretrain.training.models import longest_input
 
@@ -107,7 +108,7 @@ class Tagger(Predictor):
         tokenizer, model = fresh_model(
             self.base, settings, [*rows.before, *rows.train], labels, self._head_init_map
         )
-        head = add_head(model, settings, tokenizer, labels, rows.types)
+        head = head_class(settings.head).add(model, settings, tokenizer, labels, rows.types)
         limit = settings.max_subwords or longest_input(model)
 
         optimizer: Any = None

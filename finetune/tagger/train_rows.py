@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-from finetune.data.plain import drawn_sentences
 from finetune.data.sets import Data, DataSets, are_named_sets
 from finetune.data.views import UNIFIED, View
-from finetune.heads.sequence import SOURCE, TARGET, TEXT
+from finetune.heads.head import SOURCE, TARGET, TEXT, head_class
 from finetune.settings import FitSettings
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
@@ -62,8 +58,9 @@ def train_rows(
     dev_rows = sets.sentences(data if dev is None else dev, "dev", needed=dev is not None)
     if not settings.attend_padding:
         dev_rows = sorted(dev_rows, key=lambda row: len(row.tokens))  # batches need less padding
-    train, train_kinds = with_text(train, kinds or [TARGET] * len(train), settings)
-    first, source_kinds = with_text(first, [SOURCE] * len(first), settings)
+    head = head_class(settings.head)
+    train, train_kinds = head.train_rows(train, kinds or [TARGET] * len(train), settings)
+    first, source_kinds = head.train_rows(first, [SOURCE] * len(first), settings)
     type_sets: list[set[str]] = [set(), set()]
     domains = [*source_kinds, *train_kinds, *[TARGET] * len(dev_rows)]
     for row, kind in zip([*first, *train, *dev_rows], domains, strict=True):
@@ -78,49 +75,3 @@ def train_rows(
         list(dev_rows),
         [sorted(types) for types in type_sets],
     )
-
-
-def with_text(
-    rows: Sequence[Sentence], kinds: Sequence[int], settings: FitSettings
-) -> tuple[list[Sentence], list[int]]:
-    """Adds sentences of text to train sentences, for the head cdlm.
-
-    Each epoch has as many of a domain as it has sentences with labels, the next ones of the text;
-    see `epochs_of`. The text of the source is that of its sentences.
-
-    Args:
-        rows: train sentences.
-        kinds: domain of each.
-        settings: settings of the fine-tuning.
-
-    Raises:
-        UserError: the text of the target cannot be read.
-    """
-    all_rows, all_kinds = list(rows), list(kinds)
-    for domain in (TARGET, SOURCE) if settings.head == "cdlm" else ():
-        domain_rows = [row for row, kind in zip(rows, kinds, strict=True) if kind == domain]
-        text = domain_rows
-        if domain == TARGET and domain_rows and settings.lm_text:
-            share = -(-len(domain_rows) * settings.epochs // len(settings.lm_text))
-            samples = (
-                drawn_sentences(path, "--lm-text", share, settings.seed)
-                for path in settings.lm_text
-            )
-            text = [row for sample in samples for row in sample]
-        all_rows += [Sentence(row.tokens, ["O"] * len(row.tokens)) for row in text]
-        all_kinds += [domain + TEXT] * len(text)
-    return all_rows, all_kinds
-
-
-def epochs_of(kinds: npt.NDArray[np.int64]) -> list[tuple[npt.NDArray[np.int64], int]]:
-    """Groups of pieces for `LengthBatches`: all with labels, and as many of the text of a domain.
-
-    Args:
-        kinds: domain of each piece.
-    """
-    places = np.arange(len(kinds))
-    groups = [(places[kinds < TEXT], int((kinds < TEXT).sum()))]
-    for domain in (TARGET, SOURCE):
-        text = places[kinds == domain + TEXT]
-        groups.append((text, min(len(text), int((kinds == domain).sum()))))
-    return groups

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from finetune.heads.spans import scores_of
-from finetune.tagger.onnx import FOLDER, LINEAR, NAMES, RECORD, TOKENIZER, Facts, record_of
+from finetune.heads.head import head_of
+from finetune.tagger.onnx import FOLDER, NAMES, RECORD, TOKENIZER, Facts, record_of
 from finetune.tagger.tagger import Tagger
 from nerbert.errors import RunError, UserError
 from nerbert.storage.folders import made_whole
@@ -104,10 +104,10 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
 
 def _facts(tagger: Tagger) -> Facts:
     model, pad = tagger.model, tagger.tokenizer.pad_token_id
-    head = getattr(model.config, "tag_head", LINEAR)
+    head = head_of(model)
     calibration = getattr(model.config, "mention_scores", None)
     limit, scheme = longest_input(model), getattr(model.config, "tagging_scheme", None)
-    return Facts(tagger.tags, head, limit, int(pad or 0), scores_of(model), calibration, scheme)
+    return Facts(tagger.tags, head.name, limit, int(pad or 0), head.n_scores, calibration, scheme)
 
 
 def difference(tagger: Tagger, folder: str, kind: str) -> Difference:

@@ -17,6 +17,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as options_class
 from pydantic_core import PydanticUndefined
 
 from nerbert.errors import UserError
@@ -64,6 +65,7 @@ def option(
     decides: str = "",
     path: str = "",
     resets: str = "",
+    table: str = "",
     **bounds: float,
 ) -> Any:
     """Defines a field of an options class.
@@ -81,8 +83,11 @@ def option(
         positional: whether the values are given without a flag.
         decides: name of the output that the option decides.
         path: "workers" for a path that worker processes read or write, on any machine; "here" for
-            one that only the command itself reads.
+            one that only the command itself reads; "content" for files whose content decides the
+            results of runs, "model" for a model.
         resets: name of an option whose value in a recipe does not count if a user gives this one.
+        table: table of a recipe in which the option may stand, named after an option; there the
+            value of that one is called `name`.
         bounds: `ge`, `gt`, `le`, `lt`, as in pydantic.
     """
     facts: dict[str, Any] = {
@@ -95,6 +100,7 @@ def option(
         "decides": decides,
         "path": path,
         "resets": resets,
+        "table": table,
     }
     extra: dict[str, Any] = {"description": help, "json_schema_extra": facts, **bounds}
     if isinstance(default, dict):
@@ -159,6 +165,32 @@ def options_of(*kinds: type) -> list[Option]:
             entry = Option(name, item, is_list, default, help, facts, bare, required)
             options.setdefault(name, entry)
     return list(options.values())
+
+
+def extended(*kinds: type) -> Callable[[type[T]], type[T]]:
+    """Decorates an options class: it gets the options of others, after its own.
+
+    Args:
+        kinds: other options classes. Their `__post_init__` runs after that of the class.
+    """
+
+    def decorated(kind: type[T]) -> type[T]:
+        checks = [vars(part)["__post_init__"] for part in (kind, *kinds) if _checks(part)]
+
+        def __post_init__(self: Any) -> None:
+            for check in checks:
+                check(self)
+
+        names = ("__module__", "__qualname__", "__doc__")
+        body = {name: getattr(kind, name) for name in names} | {"__post_init__": __post_init__}
+        joined = type(kind.__name__, (*kinds, kind), body)
+        return options_class(frozen=True, config=CHECKED)(joined)  # type: ignore[return-value]
+
+    return decorated
+
+
+def _checks(kind: type) -> bool:
+    return "__post_init__" in vars(kind)
 
 
 def decided_by(settings: Any, output: str) -> dict[str, Any]:

@@ -59,12 +59,25 @@ class Recipes:
             table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UserError(f"{path}: not valid TOML: {error}") from error
+        table = _flat(table, kinds)
         option_names = sorted(entry.name for entry in options_of(*kinds) if entry.facts["recipe"])
         for key in table:
             if key not in option_names:
                 hint = near(key, option_names) or f"; a recipe may have {', '.join(option_names)}"
                 raise UserError(f"{path}: unknown key {key!r}{hint}")
         return {key: Given(_fixed(value), f"{path}: {key} =") for key, value in table.items()}
+
+
+def _flat(table: Mapping[str, Any], kinds: Sequence[type]) -> dict[str, Any]:
+    """A recipe without the tables of options that belong to a choice, such as `[head]`."""
+    tables = {entry.facts["table"] for entry in options_of(*kinds)}
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in tables and isinstance(value, dict):
+            flat |= {key if name == "name" else name: of_name for name, of_name in value.items()}
+        else:
+            flat[key] = value
+    return flat
 
 
 def _fixed(value: Any) -> Any:

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from nerbert import __version__
@@ -17,21 +16,22 @@ from nerbert.commands.parser import Command, exit_code
 from nerbert.commands.process import check_system, is_first, prepare_streams, typed_program
 from nerbert.commands.recipes import Recipes
 from nerbert.errors import UserError
+from nerbert.seams import described, foreign, load
 
-NO_RECIPES = Recipes()
-_FIT = "finetune.settings:FitSettings"
-_FIT_RECIPES = Recipes("finetune", "nerbert")
-_TO_BEAM = "Every other flag goes to Beam, for example --runner and what that needs."
-_TO_TRAINER = (
-    "Every other flag goes to transformers.TrainingArguments, for example --learning-rate, "
-    "--num-train-epochs, --bf16, --torch-compile, --report-to tensorboard, --push-to-hub, "
-    "--resume-from-checkpoint DIR."
-)
+_OTHER_FLAGS = {
+    "": "",
+    "beam": "Every other flag goes to Beam, for example --runner and what that needs.",
+    "trainer": (
+        "Every other flag goes to transformers.TrainingArguments, for example --learning-rate, "
+        "--num-train-epochs, --bf16, --torch-compile, --report-to tensorboard, --push-to-hub, "
+        "--resume-from-checkpoint DIR."
+    ),
+}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the table of commands.
+    """A row of the table of commands, in a file `seams.toml` or at an entry point.
 
     Attributes:
         summary: what the command does, for the list of all commands.
@@ -39,169 +39,43 @@ class Entry:
             to print, or None.
         options: "module:class" of each options class; the docstring of the first one is the first
             text of `--help`.
-        recipes: the recipes that are shipped for the command.
-        positionals_help: text of `--help` about unknown flags, which `work` takes as a last
-            argument; empty if they are errors.
+        recipes_of: package whose recipes are shipped for the command, and name of the default one.
+        other_flags: where unknown flags go, which `work` takes as a last argument: "beam",
+            "trainer"; empty if they are errors.
         passes_flags: whether `work` takes the options that were typed as flags as a last argument.
     """
 
     summary: str
     work: str
     options: tuple[str, ...]
-    recipes: Recipes = NO_RECIPES
-    positionals_help: str = ""
+    recipes_of: tuple[str, ...] = ()
+    other_flags: str = ""
     passes_flags: bool = False
+
+    @property
+    def recipes(self) -> Recipes:
+        """The recipes of the command."""
+        return Recipes(*self.recipes_of)
 
     def command(self) -> Command:
         """The command; its options classes are imported here, its work is not."""
-        kinds = [_load(name) for name in self.options]
+        kinds = [load(name) for name in self.options]
         return Command(
             inspect.getdoc(kinds[0]),
             *kinds,
             recipes=self.recipes,
-            positionals_help=self.positionals_help,
+            positionals_help=_OTHER_FLAGS[self.other_flags],
             passes_flags=self.passes_flags,
         )
 
 
-COMMANDS = {
-    "fetch dump": Entry(
-        "download the dump of a wiki",
-        "nerbert.fetch.dump:fetch",
-        ("nerbert.fetch.dump:DumpOptions",),
-    ),
-    "fetch types": Entry(
-        "download DBpedia's classes of pages",
-        "nerbert.fetch.types:fetch",
-        ("nerbert.fetch.types:TypesOptions",),
-    ),
-    "fetch sets": Entry(
-        "download evaluation sets",
-        "finetune.data.download:fetch",
-        ("finetune.data.download:SetsOptions",),
-    ),
-    "fetch vectors": Entry(
-        "download vectors of words and n-grams",
-        "nerbert.fetch.vectors:fetch",
-        ("nerbert.fetch.vectors:VectorsOptions",),
-    ),
-    "corpus": Entry(
-        "make a labelled corpus from a Wikipedia dump",
-        "pipeline.runs.corpus:make_corpus",
-        ("pipeline.settings:CorpusSettings",),
-        recipes=Recipes("pipeline"),
-        positionals_help=_TO_BEAM,
-    ),
-    "worker": Entry(
-        "start Beam's workers on a host of a Flink or Spark cluster",
-        "pipeline.clusters.pool:serve",
-        ("pipeline.settings:WorkerOptions",),
-    ),
-    "domain": Entry(
-        "extract the sentences of one domain from a corpus run",
-        "pipeline.domain.run:run",
-        ("pipeline.domain.definition:DomainSettings",),
-        positionals_help=_TO_BEAM,
-    ),
-    "audit": Entry(
-        "judge sampled mentions of a corpus on a web page",
-        "pipeline.audit.run:audit",
-        ("pipeline.audit.settings:AuditSettings",),
-    ),
-    "pretrain": Entry(
-        "continue pre-training an encoder by entity tagging",
-        "pretrain.tagging.run:run",
-        ("pretrain.settings:PretrainSettings",),
-        recipes=Recipes("pretrain.tagging", "nerbert"),
-        positionals_help=_TO_TRAINER,
-    ),
-    "dapt": Entry(
-        "continue masked language modelling on a domain corpus",
-        "pretrain.mlm.run:run_all",
-        ("pretrain.settings:DaptSettings",),
-        recipes=Recipes("pretrain.mlm", "crossner-paper"),
-        positionals_help=_TO_TRAINER,
-    ),
-    "train": Entry(
-        "fine-tune a tagger and keep it",
-        "finetune.use.train:train",
-        ("finetune.options:TrainOptions", _FIT),
-        recipes=_FIT_RECIPES,
-    ),
-    "search": Entry(
-        "search the settings of fine-tuning",
-        "finetune.experiments.search:search",
-        ("finetune.options:SearchOptions", _FIT),
-        recipes=_FIT_RECIPES,
-        passes_flags=True,
-    ),
-    "evaluate": Entry(
-        "fine-tune taggers and score them",
-        "finetune.experiments.evaluate:evaluate",
-        ("finetune.options:EvaluateOptions", _FIT),
-        recipes=_FIT_RECIPES,
-    ),
-    "predict": Entry(
-        "tag the entities in texts",
-        "finetune.use.predict:print_predictions",
-        ("finetune.options:PredictOptions",),
-    ),
-    "export": Entry(
-        "write ONNX files, or the formats of other tools",
-        "finetune.use.export:export",
-        ("finetune.options:ExportOptions",),
-    ),
-    "matrix": Entry(
-        "train on each of several sets, test on all of them",
-        "finetune.experiments.matrix:fill_matrix",
-        ("finetune.options:MatrixOptions", _FIT),
-        recipes=_FIT_RECIPES,
-    ),
-    "crossner": Entry(
-        "run the experiments of CrossNER",
-        "finetune.crossner.grid:fill_grid",
-        ("finetune.crossner.settings:CrossnerOptions", _FIT),
-        recipes=Recipes("finetune", "crossner-paper"),
-        passes_flags=True,
-    ),
-    "dualner": Entry(
-        "train zero-shot cross-lingual taggers",
-        "finetune.dualner.runs:run_all",
-        ("finetune.dualner.settings:DualOptions", "finetune.dualner.settings:DualSettings"),
-        recipes=Recipes("finetune.dualner", "dualner-base"),
-    ),
-    "overlap": Entry(
-        "measure how many frequent words sets and corpora share",
-        "finetune.experiments.overlap:compare_words",
-        ("finetune.options:OverlapOptions",),
-    ),
-    "tsne": Entry(
-        "plot how encoders represent the entities of a set",
-        "finetune.experiments.tsne:draw_entities",
-        ("finetune.options:TsneOptions",),
-    ),
-    "demo": Entry(
-        "serve a web page that tags text",
-        "finetune.use.app:serve",
-        ("finetune.options:DemoOptions",),
-    ),
-    "push": Entry(
-        "send a corpus or a checkpoint to the Hugging Face hub",
-        "finetune.use.sending:push_folder",
-        ("finetune.options:PushOptions",),
-    ),
-    "reproduce": Entry(
-        "run the experiments of a paper, and judge its claims",
-        "nerbert.reproduce.run:reproduce",
-        ("nerbert.reproduce.plan:ReproduceOptions",),
-    ),
-    "completion": Entry(
-        "print what makes a shell complete commands and flags",
-        "nerbert.commands.table:complete",
-        ("nerbert.commands.completion:CompletionOptions",),
-    ),
-}
-"""Name of each sub-command -> its row."""
+COMMANDS = described("commands", Entry)
+"""Name of each sub-command of ours -> its row."""
+
+
+def all_commands() -> dict[str, Entry]:
+    """Name of each sub-command -> its row, also those of other packages."""
+    return COMMANDS | foreign("commands", Entry)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -211,8 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv[:2] = [" ".join(argv[:2])]
     name = argv[0] if argv else "--help"
     if name in ("-h", "--help"):
-        print(_help())
-        return 0
+        return exit_code(lambda: print(_help()))
     if name == "--version":
         print(f"nerbert {__version__}")
         return 0
@@ -235,7 +108,7 @@ def run_command(name: str, argv: Sequence[str] | None = None, prog: str | None =
         nonlocal code
         entry = _entry(name)
         code = entry.command().main(
-            lambda *arguments: _print(_load(entry.work)(*arguments)), argv, prog
+            lambda *arguments: _print(load(entry.work)(*arguments)), argv, prog
         )
 
     return exit_code(dispatch) or code
@@ -244,11 +117,11 @@ def run_command(name: str, argv: Sequence[str] | None = None, prog: str | None =
 def function(name: str) -> Callable[..., Any]:
     """A sub-command as a function of its options; it returns what the command prints."""
     entry = _entry(name)
-    kinds = [_load(kind) for kind in entry.options]
+    kinds = [load(kind) for kind in entry.options]
 
     @with_options(*kinds, recipe=True)
     def call(**options: Any) -> Any:
-        return entry.command().call(_load(entry.work), **options)
+        return entry.command().call(load(entry.work), **options)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (call.__doc__ or "").replace("", inspect.getdoc(kinds[0]) or "", 1)
@@ -257,8 +130,9 @@ def function(name: str) -> Callable[..., Any]:
 
 def complete(options: CompletionOptions) -> str:
     """Runs `nerbert completion`."""
-    commands = {name: entry.command() for name, entry in COMMANDS.items()}
-    return script(options.shell, commands, {n: entry.summary for n, entry in COMMANDS.items()})
+    entries = all_commands()
+    commands = {name: entry.command() for name, entry in entries.items()}
+    return script(options.shell, commands, {n: entry.summary for n, entry in entries.items()})
 
 
 def _print(result: Any) -> None:
@@ -274,20 +148,15 @@ def _entry(name: str) -> Entry:
         UserError: there is no such command, the system is not supported, or another package hides
             one of ours.
     """
-    if name not in COMMANDS:
+    entries = COMMANDS if name in COMMANDS else all_commands()
+    if name not in entries:
         namesakes = [full_name for full_name in COMMANDS if full_name.startswith(f"{name} ")]
-        hint = f"; there are {', '.join(namesakes or COMMANDS)}"
+        hint = f"; there are {', '.join(namesakes or entries)}"
         if not namesakes:
-            hint = near(name, COMMANDS) or hint
+            hint = near(name, entries) or hint
         raise UserError(f"nerbert {name}: no such command{hint}")
-    check_system(COMMANDS[name].work)
-    return COMMANDS[name]
-
-
-def _load(name: str) -> Any:
-    """Imports "module:name"."""
-    module, _, attribute = name.partition(":")
-    return getattr(import_module(module), attribute)
+    check_system(entries[name].work)
+    return entries[name]
 
 
 def _program() -> str:
@@ -296,7 +165,7 @@ def _program() -> str:
 
 
 def _help() -> str:
-    lines = [f"  {name:11} {entry.summary}" for name, entry in COMMANDS.items()]
+    lines = [f"  {name:11} {entry.summary}" for name, entry in all_commands().items()]
     return "\n".join(
         [
             f"usage: {_program()} COMMAND ...",

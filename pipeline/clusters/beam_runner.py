@@ -20,12 +20,12 @@ from apache_beam.runners.runner import create_runner
 
 from nerbert import progress
 from nerbert.errors import UserError
+from nerbert.seams import parts
 from nerbert.storage import files
 from nerbert.storage.parts import report_path
 from pipeline.clusters import portable
 from pipeline.clusters.dataflow import Dataflow
 from pipeline.clusters.engine import Engine, check_flags, is_given
-from pipeline.clusters.flink import Flink
 from pipeline.clusters.portable import Portable
 from pipeline.clusters.session import Session
 from pipeline.clusters.spark import Spark
@@ -38,12 +38,8 @@ REFUSED = {"DaskRunner": "it loses what a DoFn emits when a bundle ends"}
 """Runner -> how it loses data (seen on Beam 2.77)."""
 
 
-ENGINES: list[type[Engine]] = [Dataflow, Flink, Spark, Portable]
-"""The engines; the first one that suits the flags is taken, else a plain `Engine`."""
-
-
 def engine_of(flags: Sequence[str]) -> Engine:
-    """The engine that flags of Beam name.
+    """The engine that flags of Beam name: the first one that suits them, else a plain `Engine`.
 
     Raises:
         UserError: Beam does not know a flag or the runner, or the runner loses data.
@@ -57,7 +53,9 @@ def engine_of(flags: Sequence[str]) -> Engine:
     if (reason := REFUSED.get(name)) is not None:
         raise UserError(f"--runner {name}: refused, {reason}; use another runner")
     _check_runner(options)
-    engine = next((kind for kind in ENGINES if kind.suits(options, name)), Engine)(flags)
+    engine = next(
+        (kind for kind in parts("engines").values() if kind.suits(options, name)), Engine
+    )(flags)
     if type(engine) is Portable:
         engine.check()
         return Spark(flags) if engine.is_spark else engine

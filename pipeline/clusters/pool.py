@@ -26,7 +26,7 @@ from apache_beam.portability.api import beam_fn_api_pb2_grpc as api_grpc
 from nerbert import __version__
 from nerbert.errors import RunError, UserError
 from pipeline.clusters.fork_server import ForkServer
-from pipeline.settings import WorkerOptions
+from pipeline.clusters.options import WorkerOptions
 
 _LOGGER = logging.getLogger("nerbert")
 

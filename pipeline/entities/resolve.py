@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nerbert import seams
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
 from ontology.entity_table import ARRAYS, SOURCES, EntityTable
@@ -207,10 +208,10 @@ def pages_themselves(plan: Plan, types: Sequence[TypesReport]) -> list[Facts]:
 
 
 Voter = Callable[[Plan, Sequence[TypesReport]], list[Facts]]
-"""Says which classes it states of which pages; `Facts.name` is its name in the report."""
+"""A voter of the seam `voters`; infoboxes come with the facts of the pages.
 
-VOTERS: list[Voter] = [types_files, pages_themselves]
-"""The voters, beside the infoboxes, which come with the facts of the pages."""
+It says which classes it states of which pages; `Facts.name` is its name in the report.
+"""
 
 
 def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
@@ -218,7 +219,8 @@ def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
     pages = sorted(files.name(part) for part in plan.parts)
     folder = plan.entities.path
     facts = read_page_facts(files.join(folder, "pages"), pages)
-    sources = [statements for voter in VOTERS for statements in voter(plan, types)]
+    voters: list[Voter] = list(seams.parts("voters").values())
+    sources = [statements for voter in voters for statements in voter(plan, types)]
     built = build(
         facts,
         sources,

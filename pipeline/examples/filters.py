@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from nerbert.digests import uniform
+from nerbert.seams import parts
 from pipeline.examples.mentions import ENTITY_INDEX, Bools, Ints, Sentences
 from pipeline.settings import CorpusSettings
 
@@ -109,14 +110,7 @@ def hole(batch: Batch, is_kept: Bools) -> Bools:
     return batch.sentences.holes
 
 
-FILTERS: dict[str, Filter] = {
-    "no-category": no_category,
-    "frequent": frequent,
-    "disambiguation-page": disambiguation_page,
-    "other-language": other_language,
-    "markup": markup,
-    "hole": hole,
-}
+FILTERS: dict[str, Filter] = parts("filters")
 """Drop reason -> filter, in the order in which they are called. They need no tokens."""
 
 CUTS_A_TOKEN = "cuts-a-token"

@@ -11,6 +11,7 @@ from typing import Any
 from nerbert.commands.options import build_from_python, with_options
 from nerbert.errors import RunError, UserError
 from nerbert.reports import versions
+from nerbert.seams import entries, load
 from nerbert.storage import files
 from nerbert.storage.folders import Folder, changed
 from pipeline.documents.extract import extract_stage
@@ -256,6 +257,7 @@ def executor(workers: int | None, beam_flags: Sequence[str]) -> Executor:
     """
     if not beam_flags:
         return Local(workers)
-    from pipeline.clusters.beam_runner import Beam  # Beam takes a second to load
-
-    return Beam.of(beam_flags)
+    made: Executor = load(entries("executors")["beam"]).of(
+        beam_flags
+    )  # Beam takes a second to load
+    return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +91,13 @@ def device_of(name: str = "auto") -> torch.device:
 
 
 def place(model: PreTrainedModel, device: torch.device, half: bool) -> None:
-    """Moves a model to a device, with weights of 16 bits if asked for; sequence heads keep 32."""
+    """Moves a model to a device, with weights of 16 bits if asked for; some heads keep 32."""
     model.to(device)  # type: ignore[arg-type]
     if half:
         model.to(torch.bfloat16 if device.type == "cpu" else torch.float16)  # type: ignore[arg-type]
-        for name in ("crf", "words_head"):
-            if hasattr(model, name):
-                model.get_submodule(name).float()
+        for module in model.children():
+            if getattr(module, "keeps_float32", False):
+                module.float()
 
 
 def longest_input(model: PreTrainedModel) -> int:
@@ -166,24 +166,22 @@ def check_tagger_base(base_model: str) -> None:
                 raise no_model(base_model, error) from error
 
 
-def load_tagger(folder: str, heads: Mapping[str, Sequence[str]] | None = None) -> PreTrainedModel:
+def load_tagger(folder: str, head_weights: Sequence[str] = ()) -> PreTrainedModel:
     """Loads an encoder with its own tagging head.
 
     Args:
         folder: folder, or name on the hub.
-        heads: value of `tag_head` in the config -> beginnings of the names of weights that the
-            caller loads.
+        head_weights: beginnings of the names of weights that the caller loads.
 
     Raises:
         UserError: there is no such model, weights are missing, or it has no tags.
     """
-    kind = getattr(load_config(folder), "tag_head", "linear")
-    head_parts = tuple((heads or {}).get(str(kind), ()))
+    by_caller = tuple(head_weights)
     model = _loaded(
         AutoModelForTokenClassification,
         folder,
         lambda name, model: (
-            is_pooler(name, model) or bool(head_parts and name.startswith(head_parts))
+            is_pooler(name, model) or bool(by_caller and name.startswith(by_caller))
         ),
     )
     _check_tags(model, folder)

@@ -9,7 +9,7 @@ from tests.helpers.toy import QUICK, rows
 
 crf_module = lazy("finetune.heads.crf")
 features = lazy("pretrain.training.features")
-heads = lazy("finetune.tagger.models")
+linear = lazy("finetune.heads.windows")
 tagger_module = lazy("finetune.tagger.tagger")
 torch = lazy("torch")
 transformers = lazy("transformers")
@@ -22,7 +22,7 @@ def head():
     model = torch.nn.Module()
     model.config = SimpleNamespace(id2label=dict(enumerate(NAMES)))
     torch.manual_seed(0)
-    return heads.CrfHead.add(model), model.crf
+    return crf_module.CrfHead.add(model), model.crf
 
 
 def test_labels_are_packed_for_loss_and_path(head):
@@ -59,7 +59,7 @@ def test_no_stray_inside_tag(head):
 
 
 def test_linear_head_is_softmax():
-    tags, scores = heads.LinearHead().decode(torch.tensor([[0.0, 2.0], [1.0, 1.0]]).numpy())
+    tags, scores = linear.LinearHead().decode(torch.tensor([[0.0, 2.0], [1.0, 1.0]]).numpy())
     assert tags[0] == 1
     assert scores == pytest.approx([0.8808, 0.5], abs=1e-4)
 

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from finetune.words.vocabulary import VectorFiles
+from finetune.papers.words.vocabulary import VectorFiles
 from nerbert.commands.table import main
 from tests.helpers.mirror import served
 

@@ -21,7 +21,7 @@ from tests.helpers.toy import QUICK, write_set
 
 open_head = lazy("pretrain.tagging.open_head")
 open_loss = lazy("pretrain.tagging.open_loss")
-predicting = lazy("finetune.tagger.predicting")
+open_types = lazy("finetune.heads.open")
 tagging = lazy("finetune.tagger.tagger")
 torch = lazy("torch")
 
@@ -196,7 +196,7 @@ def test_fine_tuning_from_the_head(trained, tmp_path):
     loaded = tagging.Tagger.load(tmp_path / "fitted")
     assert loaded.tags == LabelSet(("LOC", "misc", "sci")).tags
     assert loaded.tag([given[0].tokens]) == [given[0].tags]
-    assert fitted.min_score == loaded.min_score == predicting.OPEN_MIN_SCORE
+    assert fitted.min_score == loaded.min_score == open_types.MIN_SCORE
     assert loaded.predict([given[0].tokens], types=["location"])
     fresh = tagging.Tagger(trained[0] / "straight" / "base", head="open", epochs=1).fit(given)
     assert fresh.model.config.tag_head == "open"
@@ -362,14 +362,14 @@ def test_tags_are_of_mentions_from_the_smallest_score_on(model):
     tokens = "Albert Einstein , Mr. Max Planck and Rome of Zürich studied Physics .".split()
     names = ["scientist", "city", "philosophy", "band"]
     model.use_types(names)
-    assert model.min_score == predicting.OPEN_MIN_SCORE
+    assert model.min_score == open_types.MIN_SCORE
     kept = model.tag([tokens])[0]
     model.min_score = 0.0
     (whole,) = model.predictions([tokens])
     spans = [
         (one.start, one.end, one.type)
         for one in whole.entities
-        if one.score >= predicting.OPEN_MIN_SCORE
+        if one.score >= open_types.MIN_SCORE
     ]
     assert kept == spans_to_tags(spans, len(tokens))
     model.min_score = 1.0

@@ -1,0 +1,105 @@
+"""The open head in fine-tuning: the types of a set, by their names in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from finetune.data.views import in_words
+from finetune.heads.head import Head
+from finetune.heads.loading import load_with_head
+from finetune.settings import FitSettings
+from nerbert.errors import UserError
+from nerbert.text.tags import LabelSet
+from pretrain.tagging import open_head
+from pretrain.tagging.open_loss import OpenLoss
+from pretrain.training.models import HeadInitMap, check_length, load_model
+from pretrain.training.tokenizer import load_config
+
+MIN_SCORE = 0.35
+"""Smallest score of a mention that an open head finds; see docs/pretraining.md."""
+
+
+class OpenHead(Head):
+    """Finds mentions, and compares them with the names of types; see `pretrain.tagging.open_head`.
+
+    Its types are decoded by what `with_types` returns.
+    """
+
+    name = open_head.NAME
+    parts = ("classifier",)
+    takes_types = True
+    min_score = MIN_SCORE
+    restore = staticmethod(open_head.add_open_head)
+
+    def __init__(self, model: PreTrainedModel, loss: OpenLoss | None = None) -> None:
+        """Takes a model with an open head, and its loss if it is trained."""
+        super().__init__(model)
+        self._loss = loss
+        self._vectors: dict[str, Tensor] = {}  # of names of types
+
+    @classmethod
+    def new_model(
+        cls, base: str, settings: FitSettings, labels: LabelSet, head_init_map: HeadInitMap | None
+    ) -> PreTrainedModel:
+        """Loads a model with its own open head, or an encoder with a new one."""
+        if getattr(load_config(base), "tag_head", None) == cls.name:
+            model = load_with_head(base)
+            if settings.max_subwords is not None:
+                check_length(model, base, settings.max_subwords)
+            return model
+        model = load_model(base, open_head.LABELS, settings.max_subwords)
+        cls.restore(model)
+        return model
+
+    @classmethod
+    def add(
+        cls,
+        model: PreTrainedModel,
+        settings: FitSettings,
+        tokenizer: Any,
+        labels: LabelSet,
+        domains: Sequence[Sequence[str]],
+    ) -> OpenHead:
+        model.config.open_types = words = in_words(labels.categories)
+        return cls(model, OpenLoss(model, tokenizer, list(words.values())))
+
+    @property
+    def n_scores(self) -> int:
+        return open_head.TAGS + open_head.SIZE
+
+    def loss(self, outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
+        assert self._loss is not None
+        return self._loss.loss(outputs, labels, num_items_in_batch)
+
+    def best(self, logits: Tensor, labels: Any) -> Tensor:
+        assert self._loss is not None
+        return self._loss.best(logits, labels)
+
+    def with_types(self, tokenizer: Any, names: Sequence[str]) -> open_head.Types:
+        """What decodes the scores for some types.
+
+        Args:
+            tokenizer: tokenizer of the model.
+            names: their names, in words.
+        """
+        return open_head.Types.of(self.model, tokenizer, list(names), cached=self._vectors)
+
+    def trained_types(self, where: str) -> dict[str, str]:
+        """The types that it was trained on -> in words; see `UserError` for the place of errors.
+
+        Args:
+            where: folder of the checkpoint, for errors.
+
+        Raises:
+            UserError: those in the configuration of the model have another form.
+        """
+        value = getattr(self.model.config, "open_types", None)
+        if not isinstance(value, dict) or not all(
+            isinstance(words, str) and words.strip() for words in value.values()
+        ):
+            raise UserError("open_types in its config.json are no names of types", where)
+        return value

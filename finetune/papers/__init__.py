@@ -1,0 +1,1 @@
+"""Wing: what only the experiments of the papers need. It registers by `seams.toml`."""

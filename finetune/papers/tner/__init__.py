@@ -1,0 +1,1 @@
+"""The T-NER paper: its matrix of sets; overlap of words; t-SNE."""
