@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic.dataclasses import dataclass
 
 from finetune.parts import models
 from finetune.settings import ALL, CONTEXT, SEEDS, SHOTS, DataOptions, DataRoot, Regime
 from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
+from nerbert.seams import names
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -124,6 +125,11 @@ class SearchOptions(DataOptions, Device):
     )
     seed: Seed = option(555, "seed of head, dropout, order, and of the choices")
 
+
+if TYPE_CHECKING:
+    Format = str
+else:
+    Format = Literal[("onnx", "int8", *names("exports"))]
 
 BASES = (
     "encoders or pre-trained taggers: names on the hub, or folders; or without pre-training "
@@ -286,9 +292,7 @@ class ExportOptions(DataRoot, Labelling):
     A corpus is a folder for nerbert pretrain.
     """
 
-    format: Literal[
-        "onnx", "int8", "conll", "jsonl", "spacy", "gliner", "label-studio", "corpus"
-    ] = option(
+    format: Format = option(
         help="a tagger as ONNX, also with weights of 8 bits; or the format of labelled texts"
     )
     model: Text | None = option(None, "tagger that is exported, or labels texts", metavar="MODEL")

@@ -90,6 +90,11 @@ def packages(seam: str) -> dict[str, str]:
     return {p.name: f"{p.dist.name} {p.dist.version}" if p.dist else p.value for p in points}
 
 
+def names(seam: str) -> list[str]:
+    """Names of the parts of a seam, ours first; nothing is imported."""
+    return [*entries(seam), *packages(seam)]
+
+
 @cache
 def _tables() -> list[Mapping[str, Any]]:
     texts = [(_HOME / folder / "seams.toml").read_text(encoding="utf-8") for folder in _FILES]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from nerbert.digests import fingerprint
@@ -224,12 +225,7 @@ def _folders(
     has_lexicon: bool,
 ) -> tuple[Folder, Folder, Folder, Folder, Folder]:
     """The folders of a run. The fingerprint of each depends on that of the previous one."""
-
-    def folder(name: str, stage: str, /, **made_from: Any) -> Folder:
-        if made_from.get("columns", "") is None:  # not set: the folder is that of older versions
-            del made_from["columns"]
-        return Folder.of(files.join(output, name), stage, {"version": VERSIONS[stage], **made_from})
-
+    folder = partial(_folder, output)
     types_files = [files.name(path) for path in settings.types]
     documents = folder(
         "documents",
@@ -271,6 +267,13 @@ def _folders(
     examples = folder("examples", "examples", **{"from": entities.fingerprint}, **decided)
     decided = {"from": examples.fingerprint, **settings.decide("balance")}
     return documents, types, entities, examples, folder("corpus", "corpus", **decided)
+
+
+def _folder(output: str, name: str, stage: str, /, **made_from: Any) -> Folder:
+    """A folder of a run, with the fingerprint of what it is made from."""
+    if made_from.get("columns", "") is None:  # not set: the folder is that of older versions
+        del made_from["columns"]
+    return Folder.of(files.join(output, name), stage, {"version": VERSIONS[stage], **made_from})
 
 
 def _of_packages(seam: str) -> dict[str, Any]:

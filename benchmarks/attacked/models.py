@@ -127,19 +127,19 @@ _ODD = ["\u200b", "a\tb", "a b", "", " ", "\n", "\ud800", "\x00", "#", "-DOCSTAR
 def exports(folder: Path, draw: random.Random) -> str:
     """Sentences with odd tokens, which come back from the file, or are refused in one line."""
     from finetune.data.sets import DataSets
-    from finetune.use.formats import WRITERS
     from finetune.use.labelled import Labelled
+    from nerbert.seams import parts
 
     words = ["Ulm", "is", *_ODD]
     given = []
     for _ in range(5):
         tokens = [draw.choice(words) for _ in range(draw.randrange(1, 6))]
         given.append({"tokens": tokens, "tags": ["B-x", *["O"] * (len(tokens) - 1)]})
-    kind = draw.choice(list(WRITERS))
+    kind = draw.choice(list(parts("exports")))
     path = folder / "out.file"
     try:
         rows = list(map(Labelled.of_sentence, DataSets().raw_sentences(given, "train")))
-        WRITERS[kind](rows, path)
+        parts("exports")[kind](rows, path)
         back = _read_back(kind, path)
     except (UserError, RunError):
         return ""

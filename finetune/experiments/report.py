@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 from finetune.data.registry import known_set
 from finetune.data.views import NONE
 from finetune.experiments.runs import SCORING, ResultStore, main_f1
 from finetune.scoring import metrics, plots
+from finetune.scoring.results import Results, average_of_means
 from finetune.scoring.tables import cent, markdown, published_rows, shown_names, spread
 from finetune.settings import ALL
 from nerbert.storage import files
@@ -19,6 +20,7 @@ from nerbert.text import overlap
 
 Result = dict[str, Any]
 
+_NO_F1 = {"f1": 0.0}
 _SCORES = ("conlleval F1", "macro F1", "span F1", "shared-label span F1", "T-NER span F1")
 
 
@@ -49,6 +51,7 @@ class Report:
         self._models = _values(results, "model")
         self._named = {**shown_names(self._models), **shown_names(self._sets)}
         self._shots = _values(results, "shots")
+        self._f1 = Results({**row, "value": main_f1(row)} for row in results)
         self._hits: dict[str, dict[int, str]] | None = None
         if corpus is not None:
             tokens = [self._test(name) for name in self._sets]
@@ -78,58 +81,30 @@ class Report:
         """Tables of F1 by model and set, or by model and shots; and of contamination."""
         lines = [self._title(), ""]
         if len(self._shots) == 1:
-            average = ["average"] if len(self._sets) > 1 else []
-            rows = [
-                [
-                    self._named[model],
-                    *(_f1(self._of(model=model, data=set_name)) for set_name in self._sets),
-                ]
-                + [cent(self._average(model)) for _ in average]
-                for model in self._models
-            ]
+            average = ("average", average_of_means) if len(self._sets) > 1 else None
+            rows = self._f1.pivot(
+                "model", "data", "model", self._models, self._sets, self._named, average
+            )
             if self._shots == [ALL]:
-                rows += self._published(self._sets, len(average))
-            lines += [
-                *markdown(
-                    [
-                        ["model", *(self._named[set_name] for set_name in self._sets), *average],
-                        *rows,
-                    ]
-                ),
-                "",
-            ]
+                rows += self._published(self._sets, int(average is not None))
+            lines += [*markdown(rows), ""]
         else:
             for name in self._sets:
-                rows = [
-                    [
-                        self._named[model],
-                        *(
-                            _f1(self._of(model=model, data=name, shots=shots))
-                            for shots in self._shots
-                        ),
-                    ]
-                    for model in self._models
-                ]
+                title = f"{self._named[name]}, train sentences"
+                rows = self._f1.where(data=name).pivot(
+                    "model", "shots", title, self._models, self._shots, self._named
+                )
                 if ALL in self._shots:
                     rows += [
                         [title, *(score if shots == ALL else "-" for shots in self._shots)]
                         for title, score in self._published([name])
                     ]
-                lines += [
-                    *markdown([[f"{self._named[name]}, train sentences", *self._shots], *rows]),
-                    "",
-                ]
+                lines += [*markdown(rows), ""]
         lines += [f"{name}: not run: {reason}" for name, reason in self._missing.items()]
         lines += [f"{name}: {note}" for name in self._sets if (note := self._note(name))]
         if self._hits is not None:
             lines += ["", *self._contamination()]
         return "\n".join(lines).rstrip("\n") + "\n"
-
-    def _average(self, model: str) -> float:
-        """Mean over the sets of a model's mean F1."""
-        of_sets = (self._of(model=model, data=name) for name in self._sets)
-        means: list[float] = [mean(map(main_f1, rows)) for rows in of_sets]
-        return mean(means)
 
     def _published(self, sets: Sequence[str], averages: int = 0) -> list[list[str]]:
         """Rows of the papers' tables, if they have one of the sets, and the averages."""
@@ -180,7 +155,8 @@ class Report:
             for model in self._models:
                 results = self._of(model=model, data=name)
                 clean = [row["without_contaminated"]["f1"] for row in results]
-                rows.append([*facts, self._named[model], _f1(results), spread(clean)])
+                f1 = spread(self._f1.where(model=model, data=name).values)
+                rows.append([*facts, self._named[model], f1, spread(clean)])
         return markdown(rows)
 
     def details(self) -> str:
@@ -234,33 +210,21 @@ class Report:
         return rows
 
     def _types(self, name: str) -> list[list[str]]:
-        results = self._of(data=name, shots=self._shots[-1])
+        runs = self._f1.where(data=name, shots=self._shots[-1])
         gold = Counter[str]()
-        for row in results:
+        for row in runs:
             gold |= Counter({kind: int(s["gold"]) for kind, s in row["per_type"].items()})
-        rows = [["type", "mentions", *(self._named[model] for model in self._models)]]
-        for kind in sorted({kind for row in results for kind in row["per_type"]}):
-            cells = [
-                spread(
-                    [
-                        row["per_type"].get(kind, {}).get("f1", 0.0)
-                        for row in results
-                        if row["model"] == model
-                    ]
-                )
-                for model in self._models
-            ]
-            rows.append([kind, str(gold[kind]), *cells])
-        return rows
+        kinds = sorted({kind for row in runs for kind in row["per_type"]})
+        f1 = runs.by("type", lambda row: {k: row["per_type"].get(k, _NO_F1)["f1"] for k in kinds})
+        rows = f1.pivot("type", "model", "type", kinds, self._models, self._named)
+        counts = ["mentions", *(str(gold[kind]) for kind in kinds)]
+        return [[row[0], count, *row[1:]] for row, count in zip(rows, counts, strict=True)]
 
     def _errors(self, name: str) -> list[list[str]]:
-        kinds = list(self._results[0]["errors"])
-        rows = [["model", *kinds]]
-        for model in self._models:
-            results = self._of(model=model, data=name, shots=self._shots[-1])
-            means = (mean(row["errors"][kind] for row in results) for kind in kinds)
-            rows.append([self._named[model], *(f"{value:.0f}" for value in means)])
-        return rows
+        counts = self._f1.where(data=name, shots=self._shots[-1]).by("kind", lambda r: r["errors"])
+        kinds, mean_count = list(self._results[0]["errors"]), lambda cell, *_: f"{mean(cell):.0f}"
+        named = self._named
+        return counts.pivot("model", "kind", "model", self._models, kinds, named, text=mean_count)
 
     def write(self, output: Path) -> None:
         """Writes `report.json`, `report.md` and plots to a folder."""
@@ -296,15 +260,7 @@ class Report:
         return {**facts, "sha256_of_sentences": self._store.set_fingerprint(name)}
 
     def _curves(self, name: str) -> bytes:
-        lines = {}
-        for model in self._models:
-            points = []
-            for shots in self._shots:
-                results = self._of(model=model, data=name, shots=shots)
-                scores = [100 * main_f1(row) for row in results]
-                deviation = stdev(scores) if len(scores) > 1 else 0.0
-                points.append((results[0]["train_sentences"], mean(scores), deviation))
-            lines[model] = sorted(points)
+        lines = self._f1.where(data=name).curves("model", "train_sentences")
         scoring = SCORING[self._results[0]["settings"]["scoring"]].partition(" (")[0]
         return plots.curves(
             lines, name, "train sentences", f"{scoring}, %", gain=len(self._models) > 1
@@ -318,10 +274,6 @@ def file_name(name: str) -> str:
 
 def _values(results: Sequence[Result], key: str) -> list[str]:
     return list(dict.fromkeys(row[key] for row in results))
-
-
-def _f1(results: Sequence[Result]) -> str:
-    return spread([main_f1(row) for row in results])
 
 
 def _summed(tables: Sequence[dict[str, dict[str, int]]]) -> dict[str, Counter[str]]:

@@ -13,15 +13,13 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from finetune.scoring.calibration import Reliability
+from finetune.scoring.results import Point
 from nerbert.reports import png
 
 _MOST_TYPES, _OTHERS = 40, "(other types)"
 _MOST_TICKS = 6
 _MARKS = "osD^v<>PX*"  # so that colours are not all that tells lines or types apart
 _LONGEST = 30  # largest number of characters of a name on a plot
-
-Point = tuple[float, float, float]
-"""x, y, and the deviation of y."""
 
 
 def curves(

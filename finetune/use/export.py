@@ -8,10 +8,11 @@ from pathlib import Path
 
 from finetune.data.sets import DataSets
 from finetune.options import ExportOptions
-from finetune.use.formats import WRITERS, interface, write_label_studio
+from finetune.use.formats import interface, write_label_studio
 from finetune.use.labelled import Labelled
 from finetune.use.predict import read_texts
 from nerbert.errors import UserError
+from nerbert.seams import parts
 from nerbert.text.corpus import Corpus
 
 _BATCH = 1024
@@ -42,7 +43,7 @@ def export(options: ExportOptions) -> str:
     if options.format == "label-studio":
         count = write_label_studio(rows, path, types)
     else:
-        count = WRITERS[options.format](rows, path)
+        count = parts("exports")[options.format](rows, path)
     return f"{path}: {count:,} texts"
 
 

@@ -1,10 +1,13 @@
-"""Labelled texts in the formats of other tools."""
+"""Labelled texts in the formats of other tools: parts of the seam `exports`.
+
+Each function writes a file or folder, and returns the number of texts.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import pairwise
@@ -244,17 +247,6 @@ def _example(number: int, row: Labelled, numbers: dict[str, int]) -> dict[str, A
         "token_starts": [start for start, _ in row.words],
         "unlinked": row.doubtful,
     }
-
-
-WRITERS: dict[str, Callable[[Rows, Path], int]] = {
-    "conll": write_conll,
-    "jsonl": write_jsonl,
-    "spacy": write_spacy,
-    "gliner": write_gliner,
-    "label-studio": write_label_studio,
-    "corpus": write_corpus,
-}
-"""Name of a format -> function that writes a file, and returns the number of texts."""
 
 
 def _json(value: Any) -> str:

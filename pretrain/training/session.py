@@ -198,6 +198,10 @@ _DECIDING = (
 """Training arguments that must be equal to continue a stopped run."""
 
 
+_MEASURED = ("train_s", "subwords_per_s", "padding")
+"""Results that only a run with steps can have."""
+
+
 class TrainingRun(Generic[S]):
     """A run of pre-training.
 
@@ -238,6 +242,7 @@ class TrainingRun(Generic[S]):
             "settings": self.settings.identity(),
             "training": {name: _plain(getattr(self.args, name)) for name in _DECIDING},
         }
+        self._measured: dict[str, Any] = {}  # by an earlier run, which was finished
         self.checkpoint = self._checkpoint(tags)
         if self.args.process_index == 0:
             self._begin(facts)
@@ -262,6 +267,7 @@ class TrainingRun(Generic[S]):
         if last is None:  # nothing was trained yet, so other settings are allowed
             return None
         self._check_same(record, self.folder)
+        self._measured = {k: v for k, v in record.get("results", {}).items() if k in _MEASURED}
         return str(last)
 
     def _record_of(self, folder: Path) -> dict[str, Any] | None:
@@ -320,6 +326,8 @@ class TrainingRun(Generic[S]):
         """Trains from the checkpoint on; returns steps, epochs and seconds."""
         start = time.monotonic()
         resume(trainer, self.checkpoint)
+        if not (self.checkpoint or "").endswith(f"-{trainer.state.global_step}"):
+            self._measured = {}
         return {
             "steps": trainer.state.global_step,
             "epochs": round(trainer.state.epoch or 0, 4),
@@ -327,8 +335,11 @@ class TrainingRun(Generic[S]):
         }
 
     def finish(self, results: dict[str, Any]) -> dict[str, Any]:
-        """Adds the results to the record, and returns the record."""
-        self._record["results"] = results
+        """Adds the results to the record, and returns the record.
+
+        If the training was finished before, what was measured then counts: now no step was made.
+        """
+        self._record["results"] = results | self._measured
         files.write_json(str(self.folder / RECORD), self._record)
         return self._record
 

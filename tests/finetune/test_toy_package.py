@@ -1,4 +1,4 @@
-"""A package of somebody else brings a command, an engine, a voter, a filter and a head."""
+"""A package of somebody else brings a part of each seam."""
 
 import json
 import os
@@ -30,6 +30,9 @@ odd = toy_parts:odd
 
 [nerbert.heads]
 toy = toy_parts:HEAD
+
+[nerbert.exports]
+words = toy_parts:write_words
 """
 
 PARTS = '''
@@ -72,6 +75,12 @@ def bridges(plan, types):
 
 def odd(batch, is_kept):
     return batch.sentences.numbers % 2 == 1
+
+
+def write_words(rows, path):
+    texts = [" ".join(row.tokens) for row in rows]
+    path.write_text("\\n".join(texts))
+    return len(texts)
 
 
 def __getattr__(name):
@@ -164,6 +173,15 @@ def test_a_command(installed, tmp_path):
     code, _, err = nerbert("toy", "--number", "many", site=installed)
     assert (code, err) == (2, "--number many: give a whole number\n")
     assert nerbert("toy")[0] == 2
+
+
+def test_a_format(installed, tmp_path):
+    write_set(tmp_path / "toy")
+    flags = ("--format", "words", "--data", "toy", "--part", "dev", "--output", "words.txt")
+    code, out, err = nerbert("export", *flags, site=installed, cwd=tmp_path)
+    assert (code, out) == (0, "words.txt: 12 texts\n"), err
+    assert (tmp_path / "words.txt").read_text().startswith("Ada Byron lived in Bern for\n")
+    assert nerbert("export", *flags, cwd=tmp_path)[0] == 2
 
 
 def test_an_engine_a_voter_and_a_filter(installed, tmp_path):

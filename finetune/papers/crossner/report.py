@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 from finetune.experiments.runs import SCORING, main_f1
@@ -13,7 +14,9 @@ from finetune.papers.crossner.cells import Cell, Encoder
 from finetune.papers.crossner.settings import DOMAINS
 from finetune.papers.words.options import word_options
 from finetune.scoring import plots
-from finetune.scoring.tables import cent, markdown, published, spread
+from finetune.scoring.results import Cell as ScoreCell
+from finetune.scoring.results import Line, Results, average_of_means
+from finetune.scoring.tables import markdown, published, spread
 from finetune.settings import ALL
 from nerbert.storage import files
 
@@ -85,15 +88,16 @@ class GridReport:
         self._rows = _row_names(plan)
         names = dict.fromkeys(self._rows[cell.encoder] for cell in plan)
         self._names = sorted(names, key=_place)
+        self._all_rows = [(regime, name) for regime in self._regimes for name in self._names]
+        self._f1 = Results(self._line(cell, row) for cell, row in self._pairs)
 
-    def _of(self, regime: str, name: str, domain: str, shots: str | None = None) -> list[Result]:
-        """Results of all seeds."""
-        key = regime, name, domain, shots or self._full
-        return [
-            row
-            for cell, row in self._pairs
-            if (cell.run.regime, self._rows[cell.encoder], cell.domain, cell.run.shots) == key
-        ]
+    def _line(self, cell: Cell, row: Result) -> dict[str, Any]:
+        name, encoder, regime = self._rows[cell.encoder], cell.encoder, cell.run.regime
+        adapted = f"{regime}, {encoder.masking} {encoder.level}" if encoder.domain else None
+        facts = {"regime": regime, "name": name, "row": (regime, name), "domain": cell.domain}
+        curves = {"curve": f"{regime}, {name}", "adapted": adapted}
+        share = {"shots": cell.run.shots, "per cent": 100 * encoder.fraction}
+        return {**row, **facts, **curves, **share, "value": main_f1(row)}
 
     def table_2(self) -> str:
         """F1 by regime, pre-training and domain, with the published scores in brackets."""
@@ -103,10 +107,20 @@ class GridReport:
         lines = [f"{titles}, in per cent; published scores in brackets.{few}", ""]
         lacks_rows = False
         for regime in self._regimes:
-            rows = [[regime, *self._domains, *(["average"] if len(self._domains) > 1 else [])]]
             published_rows = published()["crossner"].get(regime, {})
-            names = sorted({*self._names, *published_rows}, key=_place)
-            rows += [self._row_2(regime, name) for name in names]
+            rows = self._f1.where(regime=regime, shots=self._full).pivot(
+                "name",
+                "domain",
+                regime,
+                sorted({*self._names, *published_rows}, key=_place),
+                self._domains,
+                average=("average", partial(self._average, regime))
+                if len(self._domains) > 1
+                else None,
+                text=lambda cell, name, domain, regime=regime: _beside(  # type: ignore[misc]
+                    spread(cell), published_f1(regime, name, domain)
+                ),
+            )
             lacks_rows = lacks_rows or any(name not in self._names for name in published_rows)
             lines += [*markdown(rows), ""]
         runs = [cell for cell, _ in self._pairs if cell.run.settings.head == "cdlm"]
@@ -117,47 +131,28 @@ class GridReport:
             lines += [f"CDLM read no domain text for {', '.join(without)}: --text gives it.", ""]
         return "\n".join([*lines, *([LEFT, ""] if lacks_rows else [])])
 
-    def _row_2(self, regime: str, name: str) -> list[str]:
-        cells, our_scores, published_scores = [], [], []
-        for domain in self._domains:
-            scores = [main_f1(row) for row in self._of(regime, name, domain)]
-            published_score = published_f1(regime, name, domain)
-            cells.append(_beside(spread(scores), published_score))
-            our_scores += [mean(scores)] if scores else []
-            published_scores += [published_score] if published_score is not None else []
-        if len(self._domains) == 1:
-            return [name, *cells]
-        is_complete = len(our_scores) == len(self._domains)
-        average = _beside(
-            cent(mean(our_scores)) if is_complete else "-",
-            mean(published_scores) if published_scores else None,
-        )
-        return [name, *cells, average]
+    def _average(self, regime: str, cells: Sequence[ScoreCell], name: str) -> str:
+        scores = [published_f1(regime, name, domain) for domain in self._domains]
+        stated = [score for score in scores if score is not None]
+        return _beside(average_of_means(cells), mean(stated) if stated else None)
 
     def table_4(self, domain: str) -> list[str]:
         """F1 of each type."""
         lines = []
         for regime in self._regimes:
-            names = [name for name in self._names if self._of(regime, name, domain)]
-            kinds = sorted(
-                {
-                    kind
-                    for name in names
-                    for row in self._of(regime, name, domain)
-                    for kind in row["per_type"]
-                }
+            runs = self._f1.where(regime=regime, domain=domain, shots=self._full)
+            kinds = sorted({kind for line in runs for kind in line["per_type"]})
+            f1 = runs.by("type", partial(_by_type, kinds))
+            rows = f1.pivot(
+                "name",
+                "type",
+                regime,
+                [name for name in self._names if runs.where(name=name)],
+                kinds,
+                text=lambda cell, name, kind, regime=regime: _beside(  # type: ignore[misc]
+                    spread(cell), published_type(regime, name, domain, kind)
+                ),
             )
-            rows = [[regime, *kinds]]
-            for name in names:
-                results = self._of(regime, name, domain)
-                cells = [
-                    _beside(
-                        spread([row["per_type"].get(kind, {}).get("f1", 0.0) for row in results]),
-                        published_type(regime, name, domain, kind),
-                    )
-                    for kind in kinds
-                ]
-                rows.append([name, *cells])
             lines += [*markdown(rows), ""]
         return lines
 
@@ -165,28 +160,17 @@ class GridReport:
         """F1 by number of train sentences; nothing if there is one number."""
         if len(self._shots) == 1:
             return []
-        rows = [["regime", "pre-training", *self._shots]]
-        for regime in self._regimes:
-            for name in self._names:
-                results = [self._of(regime, name, domain, shots) for shots in self._shots]
-                rows.append([regime, name, *(spread(list(map(main_f1, row))) for row in results)])
+        rows = self._f1.where(domain=domain).pivot(
+            "row", "shots", ("regime", "pre-training"), self._all_rows, self._shots
+        )
         heading = f"## {domain}: by number of train sentences (figure 3)"
         return [heading, "", *markdown(rows), ""]
 
     def persons(self) -> list[str]:
         """Shares of gold mentions `person` that are predicted as special persons."""
-        rows = [["regime", "pre-training", *self._domains]]
-        for regime in self._regimes:
-            for name in self._names:
-                cells = []
-                for domain in self._domains:
-                    shares = [
-                        person_share(row["confusion"], domain)
-                        for row in self._of(regime, name, domain)
-                    ]
-                    cells.append(spread([share for share in shares if share is not None]))
-                rows.append([regime, name, *cells])
-        return markdown(rows)
+        table = self._f1.where(shots=self._full).by("share", _special_persons)
+        title = ("regime", "pre-training")
+        return markdown(table.pivot("row", "domain", title, self._all_rows, self._domains))
 
     def write(self, output: Path) -> None:
         """Writes `report.json`, `report.md` and the figures."""
@@ -238,40 +222,29 @@ class GridReport:
 
     def _sizes(self, domain: str) -> bytes | None:
         """Figure 2: F1 by share of the corpus; None if there are fewer than two shares."""
-
-        def place(cell: Cell) -> tuple[str, float] | None:
-            encoder = cell.encoder
-            if encoder.domain is None or cell.run.shots != self._full:
-                return None
-            return f"{encoder.masking} {encoder.level}", 100 * encoder.fraction
-
-        return self._curves(domain, "share of the corpus, %", place)
+        runs = self._f1.where(domain=domain, shots=self._full)
+        return _curves(runs, "adapted", "per cent", domain, "share of the corpus, %")
 
     def _few(self, domain: str) -> bytes | None:
         """Figure 3: F1 by number of train sentences; None if there are fewer than two numbers."""
-        rows = {id(cell): row["train_sentences"] for cell, row in self._pairs}
-        return self._curves(
-            domain, "train sentences", lambda cell: (self._rows[cell.encoder], rows[id(cell)])
-        )
+        runs = self._f1.where(domain=domain)
+        return _curves(runs, "curve", "train_sentences", domain, "train sentences")
 
-    def _curves(
-        self, domain: str, label: str, place: Callable[[Cell], tuple[str, float] | None]
-    ) -> bytes | None:
-        points: dict[str, dict[float, list[float]]] = {}
-        for cell, row in self._pairs:
-            if cell.domain == domain and (point := place(cell)) is not None:
-                line = points.setdefault(f"{cell.run.regime}, {point[0]}", {})
-                line.setdefault(point[1], []).append(100 * main_f1(row))
-        if len({x for line in points.values() for x in line}) < 2:
-            return None
-        lines = {
-            name: [
-                (x, mean(scores), stdev(scores) if len(scores) > 1 else 0.0)
-                for x, scores in sorted(line.items())
-            ]
-            for name, line in points.items()
-        }
-        return plots.curves(lines, domain, label, "F1, %")
+
+def _curves(runs: Results, curve: str, axis: str, domain: str, label: str) -> bytes | None:
+    lines = runs.curves(curve, axis)
+    if len({place for points in lines.values() for place, *_ in points}) < 2:
+        return None
+    return plots.curves(lines, domain, label, "F1, %")
+
+
+def _by_type(kinds: Sequence[str], line: Line) -> dict[str, float]:
+    return {kind: line["per_type"].get(kind, {}).get("f1", 0.0) for kind in kinds}
+
+
+def _special_persons(line: Line) -> dict[str, float]:
+    share = person_share(line["confusion"], line["domain"])
+    return {} if share is None else {"person": share}
 
 
 def _beside(our_score: str, published_score: float | None) -> str:

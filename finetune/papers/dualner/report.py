@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 from finetune.papers.dualner.settings import METHODS
 from finetune.scoring import plots
+from finetune.scoring.results import Results
 from finetune.scoring.tables import markdown, published, spread
 from nerbert.storage import files
 
@@ -43,22 +44,37 @@ def write_report(
     return text
 
 
-def _of(results: Sequence[Result], method: str, share: float = 1.0) -> list[Result]:
-    return [row for row in results if row["variant"] == method and row["share"] == share]
+def _means(results: Sequence[Result]) -> Results:
+    """Mean F1 of all languages."""
+    return Results(
+        {**row, "per cent": 100 * row["share"], "value": row["mean_f1"]} for row in results
+    )
 
 
-def _largest(results: Sequence[Result]) -> float:
-    return max(float(row["share"]) for row in results)
+def _with_all_labels(results: Sequence[Result], methods: Sequence[str]) -> list[Result]:
+    """The results of some methods with the largest share of labels, in the order of these."""
+    share = max(float(row["share"]) for row in results)
+    return [
+        row
+        for method in methods
+        for row in results
+        if (row["variant"], row["share"]) == (method, share)
+    ]
 
 
 def _by_language(results: Sequence[Result], identity: Callable[[str], str]) -> list[str]:
     """Table 1: methods by language."""
-    languages, share = results[0]["languages"], _largest(results)
-    rows = [["method", *languages, "mean"]]
-    for method in _MAIN:
-        if of_method := _of(results, method, share):
-            cells = [spread([row["test"][name]["f1"] for row in of_method]) for name in languages]
-            rows.append([method, *cells, spread([row["mean_f1"] for row in of_method])])
+    languages, main = results[0]["languages"], _with_all_labels(results, _MAIN)
+    means = _means(main)
+    f1 = means.by("language", lambda row: {name: row["test"][name]["f1"] for name in languages})
+    rows = f1.pivot(
+        "variant",
+        "language",
+        "method",
+        means.facts("variant"),
+        languages,
+        average=("mean", lambda cells, method: spread(means.where(variant=method).values)),
+    )
     rows += _published([identity(name) for name in languages])
     return [
         "F1 (seqeval strict, IOB2) in per cent, by language; the first one is the source. Scored "
@@ -87,37 +103,26 @@ def _published(languages: Sequence[str]) -> list[list[str]]:
 
 def _ablations(results: Sequence[Result]) -> list[str]:
     """Table 2: mean over languages."""
-    share = _largest(results)
+    means = _means(_with_all_labels(results, _ABLATIONS))
     published_scores = published()["dualner"]["ablations"]
     rows = [["method", "mean F1 of all languages", "published, XLM-R base, 40 languages"]]
-    for method in _ABLATIONS:
-        if of_method := _of(results, method, share):
-            name = METHODS[method].published
-            our_score = spread([row["mean_f1"] for row in of_method])
-            rows.append([method, our_score, published_scores.get(name, "-")])
+    for method in means.facts("variant"):
+        our_score = spread(means.where(variant=method).values)
+        rows.append([method, our_score, published_scores.get(METHODS[method].published, "-")])
     return [*markdown(rows), ""] if len(rows) > 1 else []
 
 
 def _shares(results: Sequence[Result]) -> list[str]:
     """Figure 3 as a table."""
-    shares = sorted({float(row["share"]) for row in results})
+    means = _means(results)
+    shares = sorted(means.facts("share"))
     if len(shares) < 2:
         return []
-    rows = [["labels of the source", *(f"{share:.0%}" for share in shares)]]
-    for method in dict.fromkeys(row["variant"] for row in results):
-        cells = [
-            spread([row["mean_f1"] for row in _of(results, method, share)]) for share in shares
-        ]
-        rows.append([method, *cells])
+    shown = {share: f"{share:.0%}" for share in shares}
+    rows = means.pivot("variant", "share", "labels of the source", None, shares, shown)
     return [*markdown(rows), ""]
 
 
 def _curve(results: Sequence[Result]) -> bytes:
-    lines: dict[str, list[plots.Point]] = {}
-    for method in dict.fromkeys(row["variant"] for row in results):
-        for share in sorted({float(row["share"]) for row in results}):
-            scores = [100 * row["mean_f1"] for row in _of(results, method, share)]
-            if scores:
-                deviation = stdev(scores) if len(scores) > 1 else 0.0
-                lines.setdefault(method, []).append((100 * share, mean(scores), deviation))
-    return plots.curves(lines, "DualNER", "labels of the source, %", "mean F1 (strict), %")
+    curves = _means(results).curves("variant", "per cent")
+    return plots.curves(curves, "DualNER", "labels of the source, %", "mean F1 (strict), %")

@@ -18,7 +18,8 @@ from finetune.experiments.report import file_name
 from finetune.experiments.runs import Predictions, ResultStore, Run
 from finetune.papers.tner.options import MatrixOptions
 from finetune.scoring import plots
-from finetune.scoring.tables import markdown, shown_names, spread, tner_models, tner_row
+from finetune.scoring.results import Results, average_by_seed
+from finetune.scoring.tables import markdown, shown_names, tner_models, tner_row
 from finetune.settings import FitSettings, seeds
 from nerbert.digests import short_key
 from nerbert.errors import UserError
@@ -146,15 +147,20 @@ def written(
     matrices: dict[str, dict[str, Any]] = {}
     for number, model in enumerate(models, start=1):
         for name, (score_title, value) in SCORES.items():
-            cells_of_score = [
-                [_values(results, value, model, source, data) for data in test] for source in train
+            title = f"{named[model]}: {score_title}"
+            scores = Results(
+                {**row, "train": row["source"][0], "value": value(row)} for row in results
+            ).where(model=model)
+            average = ("mean", average_by_seed)
+            table = scores.pivot("train", "data", "train", train, test, named, average)
+            head = f"{title}, in per cent; rows train, columns test."
+            texts.append("\n".join([head, "", *markdown(table)]))
+            means = [
+                [100 * mean(cell) for cell in scores.cells("train", "data", test, source)]
+                for source in train
             ]
-            texts.append(_table(f"{named[model]}: {score_title}", lines, columns, cells_of_score))
-            means = [[100 * mean(cell) for cell in cells] for cells in cells_of_score]
             matrices.setdefault(model, {})[name] = means
-            picture = plots.heat_map(
-                np.array(means), lines, columns, f"{named[model]}: {score_title}"
-            )
+            picture = plots.heat_map(np.array(means), lines, columns, title)
             (output / f"matrix-{file_name(name)}-{number}.png").write_bytes(picture)
     files.write_json(
         str(output / "matrix.json"),
@@ -167,18 +173,6 @@ def written(
     all_texts = [*texts, *filter(None, published_tables)]
     (output / "matrix.md").write_text("\n\n".join(all_texts) + "\n", encoding="utf-8")
     return "\n\n".join([*texts[:: len(SCORES)], *published_tables[:1]]).rstrip() + "\n"
-
-
-def _table(
-    title: str, train: Sequence[str], test: Sequence[str], cells: Sequence[Sequence[list[float]]]
-) -> str:
-    """A matrix as Markdown; the last column is the mean of the row, over the seeds."""
-    rows = [
-        [source, *map(spread, row), spread([mean(column) for column in zip(*row, strict=True)])]
-        for source, row in zip(train, cells, strict=True)
-    ]
-    head = f"{title}, in per cent; rows train, columns test."
-    return "\n".join([head, "", *markdown([["train", *test, "mean"], *rows])])
 
 
 def _published(score: str, train: Sequence[str], test: Sequence[str], lowercase: bool) -> str:
@@ -194,15 +188,3 @@ def _published(score: str, train: Sequence[str], test: Sequence[str], lowercase:
         return ""
     head = f"Published (T-NER, Ushio and Camacho-Collados 2021): {SCORES[score][0]}, in per cent."
     return "\n".join([head, "", *markdown([["train", *test, "average as stated"], *rows])])
-
-
-def _values(
-    results: Sequence[dict[str, Any]],
-    value: Callable[[dict[str, Any]], float],
-    model: str,
-    source: str,
-    data: str,
-) -> list[float]:
-    """The scores of a cell, one for each seed."""
-    place = (model, source, data)
-    return [value(row) for row in results if (row["model"], row["source"][0], row["data"]) == place]

@@ -19,6 +19,7 @@ from finetune.use import formats
 from finetune.use.labelled import Labelled
 from nerbert.commands.table import main
 from nerbert.errors import UserError
+from nerbert.seams import parts
 from nerbert.text.columns import Sentence
 from nerbert.text.corpus import load_corpus
 from nerbert.text.tags import tags_to_spans
@@ -98,7 +99,7 @@ def test_tokens_that_a_format_cannot_hold(token, tmp_path):
     assert str(error.value).startswith(f"text 2: the token {token!r} cannot ")
     assert str(error.value).endswith("; choose --format jsonl")
     assert not (tmp_path / "out").exists()
-    others = [write for write in formats.WRITERS.values() if write is not refusing]
+    others = [write for write in parts("exports").values() if write is not refusing]
     assert [write(rows, tmp_path / f"out{n}") for n, write in enumerate(others)] == [2] * 5
 
 
@@ -293,7 +294,7 @@ def test_a_file_appears_whole_or_not_at_all(labelled, tmp_path):
         yield labelled[0]
         raise RuntimeError
 
-    for writer in formats.WRITERS.values():
+    for writer in parts("exports").values():
         with pytest.raises(RuntimeError):
             writer(broken(), tmp_path / "x")
     assert list(tmp_path.iterdir()) == []

@@ -50,6 +50,12 @@ def test_a_finished_run_is_not_trained_any_more(made, tmp_path, capsys):
     ]
     weights = [(path / "model.safetensors").read_bytes() for path in (output, again)]
     assert weights[0] == weights[1]
+    # What was measured is that of the training, not of the second look at it.
+    before, after = (
+        json.loads((path / "pretrain.json").read_text())["results"] for path in (output, again)
+    )
+    measured = ("train_s", "subwords_per_s", "padding")
+    assert {name: after[name] for name in measured} == {name: before[name] for name in measured}
 
 
 @pytest.mark.parametrize("change", ["removed", "emptied", "cut"])
