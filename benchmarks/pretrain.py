@@ -26,10 +26,10 @@ from transformers import BertConfig, BertForTokenClassification, PrinterCallback
 from nerbert.text.corpus import Corpus
 from pretrain.settings import TINY, PretrainSettings
 from pretrain.training import tiny
+from pretrain.training.arguments import spread, training_arguments
 from pretrain.training.features import Collator, Feature, PieceFeatures, load_split
 from pretrain.training.models import load_tokenizer
 from pretrain.training.pieces import count_subwords
-from pretrain.training.session import spread, training_arguments
 from pretrain.training.trainer import LengthBatches, TaggingTrainer
 
 SUBWORDS, BATCH, TAGS = 128, 960, 631

@@ -8,8 +8,7 @@ corpus    documents, entities        -> examples/, corpus/
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,20 +20,23 @@ from nerbert.storage import files
 from nerbert.storage.folders import Folder
 from nerbert.storage.identity import Identities
 from nerbert.storage.records import check_made
-from nerbert.text.columns import read_columns
 from nerbert.text.sentences import TRAINED, SentenceModel
 from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
 from ontology.sources.infobox import InfoboxMapping
-from ontology.sources.sql import check_table
-from ontology.sources.types import check_types
-from ontology.titles import EXTRAS, converter
 from pipeline.dump.streams import find_dumps
 from pipeline.dump.units import InputFile, Unit, cut, inspect
 from pipeline.execution.part_pass import Pass
+from pipeline.inputs import (
+    check_files,
+    checked,
+    converts_titles,
+    has_lexicon,
+    infobox_mapping,
+    only_wiki,
+)
 from pipeline.language import pretrained
 from pipeline.settings import CorpusSettings
-from pipeline.wikitext import lexicon
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
 VERSIONS = {"extract": 12, "types": 1, "resolve": 16, "examples": 16, "corpus": 6}
@@ -51,7 +53,6 @@ DICTIONARY = "dictionary.arrow"
 
 _BY_DIGEST = ("types", "page_props", "langlinks", "ontology", "infobox_mapping", "infobox")
 """Options that decide `resolve` by the contents of files; digests of these stand in their place."""
-_LOGGER = logging.getLogger("nerbert")
 
 
 @dataclass(frozen=True)
@@ -124,17 +125,16 @@ def make_plan(settings: CorpusSettings) -> Plan:
     dumps = find_dumps(settings.dump)
     inputs = tuple(inspect(path, settings.language, identities) for path in dumps)
     tree = checked("--ontology", settings.ontology, ClassTree.from_owl) or ClassTree.shipped()
-    _check_files(settings, _only_wiki(inputs))
-    mapping = _mapping(settings, inputs[0].site.language)
+    check_files(settings, only_wiki(inputs))
+    mapping = infobox_mapping(settings, inputs[0].site.language)
     try:
         categories = CategorySet.load(settings.categories)
     except (ValueError, OSError) as error:
         raise UserError(f"--categories: {error}") from None
     language = inputs[0].site.language
     model = pretrained(language) if settings.sentence_model == "nltk" else None
-    converts_titles = _converts_titles(language)
-    has_lexicon = _has_lexicon(language)
-    folders = _folders(settings, settings.output, inputs, identities, converts_titles, has_lexicon)
+    converts, lexicon = converts_titles(language), has_lexicon(language)
+    folders = _folders(settings, settings.output, inputs, identities, converts, lexicon)
     _check_output(settings.output, folders[0])
     return Plan(
         settings,
@@ -147,73 +147,9 @@ def make_plan(settings: CorpusSettings) -> Plan:
         model,
         *folders,
         identities,
-        converts_titles,
-        has_lexicon,
+        converts,
+        lexicon,
     )
-
-
-def _only_wiki(inputs: Sequence[InputFile]) -> str | None:
-    """Database name of the wiki of all dump files, such as "enwiki"; None if they do not say it."""
-    languages = {source.site.language for source in inputs}
-    if len(languages) > 1:
-        raise UserError(
-            f"--dump: files of several languages ({', '.join(sorted(languages))}); "
-            "run one language at a time, or give --language"
-        )
-    wikis = {source.database for source in inputs} - {None}
-    if len(wikis) > 1:
-        raise UserError(
-            f"--dump: files of several wikis ({', '.join(sorted(filter(None, wikis)))}); "
-            "run one wiki at a time"
-        )
-    return next(iter(wikis), None)
-
-
-def _check_files(settings: CorpusSettings, wiki: str | None) -> None:
-    """Raises a UserError if a file beside the dump is unreadable, or of another wiki."""
-    for path in settings.types:
-        checked("--types", path, check_types)
-    for path in settings.page_props:
-        checked("--page-props", path, lambda local: check_table(local, "page_props", wiki))
-    for path in settings.langlinks:
-        checked("--langlinks", path, lambda local: check_table(local, "langlinks", wiki))
-    for path in settings.exclude:
-        checked("--exclude", path, lambda local: read_columns(local, settings.columns))
-
-
-def _converts_titles(language: str) -> bool:
-    """Whether titles are converted to the language's other script."""
-    try:
-        return converter(language) is not None
-    except ImportError:
-        _LOGGER.warning(
-            "language %s: links in the other script do not find their pages; "
-            "pip install 'nerbert[%s]'",
-            language,
-            EXTRAS[language],
-        )
-        return False
-
-
-def _has_lexicon(language: str) -> bool:
-    """Whether a lexicon tells names from other words, where no capitals do."""
-    if language != lexicon.LANGUAGE:
-        return False
-    installed = lexicon.is_installed()
-    if not installed:
-        _LOGGER.warning(
-            "language %s: links to concepts count as names; pip install 'nerbert[%s]'",
-            language,
-            lexicon.LANGUAGE,
-        )
-    return installed
-
-
-def _mapping(settings: CorpusSettings, language: str) -> InfoboxMapping:
-    if not settings.infobox:
-        return InfoboxMapping.empty()
-    given_mapping = checked("--infobox-mapping", settings.infobox_mapping, InfoboxMapping.from_xml)
-    return given_mapping or InfoboxMapping.shipped(language)
 
 
 def _folders(
@@ -298,34 +234,6 @@ def _check_output(output: str, documents: Folder) -> None:
             )
     else:
         check_made(output, MANIFEST, {"inputs", "stages", "versions"})
-
-
-def checked(flag: str, path: str | None, read: Callable[[str], Any]) -> Any:
-    """Reads a file; errors are one line that names the flag and the file.
-
-    Args:
-        flag: flag that the file was given with.
-        path: path of the file.
-        read: reads the file at a local path.
-
-    Returns:
-        What `read` returns; None without a path.
-
-    Raises:
-        UserError: the file is missing, or cannot be read.
-    """
-    if path is None:
-        return None
-    try:
-        with files.local_copies([path]) as (local,):
-            return read(local)
-    except FileNotFoundError:
-        raise UserError(f"{flag} {path}: no such file; check the path") from None
-    except (OSError, EOFError) as error:
-        raise UserError(f"{flag} {path}: cannot be read ({error}); is it complete?") from None
-    except ValueError as error:
-        reason = " ".join(str(error).removeprefix(f"{local}: ").split())
-        raise UserError(f"{flag} {path}: {reason}; give another file") from None
 
 
 class PlanPass(Pass):

@@ -1,4 +1,4 @@
-"""The options of `nerbert corpus` and `nerbert worker`."""
+"""The options of `nerbert corpus`: one table of some 50 fields, which is why it is long."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from nerbert.errors import UserError
 from nerbert.storage import parts
 from nerbert.text.columns import Sentence
 from nerbert.text.corpus import domain_parts
-from nerbert.text.tokens import words_of
+from nerbert.text.words import words_of
 
 _DRAWN_FROM = 100_000
 """Number of sentences at the start of a text from which sentences are drawn."""

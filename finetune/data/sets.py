@@ -13,11 +13,19 @@ import numpy as np
 
 from finetune.data import conll, hub, json_rows, mecab
 from finetune.data.registry import NamedSet, known_names, known_set, registry
+from finetune.data.split_files import (
+    NAMES,
+    SPLITS,
+    ZIP,
+    checksum,
+    existing,
+    other_names,
+    split_file,
+)
 from finetune.data.views import View, renamed
 from finetune.settings import DataOptions, DataRoot
 from nerbert.errors import UserError
 from nerbert.fetch.wanted import source
-from nerbert.storage.files import open_decompressed
 from nerbert.text.columns import Sentence
 
 Data: TypeAlias = "str | Path | Sequence[Sentence | Mapping[str, Any]] | Sequence[str]"
@@ -28,20 +36,12 @@ A sentence is a `Sentence`, or a mapping with `tokens` and `tags`.
 `A+B` means two sets together.
 """
 
-SPLITS = ("train", "dev", "test")
-_NAMES = {
-    "train": ("train",),
-    "dev": ("dev", "validation", "valid", "val", "devel", "testa"),
-    "test": ("test", "testb"),
-}
 _SPLITTERS: dict[str, Callable[[list[Sentence], str], list[Sentence]]] = {
     "": lambda rows, _: rows,
     "mecab": mecab.in_words,
 }
 """What splits the sentences of a file into words -> does so."""
 
-_ENDINGS = ("", ".xz", ".gz", ".bz2")
-_ZIP = ".zip:"
 _CARVING = 0  # seed of the draw of dev sentences from a train split
 
 
@@ -71,7 +71,7 @@ class DataSets:
         self.root = Path(root or os.environ.get("NERBERT_DATA", "data"))
         self.view = view or View()
         self._revision, self._columns = revision, columns
-        self._names = {**_NAMES, **_other_names(splits)}
+        self._names = {**NAMES, **other_names(splits)}
         # Time and size of a file are part of the key, so a changed file is read again.
         self._read_once = lru_cache(maxsize=16)(
             lambda path, words, columns, *_: _SPLITTERS[words](conll.read(path, columns), path)
@@ -133,7 +133,7 @@ class DataSets:
             return []
         if not needed:
             return []
-        if path.is_file() or _ZIP in name:
+        if path.is_file() or ZIP in name:
             return self._read(name, columns=self._columns)
         raise UserError(f"not a file, a folder, or one of the sets {known_names()}", name)
 
@@ -158,7 +158,7 @@ class DataSets:
 
     def _read(self, path: str, words: str = "", columns: str | None = None) -> list[Sentence]:
         """Reads the sentences of a file, in the words of the file or of a splitter."""
-        file = path.partition(_ZIP)[0] + ".zip" if _ZIP in path else path
+        file = path.partition(ZIP)[0] + ".zip" if ZIP in path else path
         if not Path(file).is_file():
             return conll.read(path, columns)  # says why
         facts = Path(file).stat()
@@ -170,7 +170,7 @@ class DataSets:
 
     def _path_of(self, named_set: NamedSet, split: str) -> str | None:
         names = [named_set.files[split], *named_set.also.get(split, ())]
-        paths = (_existing(self.root / name) for name in names)
+        paths = (existing(self.root / name) for name in names)
         return next((path for path in paths if path), None)
 
     def find(self, named_set: NamedSet, split: str) -> str:
@@ -266,53 +266,6 @@ def are_named_sets(data: Data) -> bool:
     return len(names) > 1 or are_several(names)
 
 
-def _existing(path: Path) -> str | None:
-    """The file, or the member of a zip, at a path or at one with the ending of a compression."""
-    archive, is_member, _ = str(path).partition(_ZIP)
-    if is_member:
-        return str(path) if Path(f"{archive}.zip").is_file() else None
-    candidates = (path.with_name(path.name + ending) for ending in _ENDINGS)
-    return next((str(candidate) for candidate in candidates if candidate.is_file()), None)
-
-
-def split_file(folder: Path, names: Sequence[str]) -> Path | None:
-    """The file of a split in a folder, or in its folder `dataset`; None without one.
-
-    Args:
-        folder: folder of a set.
-        names: names of the split. `train` stands for `train`, `train.txt`, `eng.train`,
-            `train_en.tsv` and `engtrain.bio`.
-
-    Raises:
-        UserError: several files have one of these forms.
-    """
-    patterns = ("{}", "{}.*", "*.{}", "{}_*.*", "*{}.bio")
-    for place in (folder, folder / "dataset"):
-        for name, pattern in ((name, pattern) for name in names for pattern in patterns):
-            paths = [path for path in sorted(place.glob(pattern.format(name))) if path.is_file()]
-            stems = {path.stem if path.suffix in _ENDINGS else path.name for path in paths}
-            if len(stems) > 1:
-                raise UserError(
-                    f"{' and '.join(path.name for path in paths)}; name one, such as "
-                    f"--splits {names[0]}={paths[0].name}",
-                    str(folder),
-                )
-            if paths:
-                return paths[0]
-    return None
-
-
-def _other_names(splits: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Split -> its name, from texts such as "train=train_2020"."""
-    names: dict[str, tuple[str, ...]] = {}
-    for text in splits:
-        split, equals, name = text.partition("=")
-        if split not in SPLITS or not (equals and name):
-            raise UserError(f"give one of {', '.join(SPLITS)}, =, and the split's name", text)
-        names[split] = (name,)
-    return names
-
-
 def draw(rows: list[Sentence], count: int, seed: int) -> list[Sentence]:
     """Draws sentences at random. With the same seed, a smaller draw is a subset of a larger one.
 
@@ -325,9 +278,3 @@ def draw(rows: list[Sentence], count: int, seed: int) -> list[Sentence]:
         return rows
     order = np.random.default_rng(seed).permutation(len(rows))[:count]
     return [rows[index] for index in sorted(order.tolist())]
-
-
-def checksum(path: str) -> str:
-    """SHA-256 of a file, decompressed."""
-    with open_decompressed(path) as file:
-        return hashlib.sha256(file.read()).hexdigest()

@@ -9,7 +9,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from finetune.data.sets import SPLITS, DataSets, draw
+from finetune.data.sets import DataSets, draw
+from finetune.data.split_files import SPLITS
 from finetune.data.views import LabelMap, in_words, map_to_target_types, renamed, same_name
 from finetune.experiments.runs import Predictions, Run
 from finetune.heads.head import SOURCE, TARGET, head_class

@@ -20,7 +20,8 @@ from transformers import TrainerCallback
 from finetune.settings import FitSettings
 from finetune.tagger.fitting import Work
 from finetune.tagger.tagger import Tagger
-from nerbert.commands.options import Given, Option, build, near, options_of
+from nerbert.commands.options import Option, options_of
+from nerbert.commands.values import Given, build, near
 from nerbert.digests import short_key
 from nerbert.errors import UserError
 from nerbert.storage.folders import made_whole

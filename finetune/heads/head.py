@@ -92,6 +92,11 @@ class Head:
         """Adds the `parts` that the config describes to a loaded model, with new weights."""
 
     @property
+    def modules(self) -> tuple[str, ...]:
+        """Modules of the model that are the head."""
+        return ("classifier", *self.parts)
+
+    @property
     def n_scores(self) -> int:
         """Number of scores of each word."""
         return len(tag_names(self.model))

@@ -98,7 +98,7 @@ class Results:
         title: str | tuple[str, ...] = "",
         row_names: Sequence[Any] | None = None,
         column_names: Sequence[Any] | None = None,
-        shown: Mapping[Any, str] | None = None,
+        titles: Mapping[Any, str] | None = None,
         average: tuple[str, Average] | None = None,
         text: Callable[[Cell, Any, Any], str] = lambda cell, row, column: spread(cell),
     ) -> list[list[str]]:
@@ -110,21 +110,21 @@ class Results:
             title: text above the names of the rows; several if these are tuples.
             row_names: the rows; None for all, in order.
             column_names: the columns; None for all, in order.
-            shown: how names are shown, if not as they are.
+            titles: how names are shown, if not as they are.
             average: title of a last column, and what makes its texts.
             text: makes the text of a cell of its values, its row and its column.
         """
-        shown = shown or {}
+        titles = titles or {}
         heads = self.facts(rows) if row_names is None else list(row_names)
         names = self.facts(columns) if column_names is None else list(column_names)
-        table = [[*_texts(title), *(shown.get(name, str(name)) for name in names)]]
+        table = [[*_texts(title), *(titles.get(name, str(name)) for name in names)]]
         if average is not None:
             table[0].append(average[0])
         for head in heads:
             cells = self.cells(rows, columns, names, head)
             texts = [text(cell, head, name) for cell, name in zip(cells, names, strict=True)]
             last = [average[1](cells, head)] if average is not None else []
-            table.append([*_texts(shown.get(head, head)), *texts, *last])
+            table.append([*_texts(titles.get(head, head)), *texts, *last])
         return table
 
     def curves(self, lines: str, axis: str) -> dict[Any, list[Point]]:

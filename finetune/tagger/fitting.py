@@ -67,7 +67,6 @@ _ALONE = Work()
 
 
 def trained(
-    model: Any,
     head: Head,
     labels: LabelSet,
     settings: FitSettings,
@@ -79,8 +78,7 @@ def trained(
     """Trains a model; with a dev split, the best weights are loaded at the end, if asked for.
 
     Args:
-        model: model with its head.
-        head: its head.
+        head: head of the model that is trained.
         labels: labels of the head.
         settings: settings of the fine-tuning.
         splits: "train", and "dev" if there are dev sentences.
@@ -91,15 +89,15 @@ def trained(
     Returns:
         The Trainer, with its logs and the model.
     """
+    model: Any = head.model
     train = splits["train"]
-    make, pieces, trainer_arguments = head.trainer(train, settings, kinds)
+    trainer_class, pieces, trainer_arguments = head.trainer(train, settings, kinds)
     chooses = "dev" in splits and settings.keep == "best"
     stopping = [Stopping(settings.patience, first=settings.stop_after)] if chooses else []
-    modules = ("classifier", *head.parts)
-    layers = lora(model, modules, settings.lora_rank, settings.lora_alpha)
+    layers = lora(model, head.modules, settings.lora_rank, settings.lora_alpha)
+    pad = int(train.tokenizer.pad_token_id or 0)
     with _folder(work) as folder, _prepared(model, train, settings), layers:
-        tokenizer = train.tokenizer
-        trainer = make(
+        trainer = trainer_class(
             model=model,
             args=_arguments(settings, folder, splits, work, pieces),
             batch_size=settings.batch_size,
@@ -107,13 +105,11 @@ def trained(
             loss=head.loss,
             train_dataset=train,
             eval_dataset=splits.get("dev"),
-            processing_class=tokenizer,
-            data_collator=Collator(
-                int(tokenizer.pad_token_id or 0), attend=settings.attend_padding
-            ),
+            processing_class=train.tokenizer,
+            data_collator=Collator(pad, attend=settings.attend_padding),
             compute_metrics=EntityScores(labels.tags, joined=settings.scoring == "crossner"),
             preprocess_logits_for_metrics=head.best,
-            optimizers=(optimizer or _with_two_rates(model, modules, settings), None),
+            optimizers=(optimizer or _with_two_rates(model, head.modules, settings), None),
             callbacks=[*stopping, *work.callbacks],
             **trainer_arguments,
         )

@@ -43,9 +43,9 @@ def fresh_model(
         UserError: the encoder cannot be loaded.
     """
     if base in models():
-        made: tuple[PreTrainedTokenizerFast, PreTrainedModel]
-        made = load(models()[base].build)(base, train, labels, settings)
-        return made
+        pair: tuple[PreTrainedTokenizerFast, PreTrainedModel]
+        pair = load(models()[base].build)(base, train, labels, settings)
+        return pair
     model = head_class(settings.head).new_model(base, settings, labels, head_init_map)
     if settings.head_dropout is not None:
         for name in ("dropout", "classifier_dropout"):  # as the architectures call it

@@ -19,8 +19,8 @@ from finetune.tagger.decoding import calibration_in
 from finetune.tagger.onnx import LINEAR, exported
 from finetune.tagger.onnx import NAMES as BACKENDS
 from finetune.tagger.predicting import Predictor, loaded
-from nerbert.commands.options import build_from_python
 from nerbert.commands.process import quiet_libraries
+from nerbert.commands.values import build_from_python
 from nerbert.errors import UserError
 from nerbert.text.schemes import ModelTags, TagError
 from nerbert.text.tags import LabelSet, tags_to_spans
@@ -105,21 +105,19 @@ class Tagger(Predictor):
         rows = train_rows(data, dev, before, keep_types, kinds, settings)
         labels = LabelSet(tuple(sorted({*more_types, *rows.types[0], *rows.types[1]})))
         set_seed(settings.seed)
-        tokenizer, model = fresh_model(
-            self.base, settings, [*rows.before, *rows.train], labels, self._head_init_map
-        )
+        words = [*rows.before, *rows.train]
+        tokenizer, model = fresh_model(self.base, settings, words, labels, self._head_init_map)
         head = head_class(settings.head).add(model, settings, tokenizer, labels, rows.types)
         limit = settings.max_subwords or longest_input(model)
 
         optimizer: Any = None
         if splits := features_of({"train": rows.before}, labels, tokenizer, limit):
             source = replace(settings, epochs=settings.source_epochs, least_steps=0)
-            done: Any = trained(model, head, labels, source, splits, kinds=rows.before_kinds)
+            done: Any = trained(head, labels, source, splits, kinds=rows.before_kinds)
             optimizer = done.optimizer.optimizer if settings.carry_optimizer else None
         splits = features_of({"train": rows.train, "dev": rows.dev}, labels, tokenizer, limit)
-        trainer = trained(
-            model, head, labels, settings, splits, optimizer, work or Work(), rows.kinds
-        )
+        watched = work or Work()
+        trainer = trained(head, labels, settings, splits, optimizer, watched, rows.kinds)
         self.history = [*trainer.state.log_history]
         vars(model.config).pop("mention_scores", None)  # those of the base are of other types
         self._set(trainer.model, tokenizer)

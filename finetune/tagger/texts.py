@@ -12,7 +12,8 @@ from finetune.tagger.entities import Text
 from nerbert.errors import UserError
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.sentences import SentenceModel
-from nerbert.text.tokens import ENGLISH_ABBREVIATIONS, Span, spans_in_text, tokenize
+from nerbert.text.tokens import Span, tokenize
+from nerbert.text.words import ENGLISH_ABBREVIATIONS, spans_in_text
 
 _USUAL = {word.casefold() for word in ENGLISH_ABBREVIATIONS}
 """Abbreviations that are known if a checkpoint has no model."""

@@ -23,10 +23,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from finetune.options import DemoOptions
 from finetune.tagger.tagger import Tagger
-from finetune.use.page import Page, PredictResponse, Refusal, RefusedError, schema
-from finetune.use.page import predict as predicted
+from finetune.use.api import PredictResponse, Refusal, schema
+from finetune.use.api import predict as predicted
+from finetune.use.options import DemoOptions
+from finetune.use.page import Page, RefusedError
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
 

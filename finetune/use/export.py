@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from finetune.data.sets import DataSets
-from finetune.options import ExportOptions
 from finetune.use.formats import interface, write_label_studio
 from finetune.use.labelled import Labelled
+from finetune.use.options import ExportOptions
 from finetune.use.predict import read_texts
 from nerbert.errors import UserError
 from nerbert.seams import parts

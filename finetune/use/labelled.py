@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from finetune.tagger.entities import Entity, Prediction, entities_of, joined
 from nerbert.text.columns import Sentence
-from nerbert.text.tokens import Span, text_of
+from nerbert.text.tokens import Span
+from nerbert.text.words import text_of
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from finetune.options import PredictOptions
 from finetune.settings import FitSettings
 from finetune.tagger.entities import PAGE_END, Entity, Palette, Prediction, page_start, paragraph
 from finetune.use.linking import Link, Linker
+from finetune.use.options import PredictOptions
 from nerbert.errors import UserError
 from nerbert.storage import files
 

@@ -12,9 +12,9 @@ from typing import Any
 from huggingface_hub import CommitOperationAdd, HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
 
-from finetune.options import PushOptions
 from finetune.tagger.onnx import FOLDER
 from finetune.tagger.onnx import RECORD as EXPORTED
+from finetune.use.options import PushOptions
 from nerbert.errors import UserError
 from nerbert.reports import without_paths
 from nerbert.storage import files

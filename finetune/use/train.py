@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.registry import expand
-from finetune.data.sets import SPLITS, DataSets, are_several
+from finetune.data.sets import DataSets, are_several
+from finetune.data.split_files import SPLITS
 from finetune.experiments.runs import made_from, model_fingerprint
 from finetune.options import TrainOptions
 from finetune.scoring import metrics

@@ -9,11 +9,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
-from pydantic import ValidationError
-
-from nerbert.commands.options import DETAILS, Given, Option, build, near, options_of
+from nerbert.commands.flags import Help, Parser, add, typed
+from nerbert.commands.options import DETAILS, Option, options_of
 from nerbert.commands.process import (
     begin_logging,
     check_system,
@@ -23,25 +22,8 @@ from nerbert.commands.process import (
     typed_program,
 )
 from nerbert.commands.recipes import Recipes, recipe_text
+from nerbert.commands.values import Given, build, near
 from nerbert.errors import RunError, UserError, check_text, is_disk_full, missing_extra
-
-
-class _Parser(argparse.ArgumentParser):
-    """An argument parser that reports errors in one line, like all other errors of a command."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message.removeprefix('argument ')}; see {self.prog} --help")
-
-
-class _Help(argparse.Action):
-    """Prints the help and ends; `const` makes the parser whose help it is."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: Any = None
-    ) -> NoReturn:
-        make: Any = self.const
-        make(values == "all").print_help()
-        parser.exit()
 
 
 @dataclass
@@ -132,7 +114,7 @@ class Command:
         visible = {t: g for t, g in groups.items() if everything or not t.endswith(DETAILS)}
         hidden = len(self.options) - sum(map(len, visible.values()))
         hint = f"{prog} --help all shows {hidden} more flags." if hidden else ""
-        parser = _Parser(
+        parser = Parser(
             prog=prog,
             usage=f"{prog} [FLAG ...]",
             description=self.doc,
@@ -145,7 +127,7 @@ class Command:
         parser.add_argument(
             "-h",
             "--help",
-            action=_Help,
+            action=Help,
             nargs="?",
             const=partial(self.parser, prog),
             metavar="all",
@@ -154,7 +136,7 @@ class Command:
         for title, entries in visible.items():
             group = parser.add_argument_group(title) if title else parser
             for entry in entries:
-                _add(group, entry)
+                add(group, entry)
         recipes = self._recipes
         shipped = f"{', '.join(recipes.names)}, or " if recipes.names else ""
         default = f" (default: {recipes.default})" if recipes.default else ""
@@ -192,7 +174,7 @@ class Command:
         name = texts.pop("recipe", self._recipes.default)
         values = self._recipes.read(name, self._kinds) if name else {}
         by_name = {entry.name: entry for entry in self.options}
-        typed = {key: _typed(by_name[key], text, argv) for key, text in texts.items()}
+        typed = {key: typed(by_name[key], text, argv) for key, text in texts.items()}
         values = _over(values, typed, self.options)
         if prints:
             print(self._recipe(values), end="")
@@ -277,58 +259,6 @@ def _over(
     """The values of a recipe, and above them those that the user gave."""
     reset = {entry.facts["resets"] for entry in options if entry.name in user_values}
     return {**{name: value for name, value in recipe.items() if name not in reset}, **user_values}
-
-
-def _add(group: Any, entry: Option) -> None:
-    """Adds an option to a parser. argparse keeps its values as texts."""
-    arguments: dict[str, Any] = {"help": _help(entry)}
-    if entry.kind is bool:
-        arguments["action"] = argparse.BooleanOptionalAction
-    else:
-        arguments["metavar"] = entry.facts["metavar"] or _metavar(entry)
-        if entry.is_list:
-            arguments |= {"nargs": "*" if entry.facts["positional"] else "+", "action": "extend"}
-    if entry.facts["positional"]:
-        group.add_argument(entry.name, **arguments)
-    else:
-        group.add_argument(*entry.flags, dest=entry.name, **arguments)
-
-
-def _metavar(entry: Option) -> str:
-    if choices := getattr(entry.kind, "__args__", ()):
-        return "{" + ",".join(map(str, choices)) + "}"
-    return {int: "N", float: "X"}.get(entry.kind, "TEXT")
-
-
-def _help(entry: Option) -> str:
-    """Help text with the default; percent signs are doubled because argparse formats it."""
-    default = entry.default
-    text = entry.help
-    if default not in (None, ..., "", False, ()) and "default" not in text:
-        default_text = " ".join(map(str, default)) if isinstance(default, tuple) else default
-        text += f" (default: {'yes' if default is True else default_text})"
-    return text.replace("%", "%%")
-
-
-def _typed(entry: Option, text: Any, argv: Sequence[str]) -> Given:
-    """Converts the text of a flag; keeps the spelling of the flag that was typed.
-
-    Raises:
-        UserError: the text is not a value of the option's type.
-    """
-    words = {word.partition("=")[0] for word in argv}
-    flag = next((flag for flag in entry.flags if flag in words), entry.flags[0])
-    where = "" if entry.facts["positional"] else flag
-    if entry.kind is bool:
-        return Given(text, f"--no-{flag[2:]}" if text is False else flag)
-    try:
-        if entry.is_list:
-            return Given(tuple(map(entry.parsed, text)), where, " ".join(text))
-        return Given(entry.parsed(text), where, text)
-    except ValidationError as error:
-        details: Any = error.errors()[0]
-        place = where or entry.name
-        raise UserError(Given(text, place, str(details["input"])).problem(details)) from None
 
 
 def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:

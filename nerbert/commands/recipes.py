@@ -10,7 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from nerbert.commands.options import Given, near, options_of
+from nerbert.commands.options import options_of
+from nerbert.commands.values import Given, near
 from nerbert.errors import UserError
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from nerbert import __version__
 from nerbert.commands.completion import CompletionOptions, script
-from nerbert.commands.options import near, with_options
 from nerbert.commands.parser import Command, exit_code
 from nerbert.commands.process import check_system, is_first, prepare_streams, typed_program
 from nerbert.commands.recipes import Recipes
+from nerbert.commands.values import near, with_options
 from nerbert.errors import UserError
 from nerbert.seams import described, foreign, load
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import io
 import warnings
 import zipfile
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from scipy.sparse import csr_matrix
 from ontology.classes import ClassTree
 from ontology.voting.page_features import N_FEATURES, Pages
 from ontology.voting.statements import Bools, Floats, Ints
+from ontology.voting.trained_classes import LEFT_OUT, index, trained_classes
 
 MOST_PAGES = 10_000
 """Pages that the typer is trained on, at most; more cost time and memory, and help little."""
@@ -31,8 +31,6 @@ FOLDS = 5
 """Parts of the pages; each is typed by a model that is trained on the others."""
 MOST_FEATURES = 1 << 14
 """Features that the typer looks at: the most frequent ones."""
-_FEWEST_PAGES = 3
-"""A class needs so many pages; those of rarer ones count for the class above."""
 _FEWEST_JUDGED = 20
 """Held-out pages that a threshold is measured on, at least."""
 _PRIOR_PAGES = 3.0
@@ -41,7 +39,6 @@ _STEPS = 25
 """More steps change no class on any slice, and cost as much as the other steps together."""
 _THRESHOLDS = np.arange(50, 101) / 100
 """Thresholds that are tried; a class must be at least as likely as not."""
-_UNTYPED = ""
 
 
 @dataclass(frozen=True)
@@ -119,14 +116,14 @@ class PageTyper:
         Returns:
             The typer; None if there are not enough typed pages.
         """
-        labels = _trained_classes(classes, tree)
+        labels = trained_classes(classes, tree)
         trained = sorted({label for label in labels if label})
         if len(trained) < 2 or sum(label in trained for label in labels) < _FEWEST_JUDGED:
             return None
         names = sorted({name for label in trained for name in (label, *tree.ancestors(label))})
         lines = np.array([[n == c or n in tree.ancestors(c) for n in names] for c in trained])
         columns, weights = _columns(pages, most_features)
-        label_ids = np.array([_index(label, trained) for label in labels])
+        label_ids = np.array([index(label, trained) for label in labels])
         typer = cls(
             names,
             np.array([tree.depth(name) for name in names]),
@@ -150,7 +147,7 @@ class PageTyper:
 
         n_folds = len(self._coefficients)
         matrix, folds = self._matrix(pages), pages.fold(n_folds)
-        has_label = label_ids != _LEFT_OUT
+        has_label = label_ids != LEFT_OUT
         for fold in range(n_folds):
             rows = np.flatnonzero(has_label & (folds != fold))
             if len(np.unique(label_ids[rows])) < 2:
@@ -293,29 +290,6 @@ def _npz(**arrays: npt.NDArray[Any]) -> bytes:
             np.lib.format.write_array(content, array, allow_pickle=False)
             archive.writestr(entry, content.getvalue())
     return file.getvalue()
-
-
-_LEFT_OUT = -1
-"""Label of pages of rare classes, which are not trained on."""
-
-
-def _index(label: str | None, trained: Sequence[str]) -> int:
-    """Label id: number of the class; that after the last one for untyped pages."""
-    if label == _UNTYPED:
-        return len(trained)
-    return trained.index(label) if label in trained else _LEFT_OUT
-
-
-def _trained_classes(classes: Sequence[str | None], tree: ClassTree) -> list[str | None]:
-    """The class that each page is trained with: its nearest one with enough pages, or None."""
-    counts = Counter(
-        name for cls in classes if cls is not None for name in (cls, *tree.ancestors(cls))
-    )
-    nearest: dict[str | None, str | None] = {None: _UNTYPED}
-    for cls in {cls for cls in classes if cls is not None}:
-        line = (cls, *tree.ancestors(cls))
-        nearest[cls] = next((name for name in line if counts[name] >= _FEWEST_PAGES), None)
-    return [nearest[cls] for cls in classes]
 
 
 def _columns(pages: Pages, most: int) -> tuple[Ints, Floats]:

@@ -17,7 +17,7 @@ from nerbert.reports import filled
 from nerbert.storage import files, parts
 from nerbert.text.corpus import SPLITS, Corpus, load_corpus, report_of
 from nerbert.text.tags import TypedSpan, tags_to_spans
-from nerbert.text.tokens import text_of
+from nerbert.text.words import text_of
 from ontology.categories import ENTITY
 from ontology.classes import ClassTree, spaced
 from pipeline.audit.judgements import (

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nerbert.digests import digest64
 from nerbert.errors import TooSlowError
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
@@ -24,51 +23,18 @@ from pipeline.documents.report import (
     lost_pages,
     total,
 )
-from pipeline.documents.rows import SCHEMA, Row, articles, document, kept_as, page_limit, to_batch
+from pipeline.documents.rows import SCHEMA, Row, document, kept_as, page_limit, to_batch
+from pipeline.documents.sample import sampled_texts
 from pipeline.dump.pages import BadPage, Page, failed_page
 from pipeline.dump.units import Damage, Unit, read_unit
 from pipeline.execution.part_pass import Gather, PartPass, Stage
 from pipeline.language import CommonWords, trained
 from pipeline.plan import WORDS, Plan, PlanPass
-from pipeline.wikitext.render import render
 
-SCANNED_CHARS = 3_000_000
-"""Characters of wikitext from the start of the dump; Punkt is trained on a sample of them."""
-SAMPLED_CHARS = 500_000
-"""Characters of text in this sample. Articles with small digests of their id are taken first.
-
-More text does not help: on English pages, models of 0.25 and of 2 million characters agree equally
-well with NLTK's own model.
-"""
-_LARGEST_SAMPLE = 200_000
 _NO_ID = 1 << 63
 """Arrow cannot represent ids from here on; their pages are set aside."""
 _ROWS, _CHARS = 500, 2_000_000
 """Documents are written together: at most this number, or this length of their texts."""
-
-
-def sampled_texts(units: Sequence[Unit], seed: int) -> list[str]:
-    """Texts of some articles of a dump, which the models of its language are trained on.
-
-    They are chosen by a digest of their id, so they do not depend on the dump's compression.
-    """
-    candidates: list[tuple[int, int, str]] = []  # digest, page id, wikitext
-    scanned = 0
-    for page in articles(units):
-        scanned += len(page.wikitext)
-        if len(page.wikitext) <= _LARGEST_SAMPLE:
-            candidates.append((digest64(seed, "punkt", page.page_id), page.page_id, page.wikitext))
-        if scanned > SCANNED_CHARS:
-            break
-    texts: list[tuple[int, str]] = []
-    chars = 0
-    for _, page_id, wikitext in sorted(candidates):
-        text = render(wikitext, units[0].site).text
-        texts.append((page_id, text))
-        chars += len(text)
-        if chars > SAMPLED_CHARS:
-            break
-    return [text for _, text in sorted(texts)]
 
 
 def write_documents(

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from nerbert.commands.process import time_limit
 from nerbert.errors import TooSlowError
 from nerbert.storage import parts
-from nerbert.text.punkt import Span
 from nerbert.text.sentences import SentenceModel
 from ontology.titles import normal_title
+from pipeline.documents.marks import holes_by_sentence, markup_by_sentence
 from pipeline.dump.pages import WIKITEXT, Page, redirect_section
 from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
 from pipeline.dump.units import Unit, read_unit
@@ -71,7 +71,6 @@ SCHEMA = pa.schema(
 
 Row = dict[str, Any]
 
-_RESIDUE = ("[[", "]]", "{{", "}}")
 
 _MOST_ROWS, _TEXT_BYTES = 1024, 4_000_000
 """Sizes of a batch of documents; what is made of it takes some twenty times as much as its text."""
@@ -280,28 +279,3 @@ def is_disambiguation(page: Page, rendered: Rendered, site: Site) -> bool:
         return True
     template_names = _disambiguation_templates(site.language)
     return any(template.name.lower() in template_names for template in rendered.templates)
-
-
-def holes_by_sentence(spans: list[Span], holes: tuple[int, ...]) -> list[bool]:
-    """For each sentence, whether text is missing in it."""
-    flags = [False] * len(spans)
-    index = 0
-    for hole in holes:
-        while index + 1 < len(spans) and spans[index + 1][0] <= hole:
-            index += 1
-        if spans:
-            flags[index] = True
-    return flags
-
-
-def markup_by_sentence(text: str, spans: list[Span]) -> list[bool]:
-    """For each sentence, whether markup is left in its paragraph: editors forgot a bracket."""
-    if not any(residue in text for residue in _RESIDUE):
-        return [False] * len(spans)
-    flags = []
-    for start, end in spans:
-        first = text.rfind("\n", 0, start) + 1
-        last = text.find("\n", end)
-        paragraph = text[first : last if last >= 0 else len(text)]
-        flags.append(any(residue in paragraph for residue in _RESIDUE))
-    return flags

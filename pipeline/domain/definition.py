@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Given, Text, Texts, build, near, option
+from nerbert.commands.options import CHECKED, Text, Texts, option
+from nerbert.commands.values import Given, build, near
 from nerbert.errors import UserError
 from nerbert.text.lines import ColumnsText
 from ontology.categories import CategorySet

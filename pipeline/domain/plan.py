@@ -14,7 +14,8 @@ from nerbert.storage.records import check_made
 from nerbert.text.columns import read_columns
 from ontology.classes import ClassTree
 from pipeline.domain.definition import Domain, DomainSettings
-from pipeline.plan import DICTIONARY, MANIFEST, WORDS, checked
+from pipeline.inputs import checked
+from pipeline.plan import DICTIONARY, MANIFEST, WORDS
 
 VERSION = 4
 """Raised if a change of the code changes the rows."""

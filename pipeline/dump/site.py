@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from lxml import etree
 
-from nerbert.commands.options import near
+from nerbert.commands.values import near
 from ontology.titles import normal_title
 
 DEFAULT_LINK_TRAIL = "a-z"

@@ -13,22 +13,21 @@ It has passes over the parts. Each one needs statistics of the pass before it:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from nerbert.storage import files, parts
-from nerbert.storage.parts import Report, add
+from nerbert.storage.parts import add
 from nerbert.text.corpus import SPLITS
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
 from ontology.dictionary import Dictionary
-from ontology.entity_table import SOURCES
 from pipeline.documents.extract import words_path
 from pipeline.documents.rows import made_in_time, read_documents
 from pipeline.entities.resolve import open_table
-from pipeline.examples import balance, filters
+from pipeline.examples import balance
 from pipeline.examples.boilerplate import DropBoilerplate, boilerplate
 from pipeline.examples.contexts import CONTEXTS, Contexts, train_contexts
 from pipeline.examples.corpus_files import (
@@ -36,6 +35,14 @@ from pipeline.examples.corpus_files import (
     digests_part,
     example_part,
     write_presentation,
+)
+from pipeline.examples.count_passes import (
+    ANCHORS,
+    CorpusPass,
+    CountLinked,
+    CountMentions,
+    LinkedReport,
+    MentionsReport,
 )
 from pipeline.examples.counts import BalanceReport, SelectionReport, Statistics
 from pipeline.examples.dictionary import (
@@ -46,96 +53,20 @@ from pipeline.examples.dictionary import (
     write_dictionary,
 )
 from pipeline.examples.mentions import (
-    COLUMNS,
     Labelling,
     distinct_entities,
     frequent_categories,
     kept_categories,
-    sentences_of,
 )
 from pipeline.examples.propagation import Propagation
 from pipeline.examples.rows import DIGESTS, digests_of, schema
 from pipeline.examples.selector import DOCUMENT_COLUMNS, Selector
-from pipeline.execution.part_pass import Gather, PartPass, Stage
+from pipeline.execution.part_pass import Gather, Stage
 from pipeline.language import CommonWords
-from pipeline.plan import Plan, PlanPass
-
-LINKED = pa.schema([("entity", pa.int32()), ("mentions", pa.int64())])
-"""Columns of `examples/linked/part-*.parquet`: numbers of links to each entity."""
-
-_ANCHORS = ("no-name", "unknown-page", "no-class", *SOURCES[1:])
-"""Kinds of anchors: no name; to an unknown page, one without class, one with a class by source."""
+from pipeline.plan import Plan
 
 
-class _CorpusPass(PlanPass, PartPass):
-    """A pass over the parts of documents."""
-
-    folder: tuple[str, ...] = ()
-    """Folder of its parts below `examples/`."""
-
-    def part(self, element: str) -> str:
-        return files.join(self._plan.examples.path, *self.folder, files.name(element))
-
-    def open(self) -> None:
-        self._table = open_table(self._plan.entities.path)
-        self._labelling = Labelling.of(self._table, self._plan.categories, self._plan.tree)
-
-
-@dataclass
-class LinkedReport(Report):
-    """Numbers of anchors in a part, by kind of page in the order of `_ANCHORS`."""
-
-    source: str
-    anchors: list[int]
-
-
-class CountLinked(_CorpusPass):
-    """Counts the links to each entity."""
-
-    name, report, folder = "linked", LinkedReport, ("linked",)
-
-    def make(self, element: str, part: str, gathered: None) -> LinkedReport:
-        linked = np.zeros(len(self._table.classes), np.int64)
-        anchors = np.zeros(len(_ANCHORS), np.int64)
-        for batch in parts.read_batches(element, COLUMNS):
-            sentences = sentences_of(batch, self._table, self._plan.settings.names_only)
-            entities = sentences.entities
-            targets = entities[entities >= 0]
-            linked += np.bincount(targets, minlength=len(linked))
-            anchors[0] += sentences.common
-            anchors[1] += len(entities) - len(targets)
-            anchors[2:] += np.bincount(self._table.sources[targets], minlength=len(SOURCES))
-        once = np.flatnonzero(linked)
-        columns = [pa.array(once, pa.int32()), pa.array(linked[once])]
-        with parts.writer(part, LINKED) as writer:
-            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=LINKED))
-        return LinkedReport(files.name(element), anchors.tolist())
-
-
-@dataclass
-class MentionsReport(Report):
-    """Numbers of mentions of each category, in the sentences of a part that have a category."""
-
-    mentions: dict[str, int] = field(default_factory=dict)
-
-
-class CountMentions(_CorpusPass):
-    """Counts the mentions of each category, in sentences with a category."""
-
-    name, report, folder = "frequent", MentionsReport, ("frequent",)
-
-    def make(self, element: str, part: str, statistics: Statistics) -> MentionsReport:
-        labelling = self._labelling.keep(statistics.categories)
-        counts = np.zeros(len(labelling.names), np.int64)
-        for batch in parts.read_batches(element, COLUMNS):
-            sentences = sentences_of(batch, self._table, self._plan.settings.names_only)
-            labels = labelling.label(sentences.entities)
-            has_category = filters.with_category(sentences, labels)
-            counts += filters.mention_counts(sentences, labels, has_category, len(counts))
-        return MentionsReport(dict(zip(labelling.names, counts.tolist(), strict=True)))
-
-
-class SelectExamples(_CorpusPass):
+class SelectExamples(CorpusPass):
     """Writes the examples of both splits, before balancing."""
 
     name, report = "select", SelectionReport
@@ -198,7 +129,7 @@ def _selected(
     return counts, selector.select(batch, counts)
 
 
-class BalanceExamples(_CorpusPass):
+class BalanceExamples(CorpusPass):
     """Writes the corpus: repeated train examples, and unchanged validation examples."""
 
     name, report = "balance", BalanceReport
@@ -305,7 +236,7 @@ def _categories_with_enough_entities(plan: Plan, reports: Sequence[LinkedReport]
     table = open_table(plan.entities.path)
     labelling = Labelling.of(table, plan.categories, plan.tree)
     linked = np.zeros(len(table.classes), np.int64)
-    anchors = np.zeros(len(_ANCHORS), np.int64)
+    anchors = np.zeros(len(ANCHORS), np.int64)
     for report in sorted(reports, key=lambda report: report.source):
         anchors += report.anchors
         for batch in parts.read_batches(CountLinked(plan).part(report.source)):
@@ -319,5 +250,5 @@ def _categories_with_enough_entities(plan: Plan, reports: Sequence[LinkedReport]
         entities=distinct,
         mentions=mentions,
         supported=supported,
-        anchors=dict(zip(_ANCHORS, anchors.tolist(), strict=True)),
+        anchors=dict(zip(ANCHORS, anchors.tolist(), strict=True)),
     )

@@ -20,7 +20,8 @@ from ontology.categories import ENTITY
 from pipeline.documents.extract import model_path
 from pipeline.examples import balance
 from pipeline.examples.counts import BalanceReport, SelectionReport, Statistics
-from pipeline.examples.report import CategoryRow, CorpusReport, corpus_report, table_facts
+from pipeline.examples.make_report import corpus_report
+from pipeline.examples.report import CategoryRow, CorpusReport, table_facts
 from pipeline.examples.rows import COLUMNS
 from pipeline.plan import Plan
 

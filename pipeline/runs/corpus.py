@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.resources import files as resource_files
 from typing import Any
 
-from nerbert.commands.options import build_from_python, with_options
+from nerbert.commands.values import build_from_python, with_options
 from nerbert.errors import RunError, UserError
 from nerbert.reports import versions
 from nerbert.seams import entries, load
@@ -257,7 +257,6 @@ def executor(workers: int | None, beam_flags: Sequence[str]) -> Executor:
     """
     if not beam_flags:
         return Local(workers)
-    made: Executor = load(entries("executors")["beam"]).of(
-        beam_flags
-    )  # Beam takes a second to load
-    return made
+    beam = load(entries("executors")["beam"])  # which takes a second
+    on_beam: Executor = beam.of(beam_flags)
+    return on_beam

@@ -24,9 +24,10 @@ from nerbert.text.corpus import report_of
 from pretrain.mlm import blocks
 from pretrain.mlm.model import FiniteLoss, Masker, MlmTrainer, load_masked_lm
 from pretrain.settings import TINY, DaptSettings
+from pretrain.training.arguments import processes, space_scores
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.logs import progress
-from pretrain.training.session import TrainingRun, processes, space_scores
+from pretrain.training.session import TrainingRun
 from pretrain.training.tokenizer import load_tokenizer
 
 _LOGGER = logging.getLogger("nerbert")

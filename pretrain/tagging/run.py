@@ -23,13 +23,14 @@ from pretrain.settings import TINY, PretrainSettings
 from pretrain.tagging.corpora import Corpora
 from pretrain.tagging.open_head import LABELS, add_open_head
 from pretrain.tagging.open_loss import ChainLoss
+from pretrain.training.arguments import TAGGING, processes, space_scores, spread
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures
 from pretrain.training.logs import progress
 from pretrain.training.models import load_model
 from pretrain.training.pieces import PieceCounts, count_subwords
 from pretrain.training.scores import EntityScores, best_label
-from pretrain.training.session import TAGGING, TrainingRun, processes, space_scores, spread
+from pretrain.training.session import TrainingRun
 from pretrain.training.subwords import token_loss
 from pretrain.training.tokenizer import load_tokenizer
 from pretrain.training.trainer import TaggingTrainer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 from string import ascii_lowercase
 
-from pipeline.documents.extract import sampled_texts
 from pipeline.documents.rows import articles
+from pipeline.documents.sample import sampled_texts
 from pipeline.dump import units
 from pipeline.dump.streams import find_dumps
 from pipeline.language import CommonWords

@@ -5,7 +5,7 @@ import pytest
 from nerbert.errors import UserError
 from nerbert.text.punkt import Parameters
 from nerbert.text.sentences import SentenceModel, _split_full_stops
-from pipeline.documents.extract import sampled_texts
+from pipeline.documents.sample import sampled_texts
 from pipeline.dump import units
 from pipeline.dump.pages import Page
 from pipeline.dump.site import ENGLISH

@@ -9,8 +9,8 @@ import pytest
 from nerbert.text.punkt import SentenceSplitter
 from nerbert.text.tokens import _aligned, tokenize
 from ontology.entity_table import EntityTable
-from pipeline.documents.extract import sampled_texts
 from pipeline.documents.rows import kept_as
+from pipeline.documents.sample import sampled_texts
 from pipeline.dump import units
 from pipeline.dump.pages import Page
 from pipeline.dump.streams import find_dumps

@@ -20,7 +20,8 @@ from finetune.papers.crossner.settings import (
 )
 from finetune.papers.words.options import changed, word_options
 from finetune.settings import FitSettings, seeds, shots_of
-from nerbert.commands.options import Given, build, options_of
+from nerbert.commands.options import options_of
+from nerbert.commands.values import Given, build
 from nerbert.errors import UserError
 from nerbert.storage import files
 from pretrain.settings import RECORD, DaptSettings

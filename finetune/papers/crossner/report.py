@@ -133,8 +133,8 @@ class GridReport:
 
     def _average(self, regime: str, cells: Sequence[ScoreCell], name: str) -> str:
         scores = [published_f1(regime, name, domain) for domain in self._domains]
-        stated = [score for score in scores if score is not None]
-        return _beside(average_of_means(cells), mean(stated) if stated else None)
+        paper_scores = [score for score in scores if score is not None]
+        return _beside(average_of_means(cells), mean(paper_scores) if paper_scores else None)
 
     def table_4(self, domain: str) -> list[str]:
         """F1 of each type."""

@@ -10,8 +10,9 @@ from pydantic.dataclasses import dataclass
 
 from finetune.papers.words.options import BILSTM, WORDS, word_options
 from finetune.settings import ALL, RECIPES, SEEDS, SHOTS, DataRoot, FitSettings
-from nerbert.commands.options import CHECKED, Given, Numbers, Text, Texts, build, option
+from nerbert.commands.options import CHECKED, Numbers, Text, Texts, option
 from nerbert.commands.recipes import Recipes
+from nerbert.commands.values import Given, build
 from nerbert.text.tags import LEVELS, Level
 
 DAPT_RECIPES = Recipes("pretrain.mlm", flag="--dapt-recipe")
@@ -132,7 +133,7 @@ class CrossnerOptions(DataRoot):
     base_model: Text = option(
         help="encoder without domain-adaptive pre-training: name, or folder", metavar="MODEL"
     )
-    domain: tuple[DomainName, ...] = option(help=f"domains: {', '.join(DOMAINS)}", metavar="BILSTM")
+    domain: tuple[DomainName, ...] = option(help=f"domains: {', '.join(DOMAINS)}", metavar="NAME")
     dapt: Texts = option(
         (), "checkpoints of nerbert dapt; they record domain, masking and level", metavar="DIR"
     )
@@ -141,10 +142,10 @@ class CrossnerOptions(DataRoot):
         f"baseline systems: {', '.join(SYSTEMS)}, or all; multicell-dapt is on the encoders of "
         "--dapt and --corpus, and multicell-code beside the frozen base model. Each has its own "
         "recipe, which flags override",
-        metavar="BILSTM",
+        metavar="NAME",
     )
     regime: tuple[GridRegime, ...] = option(
-        get_args(GridRegime), f"{', '.join(get_args(GridRegime))} (default: all)", metavar="BILSTM"
+        get_args(GridRegime), f"{', '.join(get_args(GridRegime))} (default: all)", metavar="NAME"
     )
     source: Text = option("conll2003-crossner", "source set", metavar="SET")
     shots: Texts = option((ALL,), SHOTS, metavar="N")
@@ -164,11 +165,11 @@ class CrossnerOptions(DataRoot):
     masking: tuple[Masking, ...] = option(
         get_args(Masking),
         f"{', '.join(get_args(Masking))} (default: all)",
-        metavar="BILSTM",
+        metavar="NAME",
         group=_DAPT,
     )
     level: tuple[Level, ...] = option(
-        tuple(LEVELS), f"{', '.join(LEVELS)} (default: all)", metavar="BILSTM", group=_DAPT
+        tuple(LEVELS), f"{', '.join(LEVELS)} (default: all)", metavar="NAME", group=_DAPT
     )
     fraction: Numbers = option(
         (1.0,), "shares of the corpus (default: 1)", metavar="F", group=_DAPT
@@ -176,7 +177,7 @@ class CrossnerOptions(DataRoot):
     dapt_recipe: Text = option(
         "crossner-paper",
         f"{', '.join(DAPT_RECIPES.names)}, or a TOML file",
-        metavar="BILSTM",
+        metavar="NAME",
         group=_DAPT,
     )
     new_head: bool = option(

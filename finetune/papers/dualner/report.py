@@ -118,8 +118,8 @@ def _shares(results: Sequence[Result]) -> list[str]:
     shares = sorted(means.facts("share"))
     if len(shares) < 2:
         return []
-    shown = {share: f"{share:.0%}" for share in shares}
-    rows = means.pivot("variant", "share", "labels of the source", None, shares, shown)
+    titles = {share: f"{share:.0%}" for share in shares}
+    rows = means.pivot("variant", "share", "labels of the source", None, shares, titles)
     return [*markdown(rows), ""]
 
 

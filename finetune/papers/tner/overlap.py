@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from finetune.data.registry import expand
-from finetune.data.sets import SPLITS, DataSets
+from finetune.data.sets import DataSets
+from finetune.data.split_files import SPLITS
 from finetune.papers.tner.options import OverlapOptions
 from finetune.scoring import plots
 from finetune.scoring.tables import markdown

@@ -189,14 +189,14 @@ class CdlmHead(StateHead):
         cls, model: PreTrainedModel, options: WordOptions, domains: Sequence[Sequence[str]]
     ) -> dict[str, Any]:
         cls.check_words(model)
-        is_seen = _seen(model)
+        is_seen = _has_text(model)
         numbers = {"words": int(is_seen.sum()), "rows": len(is_seen)}
         return super().sizes(model, options, domains) | numbers
 
     @classmethod
     def fill(cls, model: PreTrainedModel, tokenizer: Any) -> None:
         head: Any = model.get_submodule(MODULE)
-        is_seen = _seen(model)
+        is_seen = _has_text(model)
         head.places[is_seen] = torch.arange(int(is_seen.sum()))
 
     @classmethod
@@ -228,7 +228,7 @@ class CdlmHead(StateHead):
         return all_rows, all_kinds
 
 
-def _seen(model: Any) -> Tensor:
+def _has_text(model: Any) -> Tensor:
     """Whether each of the words' vectors is of a word of the train sentences (words,)."""
     is_seen: Tensor = model.vectors.seen
     return is_seen

@@ -7,7 +7,8 @@ from seqeval.scheme import IOB2, Entities
 
 from finetune.data import conll
 from finetune.data.registry import registry
-from finetune.data.sets import DataSets, checksum
+from finetune.data.sets import DataSets
+from finetune.data.split_files import checksum
 from finetune.data.views import LabelMap
 from nerbert.errors import UserError
 from nerbert.text.tags import tags_to_spans

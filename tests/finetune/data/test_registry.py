@@ -6,7 +6,8 @@ import pytest
 
 from finetune.data import conll
 from finetune.data.registry import GROUPS, expand, known_set, registry
-from finetune.data.sets import DataSets, checksum
+from finetune.data.sets import DataSets
+from finetune.data.split_files import checksum
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 

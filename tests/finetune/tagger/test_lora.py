@@ -75,7 +75,7 @@ def test_scale(base):
         if isinstance(module, torch.nn.Linear)
     )
     before = layer.weight.detach().clone()
-    with lora_module.lora(model, 2, 8):
+    with lora_module.lora(model, ["classifier"], 2, 8):
         inside = model.get_submodule(name)
         torch.manual_seed(0)
         inside.lora_B["default"].weight.data.normal_()

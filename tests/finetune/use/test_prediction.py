@@ -10,7 +10,7 @@ from finetune.tagger.texts import TextSplitter
 from nerbert.commands.table import main
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.sentences import SentenceModel
-from nerbert.text.tokens import spans_in_text
+from nerbert.text.words import spans_in_text
 from tests.helpers.lazy import lazy
 from tests.helpers.toy import FLAGS, QUICK, rows, write_set
 

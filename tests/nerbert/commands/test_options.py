@@ -4,18 +4,9 @@ from typing import Literal
 import pytest
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import (
-    CHECKED,
-    Numbers,
-    Text,
-    Texts,
-    build,
-    build_from_python,
-    near,
-    option,
-    options_of,
-)
+from nerbert.commands.options import CHECKED, Numbers, Text, Texts, option, options_of
 from nerbert.commands.recipes import Recipes
+from nerbert.commands.values import build, build_from_python, near
 from nerbert.errors import UserError
 
 

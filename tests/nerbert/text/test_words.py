@@ -1,6 +1,6 @@
 import pytest
 
-from nerbert.text.tokens import spans_in_text
+from nerbert.text.words import spans_in_text
 
 
 @pytest.mark.parametrize(

@@ -353,7 +353,7 @@ def test_names_of_strangers_are_forgotten(model, monkeypatch):
     monkeypatch.setattr(open_head, "_KEPT", 50)
     for first in range(0, 200, 20):
         model.predict("Rome", types=[f"type {n}" for n in range(first, first + 20)])
-    assert len(model._names) == 50
+    assert len(model._head._vectors) == 50
     model.use_types([f"type {n}" for n in range(120)])
     assert model.predict("Rome") == model.predict("Rome", types=model.types)
 

@@ -17,7 +17,7 @@ from finetune.papers.crossner.report import (
     published_type,
 )
 from finetune.papers.crossner.settings import SYSTEMS, row_of
-from nerbert.commands.options import Given
+from nerbert.commands.values import Given
 from nerbert.errors import UserError
 from tests.helpers.domain import write_sentences
 from tests.helpers.lazy import lazy
@@ -325,7 +325,7 @@ def test_head_and_optimiser_are_carried_from_source_to_target(base, monkeypatch)
     def watched(model, head, labels, given, splits, optimizer=None, work=None, kinds=()):
         start = model.classifier.weight.detach().clone()
         steps = optimizer and {float(state["step"]) for state in optimizer.state.values()}
-        done = trained(model, head, labels, given, splits, optimizer)
+        done = trained(head, labels, given, splits, optimizer)
         calls.append(
             (
                 given.epochs,

@@ -113,7 +113,7 @@ def test_tags_of_the_target_have_their_weight():
 def test_the_next_sentences_of_the_text_come_in_each_epoch():
     """As many as the domain has with labels; after the last one it begins again."""
     kinds = np.array([0, 0, 1, 2, 2, 2, 2, 2, 3])
-    groups = train_rows.epochs_of(kinds)
+    groups = sequence.epochs_of(kinds)
     sampler = trainer.LengthBatches(np.arange(1, 10, dtype=np.int32), 3, groups=groups)
     assert len(sampler) == 2  # 3 with labels, 2 of the target's text, 1 of the source's
     seen = []

@@ -129,7 +129,7 @@ def test_separate_steps_by_hand():
     head = coach.CoachHead.add(model, settings, tokenizer, labels, [["a", "b"], []])
     start = copy.deepcopy(model)
     splits = {"train": fitting.features(rows, labels, tokenizer, 512, "here")}
-    fitting.trained(model, head, labels, settings, splits, kinds=[0, 0, 0])
+    fitting.trained(head, labels, settings, splits, kinds=[0, 0, 0])
 
     batch = tokenizer([row.tokens for row in rows], is_split_into_words=True, padding=True)
     ids, mask = torch.tensor(batch["input_ids"]), torch.tensor(batch["attention_mask"])

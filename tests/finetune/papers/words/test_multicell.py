@@ -5,7 +5,7 @@ import pytest
 from tests.helpers.lazy import lazy
 
 multicell = lazy("finetune.papers.words.multicell")
-crf = lazy("finetune.heads.crf")
+crf_module = lazy("finetune.heads.crf")
 sequence = lazy("finetune.papers.words.states")
 torch = lazy("torch")
 
@@ -79,7 +79,7 @@ def test_both_directions_padding_and_losses():
         layer, crf = head.domains.layers[domain], head.domains.crfs[domain]
         emissions = layer(hidden)
         if domain:
-            emissions[:, 1:3] = crf.FORBIDDEN  # the source has no cities
+            emissions[:, 1:3] = crf_module.FORBIDDEN  # the source has no cities
         gold = tags[text, :length]
         expected = expected - crf(emissions[None], gold[None]).sum()
         both = torch.cat([ahead[1], back[1]], -1)

@@ -8,9 +8,11 @@ from finetune.settings import FitSettings
 from tests.helpers.lazy import lazy
 from tests.helpers.toy import rows
 
-fitting = lazy("finetune.tagger.fitting")
+seen = lazy("finetune.papers.words.seen")
+states = lazy("finetune.papers.words.states")
 tagger = lazy("finetune.tagger.tagger")
 torch = lazy("torch")
+trainer = lazy("pretrain.training.trainer")
 
 
 @pytest.mark.parametrize("model", ["bilstm", "words"])
@@ -26,15 +28,15 @@ def test_as_training_all_vectors(model, tmp_path, monkeypatch):
     )  # fmt: skip
     counts, trained = [], []
 
-    class Watched(fitting.TaggingTrainer):
+    class Watched(trainer.TaggingTrainer):
         def create_optimizer(self, *args):
             counts.append(self.model.get_submodule("vectors.word_embeddings").weight.shape[0])
             return super().create_optimizer(*args)
 
-    monkeypatch.setattr(fitting, "TaggingTrainer", Watched)
-    monkeypatch.setattr(fitting, "DomainTrainer", type("W", (Watched, fitting.DomainTrainer), {}))
-    for narrow in (fitting.only_seen, lambda *_: nullcontext()):
-        monkeypatch.setattr(fitting, "only_seen", narrow)
+    monkeypatch.setattr(trainer, "TaggingTrainer", Watched)
+    monkeypatch.setattr(states, "DomainTrainer", type("W", (Watched, states.DomainTrainer), {}))
+    for narrow in (seen.only_seen, lambda *_: nullcontext()):
+        monkeypatch.setattr(seen, "only_seen", narrow)
         found = tagger.Tagger(model, settings).fit(rows(8), rows(4))
         trained.append(found.model.state_dict())
     others = 30 + len(["city", "person"])  # given, and of the types' descriptions
