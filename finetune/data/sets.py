@@ -14,11 +14,11 @@ import numpy as np
 from finetune.data import conll, hub, json_rows, mecab
 from finetune.data.registry import NamedSet, known_names, known_set, registry
 from finetune.data.split_files import (
-    NAMES,
+    SPLIT_NAMES,
     SPLITS,
     ZIP,
     checksum,
-    existing,
+    existing_file,
     other_names,
     split_file,
 )
@@ -71,7 +71,7 @@ class DataSets:
         self.root = Path(root or os.environ.get("NERBERT_DATA", "data"))
         self.view = view or View()
         self._revision, self._columns = revision, columns
-        self._names = {**NAMES, **other_names(splits)}
+        self._names = {**SPLIT_NAMES, **other_names(splits)}
         # Time and size of a file are part of the key, so a changed file is read again.
         self._read_once = lru_cache(maxsize=16)(
             lambda path, words, columns, *_: _SPLITTERS[words](conll.read(path, columns), path)
@@ -170,7 +170,7 @@ class DataSets:
 
     def _path_of(self, named_set: NamedSet, split: str) -> str | None:
         names = [named_set.files[split], *named_set.also.get(split, ())]
-        paths = (existing(self.root / name) for name in names)
+        paths = (existing_file(self.root / name) for name in names)
         return next((path for path in paths if path), None)
 
     def find(self, named_set: NamedSet, split: str) -> str:

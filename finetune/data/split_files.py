@@ -11,7 +11,7 @@ from nerbert.storage.files import open_decompressed
 
 SPLITS = ("train", "dev", "test")
 
-NAMES = {
+SPLIT_NAMES = {
     "train": ("train",),
     "dev": ("dev", "validation", "valid", "val", "devel", "testa"),
     "test": ("test", "testb"),
@@ -24,7 +24,7 @@ _ENDINGS = ("", ".xz", ".gz", ".bz2")
 ZIP = ".zip:"
 
 
-def existing(path: Path) -> str | None:
+def existing_file(path: Path) -> str | None:
     """The file, or the member of a zip, at a path or at one with the ending of a compression."""
     archive, is_member, _ = str(path).partition(ZIP)
     if is_member:

@@ -31,7 +31,7 @@ class Help(argparse.Action):
         parser.exit()
 
 
-def add(group: Any, entry: Option) -> None:
+def add_flag(group: Any, entry: Option) -> None:
     """Adds an option to a parser. argparse keeps its values as texts."""
     arguments: dict[str, Any] = {"help": _help(entry)}
     if entry.kind is bool:
@@ -62,7 +62,7 @@ def _help(entry: Option) -> str:
     return text.replace("%", "%%")
 
 
-def typed(entry: Option, text: Any, argv: Sequence[str]) -> Given:
+def value_of(entry: Option, text: Any, argv: Sequence[str]) -> Given:
     """Converts the text of a flag; keeps the spelling of the flag that was typed.
 
     Raises:

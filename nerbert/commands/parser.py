@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from nerbert.commands.flags import Help, Parser, add, typed
+from nerbert.commands.flags import Help, Parser, add_flag, value_of
 from nerbert.commands.options import DETAILS, Option, options_of
 from nerbert.commands.process import (
     begin_logging,
@@ -136,7 +136,7 @@ class Command:
         for title, entries in visible.items():
             group = parser.add_argument_group(title) if title else parser
             for entry in entries:
-                add(group, entry)
+                add_flag(group, entry)
         recipes = self._recipes
         shipped = f"{', '.join(recipes.names)}, or " if recipes.names else ""
         default = f" (default: {recipes.default})" if recipes.default else ""
@@ -174,7 +174,7 @@ class Command:
         name = texts.pop("recipe", self._recipes.default)
         values = self._recipes.read(name, self._kinds) if name else {}
         by_name = {entry.name: entry for entry in self.options}
-        typed = {key: typed(by_name[key], text, argv) for key, text in texts.items()}
+        typed = {key: value_of(by_name[key], text, argv) for key, text in texts.items()}
         values = _over(values, typed, self.options)
         if prints:
             print(self._recipe(values), end="")

@@ -23,7 +23,7 @@ from scipy.sparse import csr_matrix
 from ontology.classes import ClassTree
 from ontology.voting.page_features import N_FEATURES, Pages
 from ontology.voting.statements import Bools, Floats, Ints
-from ontology.voting.trained_classes import LEFT_OUT, index, trained_classes
+from ontology.voting.trained_classes import LEFT_OUT, class_number, trained_classes
 
 MOST_PAGES = 10_000
 """Pages that the typer is trained on, at most; more cost time and memory, and help little."""
@@ -123,7 +123,7 @@ class PageTyper:
         names = sorted({name for label in trained for name in (label, *tree.ancestors(label))})
         lines = np.array([[n == c or n in tree.ancestors(c) for n in names] for c in trained])
         columns, weights = _columns(pages, most_features)
-        label_ids = np.array([index(label, trained) for label in labels])
+        label_ids = np.array([class_number(label, trained) for label in labels])
         typer = cls(
             names,
             np.array([tree.depth(name) for name in names]),

@@ -15,7 +15,7 @@ LEFT_OUT = -1
 """Label of pages of rare classes, which are not trained on."""
 
 
-def index(label: str | None, trained: Sequence[str]) -> int:
+def class_number(label: str | None, trained: Sequence[str]) -> int:
     """Label id: number of the class; that after the last one for untyped pages."""
     if label == UNTYPED:
         return len(trained)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ontology.classes import ClassTree
 from ontology.titles import title_keys
-from ontology.voting import page_typer
+from ontology.voting import trained_classes
 from ontology.voting.page_features import Pages, hashed
 from ontology.voting.page_typer import PageTyper
 
@@ -110,7 +110,7 @@ def test_too_few_typed_pages(count):
 
 def test_rare_classes_count_for_the_class_above():
     classes = ["Writer"] * 3 + ["Poet", "Country"]
-    assert page_typer._trained_classes(classes, TREE) == ["Writer"] * 3 + [
+    assert trained_classes.trained_classes(classes, TREE) == ["Writer"] * 3 + [
         "Writer" if "Writer" in TREE.ancestors("Poet") else "Person",
         None,
     ]
