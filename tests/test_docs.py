@@ -78,7 +78,9 @@ def test_flags_and_files_that_are_named_exist(document):
 
 
 def benchmarks(text: str) -> list[str]:
-    return re.findall(r"python -m benchmarks\.[^\n`]*", text.replace("\\\n", " "))
+    return re.findall(
+        r"python -m (?:benchmarks|tests\.attacks)\.[^\n`]*", text.replace("\\\n", " ")
+    )
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
@@ -17,11 +18,9 @@ from nerbert.commands.values import near
 from nerbert.errors import UserError
 from pretrain.settings import Settings
 from pretrain.training.features import UNLINKED
-from pretrain.training.session import LOGGER
 
 S = TypeVar("S", bound=Settings)
-
-
+_LOGGER = logging.getLogger("nerbert")
 _NAMES = {entry.name for entry in fields(TrainingArguments)}
 
 
@@ -152,7 +151,7 @@ def space_scores(args: TrainingArguments, trained: int, scored: int) -> None:
     total = args.max_steps * size if args.max_steps > 0 else args.num_train_epochs * trained
     least = min(_SCORING * scored / (_MOST_SCORING * max(total, 1)), _ONCE)
     if least > between:
-        LOGGER.info(
+        _LOGGER.info(
             "scores on %s pieces after each %.0f %% of the steps, not %.0f %%: they may take a "
             "tenth of the time",
             f"{scored:,}",

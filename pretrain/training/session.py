@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,9 +20,6 @@ from pretrain.settings import RECORD
 from pretrain.training import tiny
 from pretrain.training.arguments import S, training_arguments
 from pretrain.training.checkpoints import damage, last_whole, resume
-
-LOGGER = logging.getLogger("nerbert")
-
 
 _DECIDING = (
     "seed",

@@ -108,13 +108,17 @@ def test_only_the_worker_unpickles():
     assert users - only_error == {"pipeline.execution.worker"}
 
 
-BENCHMARKS = sorted(path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py"))
+BENCHMARKS = sorted(
+    ".".join((folder, path.stem))
+    for folder in ("benchmarks", "tests.attacks")
+    for path in ROOT.joinpath(*folder.split(".")).glob("[a-z]*.py")
+)
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_benchmarks_import_what_exists(name, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
-    importlib.import_module(f"benchmarks.{name}")
+    importlib.import_module(name)
 
 
 HELP = """

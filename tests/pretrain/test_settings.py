@@ -9,7 +9,7 @@ from pretrain.settings import AS_IN_CORPUS, DaptSettings, PretrainSettings
 from tests.helpers.lazy import lazy
 from tests.helpers.runs import parsed
 
-session = lazy("pretrain.training.session")
+arguments = lazy("pretrain.training.arguments")
 
 REQUIRED = ("--corpus", "c", "--output", "o")
 
@@ -98,10 +98,10 @@ def test_one_share_is_one_run_and_several_have_folders():
 
 @pytest.mark.parametrize("flag", [("--eval-steps", "7"), ("--eval_steps=7",)])
 def test_the_place_of_the_scores_is_that_of_the_checkpoints(flag):
-    args, _ = session.training_arguments(settings("--recipe", "open"), [*flag, "--use_cpu"])
+    args, _ = arguments.training_arguments(settings("--recipe", "open"), [*flag, "--use_cpu"])
     assert (args.eval_steps, args.save_steps) == (7, 7)
     typed = [*flag, "--save-steps", "14", "--use_cpu"]
-    args, _ = session.training_arguments(settings("--recipe", "open"), typed)
+    args, _ = arguments.training_arguments(settings("--recipe", "open"), typed)
     assert (args.eval_steps, args.save_steps) == (7, 14)
 
 
@@ -115,8 +115,8 @@ def test_the_place_of_the_scores_is_that_of_the_checkpoints(flag):
 )
 def test_scores_take_a_tenth_of_the_time(scored, share):
     flags = ["--num_train_epochs", "3", "--use_cpu"]
-    args, _ = session.training_arguments(settings("--recipe", "open"), flags)
-    session.space_scores(args, 10_000, scored)
+    args, _ = arguments.training_arguments(settings("--recipe", "open"), flags)
+    arguments.space_scores(args, 10_000, scored)
     assert args.eval_steps == args.save_steps == pytest.approx(share)
     if share < 0.5:
         scores = round(1 / share)
@@ -124,8 +124,8 @@ def test_scores_take_a_tenth_of_the_time(scored, share):
 
 
 def test_a_number_of_steps_between_scores_is_kept():
-    args, _ = session.training_arguments(
+    args, _ = arguments.training_arguments(
         settings("--recipe", "open"), ["--eval-steps", "5", "--use_cpu"]
     )
-    session.space_scores(args, 10, 10_000)
+    arguments.space_scores(args, 10, 10_000)
     assert (args.eval_steps, args.save_steps) == (5, 5)

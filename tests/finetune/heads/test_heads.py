@@ -90,9 +90,9 @@ def test_the_head_has_its_own_learning_rate(base, monkeypatch, rate):
     start = {}
     trained = module.trained
 
-    def watched(model, *args, **kwargs):
-        start.update({name: value.clone() for name, value in model.state_dict().items()})
-        return trained(model, *args, **kwargs)
+    def watched(head, *args, **kwargs):
+        start.update({name: value.clone() for name, value in head.model.state_dict().items()})
+        return trained(head, *args, **kwargs)
 
     monkeypatch.setattr(module, "trained", watched)
     tagger = tagger_module.Tagger(

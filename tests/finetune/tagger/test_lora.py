@@ -53,9 +53,9 @@ def test_all_of_a_large_head_is_trained(base, monkeypatch):
 
     start, trained = {}, fitting.trained
 
-    def watched(model, *args, **kwargs):
-        start.update({name: weight.clone() for name, weight in model.named_parameters()})
-        return trained(model, *args, **kwargs)
+    def watched(head, *args, **kwargs):
+        start.update({name: weight.clone() for name, weight in head.model.named_parameters()})
+        return trained(head, *args, **kwargs)
 
     monkeypatch.setattr(fitting, "trained", watched)
     settings = replace(LORA, head="multicell", word_hidden=8, epochs=1, keep="last")

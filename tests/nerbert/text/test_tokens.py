@@ -226,7 +226,7 @@ def test_many_texts_at_once_as_one_by_one():
 def test_nltk_loads_without_what_it_does_not_need():
     """scikit-learn takes a second and 110 MiB; afterwards it can be loaded as before."""
     code = (
-        "import sys; from nerbert.text.tokens import words_of; words_of('I cannot.'); "
+        "import sys; from nerbert.text.words import words_of; words_of('I cannot.'); "
         "assert 'sklearn' not in sys.modules and 'scipy.stats' not in sys.modules; "
         "import sklearn, scipy.stats"
     )

@@ -322,8 +322,8 @@ def test_head_and_optimiser_are_carried_from_source_to_target(base, monkeypatch)
     calls = []
     trained = module.trained
 
-    def watched(model, head, labels, given, splits, optimizer=None, work=None, kinds=()):
-        start = model.classifier.weight.detach().clone()
+    def watched(head, labels, given, splits, optimizer=None, work=None, kinds=()):
+        start = head.model.classifier.weight.detach().clone()
         steps = optimizer and {float(state["step"]) for state in optimizer.state.values()}
         done = trained(head, labels, given, splits, optimizer)
         calls.append(

@@ -1,13 +1,13 @@
 """Attacks on runs, stores, downloads, checkpoints and exports: how many are handled?
 
-python -m benchmarks.attack --dump SLICE.xml.bz2 [--only GROUP ...] [--cases 20] [--seed 0]
+python -m tests.attacks.attack --dump SLICE.xml.bz2 [--only GROUP ...] [--cases 20] [--seed 0]
 
 A case is handled if every command ends by itself in time and prints no traceback, if exit code 0
 means the right result, and if a run that failed goes on to the same bytes with the same command.
 In three groups a line that refuses to work is handled, too, and counted: where a record of the
 outputs was removed, the outputs are of the changed dump, or the memory is too small.
 Everything stays on this machine. Linux only; cases with small disks need root. Damaged files are in
-`benchmarks.faults`, signals in `benchmarks.storm`.
+`tests.attacks.faults`, signals in `tests.attacks.storm`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.attacked import models, quiet, servers
 from benchmarks.enlarge import enlarge
-from benchmarks.kill import same_bytes
+from tests.attacks import models, quiet, servers
+from tests.attacks.kill import same_bytes
 
 LONGEST_S = 300.0
 _MB = 1 << 20

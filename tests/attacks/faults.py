@@ -1,10 +1,10 @@
 """A seeded fuzzer: damaged dumps, types, column files, and tampered output folders.
 
-python -m benchmarks.faults [--cases 200] [--outputs 30] [--seed 0]
+python -m tests.attacks.faults [--cases 200] [--outputs 30] [--seed 0]
 
 A case is handled if the reader ends without an exception that no command turns into one line,
 alters no page, loses none without saying so, and keeps the files of the user. Signals are in
-`benchmarks.storm`, kills in `benchmarks.kill`, checkpoints and full disks in the tests.
+`tests.attacks.storm`, kills in `tests.attacks.kill`, checkpoints and full disks in the tests.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.kill import same_bytes
 from nerbert.text.columns import read_columns
 from ontology.sources.types import UnreadableError, read_instance_types
 from pipeline.dump.pages import Page
 from pipeline.dump.units import cut, inspect, read_unit
+from tests.attacks.kill import same_bytes
 
 _PAGES, _PER_STREAM = 120, 8
 _HEAD = '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang="en">\n'

@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.attacked.models import taggers
-from benchmarks.kill import same_bytes
 from nerbert.errors import RunError, UserError
+from tests.attacks.kill import same_bytes
+from tests.attacks.models import taggers
 
 _ODD = (None, True, -1, 0, 2, 1.5, 10**400, "", "x", "\ud800", [], [1], {}, {"a": 1}, [[[]]])
 _TABLES = (".npy", ".json")

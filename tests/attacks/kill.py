@@ -1,6 +1,6 @@
 """Kills runs at random moments, runs the same command again, and compares parts and bytes.
 
-python -m benchmarks.kill --dump SLICE.xml.bz2 [--copies 2] [--kills 20] [--seed 0]
+python -m tests.attacks.kill --dump SLICE.xml.bz2 [--copies 2] [--kills 20] [--seed 0]
 """
 
 from __future__ import annotations

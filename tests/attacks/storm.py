@@ -1,6 +1,6 @@
 """Signals at random moments: does a run, with all of its processes, end within ten seconds?
 
-python -m benchmarks.storm --dump SLICE.xml.bz2 [--copies 2] [--cases 200] [--seed 0]
+python -m tests.attacks.storm --dump SLICE.xml.bz2 [--copies 2] [--cases 200] [--seed 0]
 
 Each case starts a run with workers, and sends SIGINT, SIGTERM (once or twice) or SIGKILL to the
 parent, or SIGKILL to a worker, from the first moment on. Every tenth case goes on with the same
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.enlarge import enlarge
-from benchmarks.kill import same_bytes, start
+from tests.attacks.kill import same_bytes, start
 
 LONGEST_S = 10.0
 KINDS = {

@@ -1,1 +1,0 @@
-"""Cases of `benchmarks.attack` that need servers or models."""
