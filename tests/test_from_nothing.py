@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from tests.helpers.mirror import CUT, served
 from tests.helpers.tables import write_table
@@ -70,6 +71,7 @@ def fill(mirror, folder, shared):
     return f"/ltgwiki/{DATE}/{start}"
 
 
+@pytest.mark.slow
 def test_word_for_word(tmp_path, shared):
     told = []
     with served() as mirror:

@@ -91,6 +91,7 @@ print(corpus.table("train").num_rows, len(corpus.labels.tags))
 """
 
 
+@pytest.mark.slow
 def test_in_a_notebook(tmp_path):
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")

@@ -43,6 +43,7 @@ def given(tmp_path_factory):
     return folder, {name: path.read_bytes() for name, path in local if name != ".lock"}
 
 
+@pytest.mark.slow
 def test_s3_in_and_out(s3, given, tmp_path):
     client, environment = s3
     folder, local = given

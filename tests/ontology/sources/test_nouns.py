@@ -154,6 +154,7 @@ def leads(shared):
             yield html.unescape(title), body, re.findall(r"\[\[Category:([^\]|]*)", text)
 
 
+@pytest.mark.slow
 def test_kinds_agree_with_categories(shared):
     """Of the pages whose categories say a kind, three in a thousand have another one by the noun."""
     nouns, tree = Nouns.shipped("en"), ClassTree.shipped()

@@ -168,6 +168,7 @@ def storage():
     emulator.stop()
 
 
+@pytest.mark.slow
 def test_gs_paths_in_and_out(storage, tmp_path):
     (tmp_path / "types.nt.bz2").write_bytes(TYPES)
     arguments = (*ARGUMENTS, "--types", "types.nt.bz2", "--output", "local")

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from pipeline.dump import units
 from pipeline.dump.pages import Page
 from pipeline.dump.streams import find_dumps
@@ -35,6 +37,7 @@ def test_anchors_agree_on_the_english_slices(shared):
     assert agreed / (walked + rendered - agreed) >= 0.995
 
 
+@pytest.mark.slow
 def test_hardly_any_page_keeps_markup(shared):
     pages = dirty = 0
     for page, site in articles(shared, "*wiki*", (0, 14)):

@@ -22,6 +22,7 @@ def result(output, method, seed=555):
     return json.loads((output / f"seed-{seed}" / method / "result.json").read_text())
 
 
+@pytest.mark.slow
 def test_it_works(world, teach, tmp_path):
     """On the language without labels, dual teaching beats multitask alone."""
     code, out, err = teach(
