@@ -77,6 +77,7 @@ def is_disk_full(error: Exception) -> bool:
 
 
 _EXTRAS = {
+    "beam": "apache_beam grpc",
     "train": "accelerate datasets optuna peft safetensors seqeval tokenizers torch transformers",
     "onnx": "onnx onnxruntime onnxscript",
     "spacy": "spacy",
@@ -88,6 +89,11 @@ _EXTRAS = {
 """Extra -> packages that it installs."""
 
 
+def install(extra: str) -> str:
+    """The command that installs an extra: in a checkout, for no registry has this package yet."""
+    return f"pip install -c constraints.txt -e '.[{extra}]' in the checkout of nerbert"
+
+
 def missing_extra(error: ModuleNotFoundError) -> str:
     """One line that names the extra which installs a missing package.
 
@@ -97,5 +103,5 @@ def missing_extra(error: ModuleNotFoundError) -> str:
     package = (error.name or "").partition(".")[0]
     for extra, packages in _EXTRAS.items():
         if package in packages.split():
-            return f"{package} is not installed: pip install 'nerbert[{extra}]'"
+            return f"{package} is not installed: {install(extra)}"
     raise error

@@ -9,6 +9,8 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from nerbert import __version__
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -48,5 +50,5 @@ TRAINING = ("nerbert", "torch", "transformers", "tokenizers", "datasets")
 
 
 def versions(*libraries: str) -> dict[str, str]:
-    """Versions of installed libraries, by name."""
-    return {name: version(name) for name in libraries}
+    """Versions of libraries, by name; nerbert itself may be a checkout that is not installed."""
+    return {name: __version__ if name == "nerbert" else version(name) for name in libraries}

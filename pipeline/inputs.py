@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nerbert.errors import UserError
+from nerbert.errors import UserError, install
 from nerbert.storage import files
 from nerbert.text.columns import read_columns
 from ontology.sources.infobox import InfoboxMapping
@@ -55,10 +55,9 @@ def converts_titles(language: str) -> bool:
         return converter(language) is not None
     except ImportError:
         _LOGGER.warning(
-            "language %s: links in the other script do not find their pages; "
-            "pip install 'nerbert[%s]'",
+            "language %s: links in the other script do not find their pages; %s",
             language,
-            EXTRAS[language],
+            install(EXTRAS[language]),
         )
         return False
 
@@ -70,9 +69,7 @@ def has_lexicon(language: str) -> bool:
     installed = lexicon.is_installed()
     if not installed:
         _LOGGER.warning(
-            "language %s: links to concepts count as names; pip install 'nerbert[%s]'",
-            language,
-            lexicon.LANGUAGE,
+            "language %s: links to concepts count as names; %s", language, install(lexicon.LANGUAGE)
         )
     return installed
 

@@ -1,6 +1,9 @@
 """What Python users import from `nerbert` alone: names, signatures, functions of commands."""
 
 import inspect
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -10,9 +13,10 @@ from nerbert.commands.options import options_of
 from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from pipeline.settings import CorpusSettings
+from tests.conftest import ROOT
 
 
-def test_names_are_shown_andload():
+def test_names_are_shown_and_load():
     pytest.importorskip("torch")
     assert dir(nerbert) == sorted(nerbert.__all__)
     assert all(getattr(nerbert, name) is not None for name in dir(nerbert))
@@ -116,3 +120,31 @@ def test_sentences_and_tokens_are_shown():
     assert html.count("Bern<small>C</small>") == 1
     assert html._repr_html_() == str(html)
     assert "<mark" not in nerbert.show([])
+
+
+NOT_INSTALLED = """
+import importlib.metadata as metadata
+real = metadata.version
+def version(name):
+    if name == "nerbert":
+        raise metadata.PackageNotFoundError(name)
+    return real(name)
+metadata.version = version
+from nerbert.commands.table import main
+from nerbert.reports import versions
+import finetune.experiments.runs
+print(versions("nerbert", "numpy")["nerbert"], main(["corpus", "--stage", "extract"]))
+"""
+
+
+def test_a_checkout_that_is_not_installed(tmp_path):
+    """On a cluster, in a container or a notebook the folder alone may be there."""
+    done = subprocess.run(
+        [sys.executable, "-c", NOT_INSTALLED],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1] == "0+checkout 0", done.stderr

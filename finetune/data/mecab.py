@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from nerbert.errors import UserError
+from nerbert.errors import UserError, install
 from nerbert.text.columns import Sentence
 from nerbert.text.schemes import to_iob2
 
@@ -41,9 +41,7 @@ def in_words(rows: Sequence[Sentence], where: str) -> list[Sentence]:
     try:
         tagger = _tagger()
     except (ImportError, RuntimeError) as error:  # RuntimeError: without a dictionary
-        raise UserError(
-            "words by MeCab need the extra `ja`; install it with pip install 'nerbert[ja]'"
-        ) from error
+        raise UserError(f"words by MeCab need the extra `ja`: {install('ja')}") from error
     split = [_in_words(row, tagger) for row in rows]
     before, after = _mentions(rows), _mentions(split)
     if after < before:

@@ -24,6 +24,7 @@ from finetune.data.split_files import (
 )
 from finetune.data.views import View, renamed
 from finetune.settings import DataOptions, DataRoot
+from nerbert.commands.values import near
 from nerbert.errors import UserError
 from nerbert.fetch.wanted import source
 from nerbert.text.columns import Sentence
@@ -135,7 +136,8 @@ class DataSets:
             return []
         if path.is_file() or ZIP in name:
             return self._read(name, columns=self._columns)
-        raise UserError(f"not a file, a folder, or one of the sets {known_names()}", name)
+        hint = near(name, known_names().split(", ")) or f", or one of the sets {known_names()}"
+        raise UserError(f"no such file, folder or set{hint}", name)
 
     def _of_set(self, named_set: NamedSet, split: str, needed: bool) -> list[Sentence]:
         if split not in named_set.splits:

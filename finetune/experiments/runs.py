@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from hashlib import blake2b
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from finetune.data.sets import DataSets
 from finetune.data.views import View
 from finetune.settings import ALL, FitSettings, Regime
+from nerbert import __version__
 from nerbert.commands.options import options_of
 from nerbert.digests import short_key
 from nerbert.errors import UserError
@@ -102,7 +102,7 @@ class ResultStore:
         """Digest of everything that decides the result of a run."""
         content = {
             **run.to_json(),
-            "nerbert": version("nerbert"),
+            "nerbert": __version__,
             "contents": [
                 self._model_fingerprint(run.model),
                 run.view.text,
@@ -212,7 +212,7 @@ def made_from(base_model: str, sets: DataSets, names: Sequence[str]) -> dict[str
         "data": {name: sets.fingerprint(name) for name in names},
         "label_map": sets.view.text,
         "lowercase": sets.view.lowercase,
-        "nerbert": version("nerbert"),
+        "nerbert": __version__,
     }
 
 

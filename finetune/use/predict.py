@@ -90,7 +90,8 @@ def _texts(options: PredictOptions) -> Iterator[str]:
     if path := options.input or pipe:
         texts += read_texts(path)
     if not any(text.strip() for text in texts):
-        raise UserError("no text: give texts, --input FILE, or a pipe")
+        hint = "; a text after --types needs -- before it" if options.types else ""
+        raise UserError(f"no text: give texts, --input FILE, or a pipe{hint}")
     return iter(texts)
 
 

@@ -107,6 +107,10 @@ _NO_FACTS: Mapping[str, Any] = option().json_schema_extra
 """Facts of a field that `option` did not make."""
 
 
+_SHORT = {"--output": "-o", "--model": "-m"}
+"""Flag -> its short spelling."""
+
+
 @dataclass(frozen=True)
 class Option:
     """One field of an options class.
@@ -134,8 +138,8 @@ class Option:
     @property
     def flags(self) -> list[str]:
         """Spellings of the flag; the main one comes first."""
-        main = "--" + self.name.replace("_", "-")
-        return [main, self.facts["also"]] if self.facts["also"] else [main]
+        flags = ["--" + self.name.replace("_", "-"), *filter(None, [self.facts["also"]])]
+        return [*flags, *(_SHORT[flag] for flag in flags if flag in _SHORT)]
 
     def parsed(self, text: str) -> Any:
         """Converts the text of a flag.

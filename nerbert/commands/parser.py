@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -96,11 +97,18 @@ class Command:
         self.options = [entry for entry in options_of(*kinds) if entry.facts["flag"]]
 
     def groups(self) -> dict[str, list[Option]]:
-        """The options by the heading of their group; those without one come first."""
+        """The options by the heading of their group; those without one come first.
+
+        Required options are the first ones of their group.
+        """
         groups: dict[str, list[Option]] = {"": []}
         for entry in self.options:
             groups.setdefault(entry.facts["group"], []).append(entry)
-        return {title: entries for title, entries in groups.items() if entries}
+        return {
+            title: sorted(entries, key=lambda entry: not entry.is_required)
+            for title, entries in groups.items()
+            if entries
+        }
 
     def parser(self, prog: str | None = None, everything: bool = True) -> argparse.ArgumentParser:
         """The parser of the command line. Flags that were not typed are absent from its result.
@@ -149,7 +157,10 @@ class Command:
         parser.add_argument(
             "--print-recipe",
             action="store_true",
-            help="print the values of all options, as a recipe, and do nothing",
+            help="print all options as a recipe, and do nothing",
+        )
+        parser.add_argument(
+            "-q", "--quiet", action="store_true", help="log warnings and errors only"
         )
         return parser
 
@@ -171,6 +182,8 @@ class Command:
             raise UserError(f"{positionals[0]}: {problem}{hint}")
         texts = vars(namespace)
         prints = texts.pop("print_recipe", False)
+        if texts.pop("quiet", False):
+            logging.getLogger().setLevel(logging.WARNING)
         name = texts.pop("recipe", self._recipes.default)
         values = self._recipes.read(name, self._kinds) if name else {}
         by_name = {entry.name: entry for entry in self.options}

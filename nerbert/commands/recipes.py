@@ -66,7 +66,12 @@ class Recipes:
             if key not in option_names:
                 hint = near(key, option_names) or f"; a recipe may have {', '.join(option_names)}"
                 raise UserError(f"{path}: unknown key {key!r}{hint}")
-        return {key: Given(_fixed(value), f"{path}: {key} =") for key, value in table.items()}
+
+        def where(key: str) -> str:
+            # Nobody mends a shipped recipe: the flag does.
+            return f"--{key.replace('_', '-')} (recipe {name})" if shipped else f"{path}: {key} ="
+
+        return {key: Given(_fixed(value), where(key)) for key, value in table.items()}
 
 
 def _flat(table: Mapping[str, Any], kinds: Sequence[type]) -> dict[str, Any]:

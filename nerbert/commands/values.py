@@ -134,7 +134,13 @@ def _reason(details: Mapping[str, Any]) -> str:
     return str(details["msg"])
 
 
-def near(name: str, names: Iterable[str]) -> str:
-    """The hint "; did you mean X?" with the most similar known name; empty if none is similar."""
-    similar = get_close_matches(name, list(names), 1)
+def near(name: str, names: Iterable[str], least: float = 0.6) -> str:
+    """The hint "; did you mean X?" with the most similar known name; empty if none is similar.
+
+    Args:
+        name: the name that nobody knows.
+        names: known names.
+        least: smallest similarity, from 0 to 1; see `difflib`.
+    """
+    similar = get_close_matches(name, list(names), 1, least)
     return f"; did you mean {similar[0]}?" if similar else ""

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import fsspec
 
-from nerbert.errors import RunError, UserError
+from nerbert.errors import RunError, UserError, install
 
 EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcp", "gcs": "gcp", "http": "http", "https": "http"}
 """Protocol -> extra that installs what it needs."""
@@ -51,7 +51,7 @@ def _store(path: str) -> Iterator[Any]:
         system = fsspec.filesystem(protocol, use_listings_cache=False)
     except ImportError as error:
         extra = EXTRAS.get(protocol)
-        remedy = f"pip install 'nerbert[{extra}]'" if extra else "install what it names"
+        remedy = install(extra) if extra else "install what it names"
         raise UserError(f"{path}: {error}; {remedy}") from None
     except ValueError:
         raise UserError(f"{path}: {protocol}:// is not known; use a path, or {_KNOWN}") from None

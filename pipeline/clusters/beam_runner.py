@@ -19,7 +19,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import create_runner
 
 from nerbert import progress
-from nerbert.errors import UserError
+from nerbert.errors import UserError, install
 from nerbert.seams import parts
 from nerbert.storage import files
 from nerbert.storage.parts import report_path
@@ -193,7 +193,7 @@ def _check_runner(options: PipelineOptions) -> None:
         runners = str(error).partition("Valid values are ")[2] or "see Beam's documentation"
         raise UserError(f"--runner {name}: no such runner; there are {runners}") from None
     except ImportError:
-        raise UserError(f"--runner {name}: pip install 'nerbert[gcp]'") from None
+        raise UserError(f"--runner {name}: {install('gcp')}") from None
     endpoint = options.view_as(PortableOptions).job_endpoint
     if name.rpartition(".")[2] == "PortableRunner" and not endpoint:
         raise UserError(f"--runner {name}: add --job_endpoint HOST:PORT of a job service")

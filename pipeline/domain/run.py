@@ -30,7 +30,7 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
     Raises:
         UserError: an input is missing or unsuitable, or no page is in the domain.
     """
-    runs = executor(settings.workers, beam_flags)
+    runs = executor(settings, beam_flags)
     if runs.template is not None:
         raise UserError(
             "--template_location: a domain corpus takes two jobs, and the second one needs "

@@ -8,7 +8,8 @@ from dataclasses import replace
 from importlib.resources import files as resource_files
 from typing import Any
 
-from nerbert.commands.values import build_from_python, with_options
+from nerbert.commands.options import options_of
+from nerbert.commands.values import build_from_python, near, with_options
 from nerbert.errors import RunError, UserError
 from nerbert.reports import versions
 from nerbert.seams import entries, load
@@ -83,7 +84,7 @@ def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusRepor
     Raises:
         UserError: an input is missing or unreadable, or the output folder holds something else.
     """
-    runs = executor(settings.workers, beam_flags)
+    runs = executor(settings, beam_flags)
     plan = make_plan(runs.adapted(_with_demo(settings)))
     inputs = [source.path for source in plan.inputs]
     with files.locked(plan.output), runs.opened(plan.output, inputs):
@@ -245,18 +246,23 @@ def _option_values(settings: CorpusSettings, output: str) -> dict[str, Any]:
     return values
 
 
-def executor(workers: int | None, beam_flags: Sequence[str]) -> Executor:
+def executor(settings: Any, beam_flags: Sequence[str]) -> Executor:
     """The executor of a run.
 
     Args:
-        workers: number of local processes; None for one a core.
+        settings: settings of the run, with the number of local processes.
         beam_flags: flags of Beam; none for local processes.
 
     Raises:
         UserError: Beam does not know a flag, or the runner loses data.
     """
     if not beam_flags:
-        return Local(workers)
+        return Local(settings.workers)
+    if not any(flag.partition("=")[0] == "--runner" for flag in beam_flags):
+        our_flags = [flag for entry in options_of(type(settings)) for flag in entry.flags]
+        for word in beam_flags:  # Beam, which knows its own flags, takes seconds to load
+            if word.startswith("--") and (hint := near(word.partition("=")[0], our_flags, 0.75)):
+                raise UserError(f"{word}: no such flag{hint}")
     beam = load(entries("executors")["beam"])  # which takes a second
     on_beam: Executor = beam.of(beam_flags)
     return on_beam

@@ -172,7 +172,9 @@ def check_weights(
     for problem, names in problems.items():
         if bad := sorted(name for name in names if not may_lack(name, model)):
             count = "1 weight" if len(bad) == 1 else f"{len(bad):,} weights, such as"
-            raise UserError(f"{problem} {count} {bad[0]}", base_model)
+            is_encoder = names and all(name.startswith("classifier.") for name in names)
+            hint = "; if it is an encoder, fine-tune it first" if is_encoder else ""
+            raise UserError(f"{problem} {count} {bad[0]}{hint}", base_model)
     check_finite(model, base_model, info["missing_keys"])
 
 

@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from tokenizers import normalizers
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerFast
 
+from nerbert.commands.values import near
 from nerbert.errors import UserError
 
 _LOGGER = logging.getLogger("nerbert")
@@ -144,9 +145,12 @@ def no_model(base_model: str, error: Exception) -> UserError:
     lines = str(error).strip().split("\n")
     # The first line of an error of a config names the key, the second what is wrong with it.
     cause = lines[1] if isinstance(error, StrictDataclassError) and lines[1:] else lines[0]
+    if (path / "labels.json").is_file():
+        return UserError("a corpus; give a model that was trained on it", base_model)
     reason = "no such folder" if is_path and not path.exists() else cause.strip()
-    return UserError(
-        f"{reason.rstrip('.')}; give a model of the hub, or a folder with config.json, weights and "
-        "tokenizer",
-        base_model,
+    folders = [entry.name for entry in path.parent.glob("*/")] if path.parent.is_dir() else []
+    hint = "" if path.exists() else near(path.name, folders)
+    remedy = (
+        hint or "; give a model of the hub, or a folder with config.json, weights and tokenizer"
     )
+    return UserError(f"{reason.rstrip('.')}{remedy}", base_model)

@@ -206,7 +206,7 @@ def test_interrupted_run_goes_on(one_worker, tmp_path):
             "--exclude hello.txt: line 1: 'hello' is no token",
         ),
         (["--dump", DEMO, "--sentence-model", "nltk"], "NLTK_DATA"),
-        (["--dump", DEMO, "--alhpa", "0.5"], "--alhpa 0.5: neither our flag nor Beam's"),
+        (["--dump", DEMO, "--alhpa", "0.5"], "--alhpa: no such flag; did you mean --alpha?"),
         (["--dump", DEMO, "--runner", "DaskRunner"], "DaskRunner: refused"),
         (["--dump", DEMO, "--output", "full"], "full: not empty, and no run made it"),
         (["--dump", DEMO, "--max-set-aside", "5"], "--max-set-aside 5: give at most 1"),

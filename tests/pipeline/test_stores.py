@@ -160,7 +160,7 @@ def test_a_missing_extra_is_one_line(tmp_path, path, package, extra):
     ends = [number for number, line in enumerate(lines) if line.startswith("==")]
     assert [lines[number] for number in ends] == ["== 2"] * 3, done.stderr
     for number in ends:
-        assert f"pip install 'nerbert[{extra}]'" in lines[number - 1]
+        assert f"-e '.[{extra}]' in the checkout of nerbert" in lines[number - 1]
         assert path in lines[number - 1]
     assert "Traceback" not in done.stderr
 

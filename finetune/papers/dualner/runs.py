@@ -8,7 +8,6 @@ import shutil
 import time
 from dataclasses import astuple, replace
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from finetune.papers.dualner.spans import SpanHead
 from finetune.papers.dualner.stages import run_stage
 from finetune.papers.dualner.training import Best, scores_by_language
 from finetune.settings import seeds
+from nerbert import __version__
 from nerbert.commands.process import quiet_libraries
 from nerbert.digests import short_key
 from nerbert.errors import UserError
@@ -78,7 +78,7 @@ class Experiment:
         """Digest of everything that decides the results, except method, share and seed."""
         content = [
             self._settings.to_json(),
-            version("nerbert"),
+            __version__,
             model_fingerprint(self._settings.base_model),
             astuple(self._names),
             self._sets.view.text,

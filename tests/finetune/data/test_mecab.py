@@ -73,5 +73,5 @@ def test_named_set_and_without_mecab(fugashi, tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     mecab._tagger.cache_clear()
-    with pytest.raises(UserError, match=r"pip install 'nerbert\[ja\]'"):
+    with pytest.raises(UserError, match=r"-e '\.\[ja\]' in the checkout"):
         sets.sentences("wikiann-mecab/ja", "train")

@@ -125,9 +125,7 @@ def test_what_is_not_fitted_or_no_tagger(base, tmp_path):
         tagger_module.Tagger(base).predict(["x"])
     with pytest.raises(UserError, match="none"):
         tagger_module.Tagger.load(str(tmp_path / "none"))
-    with pytest.raises(
-        UserError, match=r"not a file, a folder, or one of the sets .*crossner/politics"
-    ):
+    with pytest.raises(UserError, match=r"no such file, folder or set.*crossner/politics"):
         tagger_module.Tagger(base).fit("crossner/politic")
 
 

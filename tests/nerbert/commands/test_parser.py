@@ -14,6 +14,7 @@ from nerbert.commands.parser import Command, exit_code
 from nerbert.commands.process import signals_as_ctrl_c
 from nerbert.commands.table import COMMANDS
 from nerbert.errors import BadLossError, UserError
+from tests.helpers.runs import run
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -46,7 +47,7 @@ def test_flags_become_settings():
         (["--model", "m", "--size", "x"], "--size x: give a whole number"),
         (["--model", "m", "--size", "0"], "--size 0: give 1 or more"),
         (["--model", "m", "--sise", "3"], "--sise: unknown flag; did you mean --size?"),
-        (["--model"], "--base-model/--model: expected one argument; see p --help"),
+        (["--model"], "--base-model/--model/-m: expected one argument; see p --help"),
         (["--model", "m", "--recipe", "no.toml"], "--recipe no.toml: no such recipe"),
     ],
 )
@@ -88,12 +89,12 @@ def test_unknown_flags_go_on_if_the_command_wants_them():
         (
             ModuleNotFoundError("No module named 'torch'", name="torch"),
             2,
-            "torch is not installed: pip install 'nerbert[train]'",
+            "torch is not installed: pip install -c constraints.txt -e '.[train]' in the checkout of nerbert",
         ),
         (
             ModuleNotFoundError("No module named 'uvicorn'", name="uvicorn.config"),
             2,
-            "uvicorn is not installed: pip install 'nerbert[demo]'",
+            "uvicorn is not installed: pip install -c constraints.txt -e '.[demo]' in the checkout of nerbert",
         ),
     ],
 )
@@ -219,3 +220,22 @@ def test_the_flag_of_a_wrong_value_is_found_by_the_option(about, where):
     options = parsed.settings[0]
     value = {"base": options.base_model, "data": options.data[1], None: copy}[about]
     assert parsed.message(UserError("no such thing", value)) == f"{where} empty: no such thing"
+
+
+def test_required_options_come_first_and_short_flags_work():
+    command = COMMANDS["train"].command()
+    text = command.parser("p").format_help()
+    places = [text.index(f"  --{name}") for name in ("base-model", "data", "output", "device")]
+    assert places == sorted(places)
+    flags = ["--base-model", "b", "--data", "d"]
+    short, long = (command.parse([*flags, flag, "x"]).settings for flag in ("-o", "--output"))
+    assert short == long
+    assert (
+        COMMANDS["predict"].command().parse(["-m", "tagger", "text"]).settings[0].model == "tagger"
+    )
+
+
+def test_quiet(tmp_path):
+    code, out, err = run("-q", "--stage", "extract", "-o", "out", cwd=tmp_path)
+    assert (code, err) == (0, "")
+    assert "Done up to extract" in out

@@ -87,7 +87,9 @@ def test_missing_extra_is_one_line(tmp_path):
     )
     done = run(code, tmp_path, "-c")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert done.stderr.endswith("is not installed: pip install 'nerbert[train]'\n")
+    assert done.stderr.endswith(
+        "is not installed: pip install -c constraints.txt -e '.[train]' in the checkout of nerbert\n"
+    )
 
 
 def test_the_door_is_lazy_and_complete(tmp_path):
