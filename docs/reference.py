@@ -28,13 +28,13 @@ def commands() -> str:
             parts += [f"**{title}**\n" if title else "", "| option | default | |", "|---|---|---|"]
             parts += [_row(option) for option in options]
             parts.append("")
-        if entry.positionals_help:
-            parts.append(f"{entry.positionals_help}\n")
+        if command.positionals_help:
+            parts.append(f"{command.positionals_help}\n")
     return "\n".join(parts)
 
 
 def _row(option: Option) -> str:
-    flag = option.name.upper() if option.facts["positional"] else option.flags[0]
+    flag = option.name.upper() if option.facts["positional"] else "`, `".join(option.flags)
     default = "required" if option.is_required else _shown(option.default)
     return f"| `{flag}` | {default} | {_cell(option.help)} |"
 

@@ -92,7 +92,7 @@ class Command:
         self.doc = (doc or "").strip()
         self._kinds = kinds
         self._recipes = recipes or Recipes()
-        self._rest = positionals_help
+        self.positionals_help = positionals_help
         self._passes_flags = passes_flags
         self.options = [entry for entry in options_of(*kinds) if entry.facts["flag"]]
 
@@ -126,7 +126,7 @@ class Command:
             prog=prog,
             usage=f"{prog} [FLAG ...]",
             description=self.doc,
-            epilog="\n\n".join(filter(None, [self._rest, hint])) or None,
+            epilog="\n\n".join(filter(None, [self.positionals_help, hint])) or None,
             add_help=False,
             allow_abbrev=False,
             argument_default=argparse.SUPPRESS,
@@ -175,7 +175,7 @@ class Command:
             check_text(text)
         parser = self.parser(prog)
         namespace, positionals = parser.parse_known_args(argv)
-        if positionals and not self._rest:
+        if positionals and not self.positionals_help:
             flags = [flag for entry in self.options for flag in entry.flags]
             hint = near(positionals[0], flags) or f"; see {parser.prog} --help"
             problem = "unknown flag" if positionals[0].startswith("-") else "unexpected argument"
@@ -257,7 +257,7 @@ class Command:
                 typed.positionals,
                 typed.values,
             )
-            extra: list[Any] = [typed.positionals] if self._rest else []
+            extra: list[Any] = [typed.positionals] if self.positionals_help else []
             if self._passes_flags:
                 extra.append({k: v for k, v in typed.values.items() if v.where.startswith("--")})
             work(*typed.settings, *extra)
