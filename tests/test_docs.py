@@ -14,7 +14,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_quick_start_output_is_real(demo):
     _, out, err = demo
-    section = README.split("In a minute")[1].split("`python run_pipeline.py` is the same")[0]
+    section = README.split("## In a minute")[1].split("`python run_pipeline.py` is the same")[0]
     shown = [line.strip() for line in section.splitlines()]
     for line in out.splitlines():
         assert line.strip() in shown
