@@ -6,8 +6,15 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from nerbert import __version__
 from nerbert.commands.options import Option
 from nerbert.commands.table import COMMANDS
+
+
+def on_config(config: Any) -> Any:
+    """Shows the version in the head of each page."""
+    config.site_name = f"nerbert {__version__}"
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:
