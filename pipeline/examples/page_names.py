@@ -15,8 +15,10 @@ from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
 from pipeline.wikitext.names import are_initials, is_ambiguous, is_people, shares_word
 
+# "Mercury (planet)": the bracket tells pages of one name apart, and is not a part of it.
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
-_SHORTEST_SURNAME = 3
+_SHORTEST_SURNAME = 3  # "Li" and "Wu" are words of other languages too often
+# "Alexander II of Russia", "William the Conqueror": the last word is no surname.
 _OF = (" of", " the")
 _TITLE, REPEAT, _SURNAME, _OWN_NAME = map(SOURCES.index, ("title", "repeat", "surname", "own-name"))
 
@@ -217,6 +219,7 @@ class PageNames:
         for (page, name), entity, own_class, titled_class in zip(
             names, titled.tolist(), own_classes, titled_classes, strict=True
         ):
+            # Of the same kind it is mostly the same thing, under a longer title.
             if titled_class != NO_CLASS and kinds[titled_class] != kinds[own_class]:
                 page.mean(name, entity)
 

@@ -17,10 +17,12 @@ from nerbert.text.tokens import Tokens
 from pipeline.examples.mentions import Bools, Ints
 from pipeline.wikitext.names import is_people
 
+# As in page_names, but with a blank before it: "f(x)" is a name.
 _BRACKET = re.compile(r" \([^()]+\)$")
 _WORD = re.compile(r"\w+")
 _PEOPLES = re.compile("(?:ish|ch|ese|iss)$")
 """Words of peoples that are their plurals, too: "the British"."""
+# "the German invaded", "German without": what follows a people and is no noun.
 _NO_NOUN = re.compile("(?:ed|with|within|without|during|among|against|upon|onto)$")
 _SHORTEST = 4  # characters of a word of the title that is a name by itself: "Lincoln", not "The"
 _LONGEST = 255  # characters of a name; titles have at most 255 bytes in MediaWiki

@@ -22,6 +22,7 @@ Source: MediaWiki, $wgLegalTitleChars and MediaWikiTitleCodec.
 _MAX_CACHED_TARGETS = 200_000
 _URL = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]*:)?//|(?:mailto|news|sips?|sms|tel|geo|magnet|urn):")
 """The beginning of an address outside of the wiki; `[[http://x]]` is no link to a page."""
+# In titles "%C3%A9" is decoded; a "%" that is not followed so is text.
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
@@ -165,8 +166,10 @@ class LinkPass:
         colon_first = target.startswith(":")
         target = target.removeprefix(":").strip(" _")
         name = target.partition("#")[0].strip(" _")
+        # MediaWiki keeps titles in 255 bytes.
         if not target or len(name.encode()) > 255 or INVALID_TITLE.search(name):
             return _Link("invalid", "", label)
+        # `[[http://x]]` shows brackets around an address.
         if _URL.match(name):
             return _Link("invalid", "", label)
         if not name:
@@ -174,6 +177,7 @@ class LinkPass:
         prefix, colon, _ = name.partition(":")
         if colon:
             prefix = prefix.replace("_", " ").strip().lower()
+            # A namespace of this wiki wins over another wiki of that name (MediaWikiTitleCodec).
             number = self._site.namespace_numbers.get(prefix)
             if number is None and (group := self._site.interwiki(prefix)):
                 # Links to other languages are in the margin; links to other projects are text.
@@ -187,6 +191,7 @@ class LinkPass:
                 is_page = name.partition(":")[2].strip(" _")
                 return _Link("text" if is_page else "invalid", "", label)
         title = self._site.title(name)
+        # The section tells what the link is about: see `names.named_target`.
         section = target.partition("#")[2].strip(" _")
         target = f"{title}#{section}" if section else title
         return _Link("page", target, label) if title else _Link("invalid", "", label)

@@ -51,10 +51,13 @@ CALENDAR = {
     ),
 }
 """Words of dates, in languages that write them with a capital."""
+# A quick look before the patterns of dates: Arabic and Roman figures.
 _MAY_BEGIN_A_DATE = frozenset("0123456789IVXLC")
 
+# Three or four digits: "99" may be a name ("99 Luftballons"), and hardly stands for a year.
 _YEAR = re.compile(r"\W*\d{3,4}\W*")
 
+# The endings of English demonyms; surnames have them, too: see `is_people`.
 _DEMONYM_FORM = re.compile(r"\w+(?:ans?|ese|ish|is?|ch|ic)")
 _DEMONYM = re.compile(
     r"Arabs?|Argentines?|Basques?|Croats?|Cypriots?|Czechs?|Danes?|Dutchm[ae]n|Englishm[ae]n|"
@@ -73,6 +76,7 @@ _PEOPLE = re.compile(
 
 ENGLISH = ("en", "simple")
 """Wikis in English."""
+# As they are typed before a name: "'t Hooft".
 _APOSTROPHES = "'’‘`"
 
 
@@ -99,6 +103,7 @@ def is_name(text: str, title: str) -> bool:
         return not (_DATE.fullmatch(text) and _DATE.fullmatch(title))
     if _YEAR.fullmatch(text) and text in title and not title.startswith((f"{text} (", f"{text}:")):
         return False
+    # A dash between words is no word: "Bosnia – Herzegovina".
     words = [word for word in text.split() if any(map(str.isalnum, word))]
     if not words or (_DATE.fullmatch(text) and _DATE.fullmatch(title)):
         return False

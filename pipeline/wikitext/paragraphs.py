@@ -12,20 +12,26 @@ from pipeline.wikitext.preprocess import CLOSE, HOLE, MARKERS, NOTE, OPEN, SEPAR
 
 ANY_MARKER = re.compile(f"[{MARKERS}]")
 _MARKED = re.compile(f"{OPEN}(\\d+){SEPARATOR}|[{CLOSE}{HOLE}]")
+# MediaWiki counts signs on both sides; here it is enough that a line begins and ends with one.
 _HEADING = re.compile(rf"=.*=[ \t{MARKERS}]*", re.DOTALL)
 _SPACES = re.compile(
     r" {2,}| ?[\t\r\f\v\u00a0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
     r"[ \t\r\f\v\u00a0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*"
 )
 """White space that is not already one plain space."""
+# Soft hyphens, zero-width spaces, marks of direction: they split words that a reader sees whole.
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\ufeff]")
+# What stands between the parts of a bracket, of which templates often leave nothing else.
 _PUNCTUATION = r"\s,;:/–—-"
+# "Rome ({{lang-it|Roma}}; {{IPA|...}})" without its templates is "Rome (; )".
 _EMPTY_PARENTHESES = re.compile(
     rf" ?[(（\[][{_PUNCTUATION}]*[{HOLE}{NOTE}][{_PUNCTUATION}{HOLE}{NOTE}]*[)）\]]"
 )
 _PUNCTUATION_CHARS = " ,;:/–—-"
 _LEADING_NOTES = re.compile(rf"([(（])(?:[\s,;:]*{NOTE})+[\s,;:]*")
 _TRAILING_NOTES = re.compile(rf"(?:[\s,;:]*{NOTE}\s*)+([)）])")
+# A hole after it lies between sentences, as a missing box does; among them are those of
+# Chinese, Arabic, Urdu and Hindi.
 _SENTENCE_END = re.compile(r"[.!?。．！？…؟۔।:：][\"'”’»)\]」』]*$")
 
 
@@ -48,7 +54,9 @@ def paragraphs(text: str, list_items: bool) -> list[str]:
         stripped = line.strip()
         first = stripped[:1]
         prose = bool(stripped)
+        # What begins so may be a list, heading, table or rule; all other lines are prose.
         if first and first in "*#:;=|{-":
+            # Only in the first column: " * x" is preformatted text, which MediaWiki shows as it is.
             if first in "*#:;" and line[0] == first:
                 prose = False
                 if list_items and (item := stripped.lstrip("*#:; ")):
@@ -120,6 +128,7 @@ class Prose:
         """Appends a line of text, unless it is empty; returns its offset."""
         base = self._length
         if text:
+            # A line is a paragraph: sentences never go over the end of one.
             if self.pieces:
                 self.pieces.append("\n")
                 base += 1

@@ -21,21 +21,29 @@ NOTHING = "&#8203;"
 MAX_DEPTH = 40
 """Templates that are nested deeper are not rendered. Source: MediaWiki, $wgMaxTemplateDepth."""
 
+# Extension tags (MediaWiki: $wgParser->setHook) whose content is beside the running text: notes,
+# maps, settings. Nothing is missing where they stand.
 _NO_TEXT = (
     "ref references templatestyles indicator section mapframe maplink graph includeonly "
     "categorytree inputbox templatedata charinsert rss languages translate phonos"
 ).split()
+# Their content is a part of the sentence, which we cannot write as words: a hole.
 _FORMULAS = ["math", "chem", "ce", "hiero", "score", "syntaxhighlight", "source"]
+# They end a paragraph and have no prose of their own.
 _BLOCKS = ["gallery", "timeline", "imagemap", "pre"]
 _TAG_NAMES = "|".join([*_NO_TEXT, *_FORMULAS, *_BLOCKS, "nowiki", "poem"])
 _TAG = re.compile(rf"<!--|<({_TAG_NAMES})(?=[\s/>])", re.IGNORECASE)
 _COMMENT = "<!--"
 _CLOSING = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _TAG_NAMES.split("|")}
+# What is markup elsewhere is text inside <nowiki>.
 _ESCAPES = {ord(c): f"&#{ord(c)};" for c in "<>[]{}|'=_-~!"}
+# A list or preformatted line begins so; in <nowiki> it does not.
 _LINE_START = re.compile(r"^[*#:; ]", re.MULTILINE)
 
 _BRACES = re.compile(r"\{\{+|\}\}+")
+# MediaWiki, Parser::handleTables: a table may be indented by colons, its end may not.
 _WIKI_TABLE = re.compile(r"\n(?:[ \t:]*(\{\|)|[ \t]*(\|\}))")
+# Its rows are shown as a table all the same; a line of prose ends it for us.
 _UNCLOSED_TABLE = re.compile(r"\n[ \t:]*\{\|[^\n]*(?:\n[ \t]*[|!][^\n]*)*")
 _HTML_TABLE = re.compile(r"<(?:(table\b[^<>]*>)|(/table\s*>))", re.IGNORECASE)
 _HTML_LIST = re.compile(r"<(?:([uod]l\b[^<>]*>)|(/[uod]l\s*>))", re.IGNORECASE)
@@ -144,7 +152,7 @@ def expand_braces(text: str, template: Callable[[str, int, int], str]) -> str:
         starts.append(position)
         position += 2
         inner, *closed = piece.split("}}")
-        open_pieces.append([inner])
+        open_pieces.append([inner])  # what follows belongs to the innermost open template
         position += len(inner)
         for after in closed:
             position += 2

@@ -26,6 +26,7 @@ __all__ = ["Anchor", "Rendered", "Template", "render"]
 _MAX_ARGUMENTS_CHARS = 50_000
 _MAX_CACHED_NAMES = 100_000
 
+# MediaWiki, $wgUrlProtocols. The text is bounded: a page may have many "[" without "]".
 _EXTERNAL = re.compile(
     r"\[(?=[A-Za-z/])(?i:(?:https?|ftps?|ircs?|gopher|telnet|nntp|worldwind|svn|git|mms|ssh|sftp|redis|xmpp)://|//"
     r"|mailto:|news:|sips?:|sms:|tel:|geo:|magnet:|urn:|bitcoin:)"
@@ -52,17 +53,20 @@ languages/messages/Messages*.php.
 _READING = re.compile(r"<(r[tp])\b[^<>]*>[^<]*</\1\s*>", re.IGNORECASE)
 """What stands above a word in <ruby>, and the brackets of those who do not show it there."""
 _LINE_BREAK = re.compile(r"</?br\b[^<>]*>", re.IGNORECASE)
+# MediaWiki, BlockLevelPass: these end a paragraph.
 _BLOCK_TAG = re.compile(
     r"</?(?:p|div|center|blockquote|table|tr|td|th|tbody|thead|caption|ul|ol|dl|li|dt|dd|hr|h[1-6]"
     r"|section|aside|figure|figcaption)\b[^<>]*>",
     re.IGNORECASE,
 )
+# MediaWiki, Sanitizer::getRecognizedTagData, and what extension tags may leave behind.
 _INLINE_TAG = re.compile(
     r"</?(?:a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|img|ins|kbd|link|mark|meta|noinclude"
     r"|onlyinclude|q|rb|rp|rt|rtc|ruby|s|samp|small|span|strike|strong|sub|sup|time|tt|u|var|wbr"
     r"|ref|references|math|nowiki|gallery|includeonly|poem)\b[^<>]*>",
     re.IGNORECASE,
 )
+# "-{zh-hans:计算机;zh-hant:電腦}-", with flags before a bar: MediaWiki, LanguageConverter.
 _VARIANT_RULE = re.compile(r"-\{([^{}]*)\}-")
 _VARIANT_FLAGS = re.compile(r"(?:([^\[|]*)\|)?(.*)", re.DOTALL)
 _VARIANT_END = re.compile(r";(?=\s*(?:[a-z]{2,3}(?:-[a-z]+)*\s*:|$))")
@@ -134,9 +138,11 @@ class _Renderer:
         text = self._source
         if "{{" in text:
             text = preprocess.expand_braces(text, self._template)
+        # After the templates, which may open a table that the page closes.
         text = preprocess.drop_tables(text, self._list_items)
         if "-{" in text and self._facts.variants:
             text = _VARIANT_RULE.sub(self._variant, text)
+        # Links before quotes: apostrophes inside of a link are balanced within it.
         text = self._links.apply(text)
         text = strip_quotes(text)
         if "[" in text:
@@ -180,6 +186,7 @@ class _Renderer:
         """
         flags, rule = _VARIANT_FLAGS.fullmatch(match[1]).groups("")  # type: ignore[union-attr]
         codes = {flag.strip() for flag in flags.split(";")}
+        # Rules for the rest of the page or for the title, and descriptions of rules, show nothing.
         if codes & {"H", "T", "-", "N", "D"}:
             return ""
         pairs = [part.partition(":") for part in _VARIANT_END.split(rule)]
