@@ -191,7 +191,11 @@ def _summary(options: TrainOptions, results: dict[str, Any]) -> str:
             f"{mention_scores['f1_at_least_min_score']:.4f}"
         )
     lines.append(f"tagger      {Path(options.output)}")
-    lines.append(f"next        nerbert predict --model {Path(options.output)} 'A text.'")
+    tagger = Path(options.output)
+    lines.append(f"next        nerbert predict --model {tagger} 'A text.'")
+    lines.append(
+        f"faster      nerbert export --format onnx --model {tagger}  # then predict starts sooner"
+    )
     if options.push_to_hub:
         lines.append(f"hub         {options.push_to_hub}")
     return "\n".join(lines)
