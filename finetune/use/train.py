@@ -19,7 +19,6 @@ from finetune.scoring import metrics
 from finetune.scoring.calibration import AS_THEY_ARE, Reliability
 from finetune.scoring.plots import reliability
 from finetune.settings import FitSettings
-from finetune.tagger.fitting import Work, check_reports
 from finetune.tagger.old_types import OldTypes
 from finetune.tagger.tagger import Tagger
 from finetune.use.card import model_card
@@ -31,7 +30,6 @@ from nerbert.storage import files
 from nerbert.storage.records import check_same, seal, sealed
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import Scores, tags_to_spans
-from pretrain.training.logs import FitProgress
 
 _WORK, _PLOT = ".training", "reliability.png"
 _LOGGER = logging.getLogger("nerbert")
@@ -55,6 +53,9 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
         split: [row for name in names for row in sets.sentences(name, split, split == "train")]
         for split in SPLITS
     }
+    # It loads torch, which takes seconds: errors in the data are said before.
+    from finetune.tagger.fitting import check_reports
+
     if options.keep_old == options.base_model:
         settings = replace(settings, carry_head=True)
     record = {**made_from(options.base_model, sets, names), "settings": asdict(settings)}
@@ -90,6 +91,10 @@ def _trained(
     options: TrainOptions, settings: FitSettings, rows: Rows, record: dict[str, Any]
 ) -> dict[str, Any]:
     """Trains and scores a tagger, and writes its folder; returns the content of `metrics.json`."""
+    # These load torch.
+    from finetune.tagger.fitting import Work
+    from pretrain.training.logs import FitProgress
+
     output = options.output
     folder = os.path.join(output, _WORK)
     events = os.path.join(output, "events")

@@ -261,3 +261,22 @@ def test_push_to_the_hub(base, toy_set, trained, tmp_path):
         assert len(err.strip().splitlines()) == 1
         assert err.startswith("--push-to-hub me/tagger: the hub refuses (")
         assert not (tmp_path / "new").exists()
+
+
+def test_errors_in_the_data_are_said_before_torch_is_loaded(tmp_path):
+    (tmp_path / "bad.txt").write_text("hello\n")
+    code = (
+        "import sys\nfrom nerbert.commands.table import run_command\n"
+        "flags = ['--base-model', 'tiny', '--data', 'bad.txt', '--output', 'out']\n"
+        "print(run_command('train', flags), 'torch' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "2 False\n"
+    assert done.stderr.startswith("bad.txt: line 1: 'hello' is no token")
