@@ -75,7 +75,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         dump = Path(folder) / "enwiki-multistream.xml.bz2"
         enlarge(options.dump, dump, options.copies)
         typed = ["--types", *options.types] if options.types else []
-        command = [sys.executable, "run_pipeline.py", "--dump", str(dump), *typed, "--output"]
+        command = [
+            sys.executable,
+            "run_pipeline.py",
+            "--dump",
+            str(dump),
+            *typed,
+            "--min-entities",
+            "2",
+        ]
+        command += ["--output"]
         began = time.monotonic()
         undisturbed = Path(folder) / "undisturbed"
         if start([*command, str(undisturbed)]).wait():

@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         dump = Path(folder) / "enwiki-multistream.xml.bz2"
         enlarge(options.dump, dump, options.copies)
         command = [sys.executable, "run_pipeline.py", "--dump", str(dump)]
-        command += ["--workers", str(options.workers), "--output"]
+        command += ["--min-entities", "2", "--workers", str(options.workers), "--output"]
         began = time.monotonic()
         if start([*command, str(Path(folder) / "undisturbed")]).wait():
             raise RuntimeError("the undisturbed run failed")

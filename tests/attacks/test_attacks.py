@@ -6,7 +6,8 @@ from tests.conftest import SHARED
 
 pytestmark = pytest.mark.slow
 
-SLICE = SHARED / "data" / "dumps" / "enwiki-201205-pages-articles-p1.xml.bz2"
+NAME = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+SLICE = SHARED / "data" / "dumps" / NAME
 
 
 @pytest.fixture(scope="module")
