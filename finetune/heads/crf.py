@@ -10,8 +10,6 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from finetune.heads.head import Floats, Head
-from finetune.settings import FitSettings
-from nerbert.text.tags import LabelSet
 from pretrain.training.models import tag_names
 from pretrain.training.subwords import IGNORED
 
@@ -168,18 +166,6 @@ class CrfHead(Head):
         self._crf: CRF = crf
 
     @classmethod
-    def add(
-        cls,
-        model: PreTrainedModel,
-        settings: FitSettings | None = None,
-        tokenizer: Any = None,
-        labels: LabelSet | None = None,
-        domains: Sequence[Sequence[str]] = (),
-    ) -> CrfHead:
-        cls.restore(model)
-        return cls(model)
-
-    @classmethod
     def restore(cls, model: PreTrainedModel) -> None:
         """Adds a CRF to a model; it forbids an I- tag without a B- or I- of its type before it."""
         model.add_module("crf", tag_crf(tag_names(model)))
@@ -197,10 +183,7 @@ class CrfHead(Head):
         """Label ids at first sub-words (batch, length), by the best path."""
         gold = labels[0] if isinstance(labels, tuple | list) else labels
         emissions, _, mask = packed(logits.float(), gold)
-        tags = torch.zeros_like(gold)
-        paths = [tag for path in self._crf.decode(emissions, mask) for tag in path]
-        tags[gold.ne(IGNORED)] = torch.tensor(paths, device=gold.device, dtype=gold.dtype)
-        return tags
+        return at_first_subwords(self._crf.decode(emissions, mask), gold)
 
     def decode(self, logits: Floats) -> tuple[list[int], list[float]]:
         """Tags of the best path, and the marginal probability of each.
@@ -250,3 +233,16 @@ def packed(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     mask = first.gather(1, order)
     emissions = logits.gather(1, order.unsqueeze(2).expand(-1, -1, logits.shape[2]))
     return emissions, labels.gather(1, order), mask
+
+
+def at_first_subwords(paths: Sequence[Sequence[int]], labels: Tensor) -> Tensor:
+    """Puts the tags of words at their first sub-words (batch, length); undoes `packed`.
+
+    Args:
+        paths: tags of the words of each row that has some.
+        labels: label ids (batch, length), `IGNORED` except at first sub-words.
+    """
+    tags = torch.zeros_like(labels)
+    flat = [tag for path in paths for tag in path]
+    tags[labels.ne(IGNORED)] = torch.tensor(flat, device=labels.device, dtype=labels.dtype)
+    return tags

@@ -73,7 +73,7 @@ class Head:
         labels: LabelSet,
         domains: Sequence[Sequence[str]],
     ) -> Self:
-        """Adds the head to a model that is to be fine-tuned.
+        """Adds the head, with new weights, to a model that is to be fine-tuned.
 
         Args:
             model: model of `new_model`.
@@ -85,6 +85,7 @@ class Head:
         Raises:
             UserError: the head does not fit the model.
         """
+        cls.restore(model)
         return cls(model)
 
     @classmethod

@@ -119,9 +119,9 @@ class ToyHead(LinearHead):
 
     @classmethod
     def add(cls, model, settings, tokenizer, labels, domains):
-        cls.restore(model)
+        head = super().add(model, settings, tokenizer, labels, domains)
         nn.init.constant_(model.toy.factor, settings.toy_start)
-        return cls(model)
+        return head
 
     @classmethod
     def restore(cls, model):

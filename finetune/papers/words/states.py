@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from finetune.heads.crf import FORBIDDEN, has_words, packed, tag_crf
+from finetune.heads.crf import FORBIDDEN, at_first_subwords, has_words, packed, tag_crf
 from finetune.heads.head import SOURCE, TARGET, TEXT, Floats, Head
 from finetune.papers.words.options import WordOptions, word_options
 from finetune.papers.words.trainers import DomainTrainer
@@ -26,7 +26,6 @@ from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
 from pretrain.training.features import PieceFeatures
 from pretrain.training.models import tag_names
-from pretrain.training.subwords import IGNORED
 from pretrain.training.trainer import TaggingTrainer, epoch_size
 
 MODULE = "words_head"
@@ -229,10 +228,7 @@ class StateHead(Head):
         """Label ids at first sub-words (batch, length)."""
         gold = labels[0] if isinstance(labels, tuple | list) else labels
         states, _, mask = packed(logits.float(), gold)
-        all_tags = torch.zeros_like(gold)
-        tags = [tag for row in self._module.tag(states, mask)[0] for tag in row]
-        all_tags[gold.ne(IGNORED)] = torch.tensor(tags, device=gold.device, dtype=gold.dtype)
-        return all_tags
+        return at_first_subwords(self._module.tag(states, mask)[0], gold)
 
     @torch.no_grad()
     def _tagged(self, logits: Floats) -> tuple[list[int], Tensor, Any]:

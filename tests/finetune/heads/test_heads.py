@@ -22,7 +22,8 @@ def head():
     model = torch.nn.Module()
     model.config = SimpleNamespace(id2label=dict(enumerate(NAMES)))
     torch.manual_seed(0)
-    return crf_module.CrfHead.add(model), model.crf
+    crf_module.CrfHead.restore(model)
+    return crf_module.CrfHead(model), model.crf
 
 
 def test_labels_are_packed_for_loss_and_path(head):
