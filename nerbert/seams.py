@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _HOME = Path(__file__).parent.parent
 _FILES = ("nerbert", "pipeline", "pipeline/clusters", "finetune", "finetune/papers")
-"""Folders with a file `seams.toml`; the last two of each package are wings."""
+"""Folders with a file `seams.toml`; `pipeline/clusters` and `finetune/papers` are wings."""
 
 
 def load(place: str) -> Any:

@@ -10,18 +10,15 @@ from nerbert.errors import UserError
 from nerbert.storage.files import open_decompressed
 
 SPLITS = ("train", "dev", "test")
-
 SPLIT_NAMES = {
     "train": ("train",),
     "dev": ("dev", "validation", "valid", "val", "devel", "testa"),
     "test": ("test", "testb"),
 }
-
-
+"""Split -> what its file may be called."""
 _ENDINGS = ("", ".xz", ".gz", ".bz2")
-
-
 ZIP = ".zip:"
+"""Stands between an archive and its member: `sets.zip:train.txt`."""
 
 
 def existing_file(path: Path) -> str | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic.dataclasses import dataclass
 
+from finetune.options import Device
 from finetune.settings import CONTEXT, DataRoot
 from nerbert.commands.options import CHECKED, Text, Texts, option
 from nerbert.seams import names
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     Format = str
 else:
     Format = Literal[("onnx", "int8", *names("exports"))]
-
-from finetune.options import Device
 
 
 @dataclass(frozen=True, config=CHECKED)
