@@ -100,11 +100,34 @@ class Report:
                         for title, score in self._published([name])
                     ]
                 lines += [*markdown(rows), ""]
+            if len(self._sets) > 1:
+                lines += [*markdown(self._averages()), ""]
         lines += [f"{name}: not run: {reason}" for name, reason in self._missing.items()]
         lines += [f"{name}: {note}" for name in self._sets if (note := self._note(name))]
         if self._hits is not None:
             lines += ["", *self._contamination()]
         return "\n".join(lines).rstrip("\n") + "\n"
+
+    def _averages(self) -> list[list[str]]:
+        """F1 by model and shots, as the average of the sets; for each seed of its own."""
+        scores: dict[tuple[Any, ...], list[float]] = {}
+        for row in self._results:
+            place = (row["model"], row["shots"], row["settings"]["seed"])
+            scores.setdefault(place, []).append(main_f1(row))
+        averages = Results(
+            {"model": model, "shots": shots, "value": mean(values)}
+            for (model, shots, _), values in scores.items()
+            if len(values) == len(self._sets)
+        )
+        title = f"average of {len(self._sets)} sets, train sentences"
+        rows = averages.pivot("model", "shots", title, self._models, self._shots, self._named)
+        if ALL in self._shots:
+            rows += [
+                [name, *(average if shots == ALL else "-" for shots in self._shots)]
+                for name, *_, average in self._published(self._sets, 1)
+                if average != "-"
+            ]
+        return rows
 
     def _published(self, sets: Sequence[str], averages: int = 0) -> list[list[str]]:
         """Rows of the papers' tables, if they have one of the sets, and the averages."""

@@ -117,6 +117,13 @@ class Balancing:
     alpha: float
     exponent: float | None
 
+    @property
+    def advice(self) -> list[str]:
+        """How to get nearer to alpha, if the exponent is more than a tenth away."""
+        if self.exponent is None or abs(self.exponent - self.alpha) <= 1 / 10:
+            return []
+        return ["           nearer to alpha: --balance calibrated --no-every-sentence"]
+
 
 @dataclass(frozen=True)
 class CorpusReport:
@@ -163,6 +170,7 @@ class CorpusReport:
             *_hint(sentences),
             f"train      {sentences.out['train']:>12,} -> {train.examples:,} balanced "
             f"({self.balance.mode}, alpha {self.balance.alpha:g}, achieved exponent {reached})",
+            *self.balance.advice,
             f"validation {sentences.out['validation']:>12,}",
             f"categories {self.categories.kept:>12,} and {ENTITY}",
         ]

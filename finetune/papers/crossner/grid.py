@@ -78,6 +78,8 @@ def encoders(options: CrossnerOptions, settings: FitSettings) -> list[Encoder]:
     for corpus in options.corpus:
         for masking in options.masking:
             for level in options.level:
+                if (masking, level) == ("span", "domain") and options.has_papers_encoders:
+                    continue
                 for fraction in options.fraction:
                     dapt = _dapt_settings(options, corpus, masking, level, fraction)
                     candidates.append(_adapted(dapt, settings.bf16))

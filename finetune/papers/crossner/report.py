@@ -179,6 +179,8 @@ class GridReport:
             {
                 "domain": cell.domain,
                 "pre-training": self._rows[cell.encoder],
+                "masking": cell.encoder.masking,
+                "level": cell.encoder.level,
                 "fraction": cell.encoder.fraction,
                 **row,
             }

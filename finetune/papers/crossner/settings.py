@@ -169,7 +169,11 @@ class CrossnerOptions(DataRoot):
         group=_DAPT,
     )
     level: tuple[Level, ...] = option(
-        tuple(LEVELS), f"{', '.join(LEVELS)} (default: all)", metavar="NAME", group=_DAPT
+        tuple(LEVELS),
+        f"{', '.join(LEVELS)} (default: all; with both maskings, as in the paper, span masking not "
+        "of the whole domain corpus)",
+        metavar="NAME",
+        group=_DAPT,
     )
     fraction: Numbers = option(
         (1.0,), "shares of the corpus (default: 1)", metavar="F", group=_DAPT
@@ -185,6 +189,11 @@ class CrossnerOptions(DataRoot):
         "start the language-model head from random weights if the base model has none",
         group=_DAPT,
     )
+
+    @property
+    def has_papers_encoders(self) -> bool:
+        """Whether all maskings and levels are chosen: table 2 has no span masking of `domain`."""
+        return {*self.masking} == {*get_args(Masking)} and {*self.level} == {*LEVELS}
 
     @property
     def chosen_systems(self) -> list[str]:

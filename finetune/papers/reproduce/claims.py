@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -12,93 +14,154 @@ from typing import Any
 from finetune.papers.reproduce.plan import Claim
 from nerbert.storage import files
 
-Row = dict[str, Any]
 _REPORTS = {"report.json": ("runs", "cells", "results"), "matrix.json": ("cells",)}
-_SAME = ("data", "domain", "seed", "shots", "setting", "share", "source", "train", "language")
-"""Facts in which two runs must be equal to be compared, unless a claim speaks of them."""
+_MEASURED = {
+    "key",
+    "seconds",
+    "train_sentences",
+    "dev_sentences",
+    "labelled",
+    "unlabelled",
+    "tested",
+}
+"""Entries of a result that the run gave. All others say what was run."""
+LEAST_SEEDS = 3
+"""Fewer seeds give no verdict: with two, the t of 5 % is 12.7."""
 
 
-def rows_of(*folders: Path) -> list[Row]:
-    """The runs in the reports of steps: facts and F1 in per cent, a row for each language."""
-    rows: list[Row] = []
+@dataclass(frozen=True)
+class ScoredRun:
+    """A run in a language: what was run, and what it scored.
+
+    Attributes:
+        facts: model, set, every setting, and so on.
+        scores: name of a score -> its value in per cent; `f1` is that of the report.
+    """
+
+    facts: Mapping[str, Any]
+    scores: Mapping[str, float]
+
+
+def read_runs(*folders: Path) -> list[ScoredRun]:
+    """Reads the runs in the reports of steps; of several languages, each is one."""
+    runs: list[ScoredRun] = []
     for folder, (name, keys) in product(folders, _REPORTS.items()):
         content = files.read_json_or_none(str(folder / name)) or {}
-        rows += [row for key in keys for entry in content.get(key, ()) for row in _rows(entry)]
-    return rows
+        runs += [run for key in keys for entry in content.get(key, ()) for run in _of_entry(entry)]
+    return runs
 
 
-def _rows(entry: Mapping[str, Any]) -> list[Row]:
-    if "languages" not in entry:
-        return [_row(entry)]
-    scores = entry["test"].items()
-    return [_row({**entry, "language": name, "strict": score}) for name, score in scores]
-
-
-def _row(entry: Mapping[str, Any]) -> Row:
-    settings = entry.get("settings") or {}
-    row: Row = {k: value for k, value in entry.items() if isinstance(value, str | int | float)}
-    row["source"] = "+".join(entry.get("source") or ())
-    row.setdefault("seed", settings.get("seed"))
-    row["lowercase"] = (entry.get("view") or {}).get("lowercase", False)
-    row["in_domain"] = row["source"] == row.get("data")
-    row["f1"] = 100 * (entry["strict"]["f1"] if "strict" in entry else entry["mean_f1"])
-    return row
+def _of_entry(entry: Mapping[str, Any]) -> Iterator[ScoredRun]:
+    settings = dict(entry.get("settings") or {})
+    facts = {
+        name: value
+        for name, value in entry.items()
+        if isinstance(value, str | int | float)
+        and name not in _MEASURED
+        and not name.endswith("f1")
+    }
+    facts["seed"] = entry.get("seed", settings.pop("seed", None))
+    # A list of a setting, such as that of vectors, must be hashable.
+    facts |= {f"settings.{name}": json.dumps(value) for name, value in settings.items()}
+    facts |= entry.get("view") or {}
+    sources = entry.get("source") or ()
+    facts |= {"source": "+".join(sources), "sources": len(sources)}
+    facts["in_domain"] = facts["source"] == entry.get("data")
+    if "languages" in entry:
+        for language, score in entry["test"].items():
+            yield ScoredRun({**facts, "language": language}, {"f1": 100 * score["f1"]})
+    else:
+        scores = {name: 100 * value for name, value in entry.items() if name.endswith("f1")}
+        yield ScoredRun(facts, scores | {"f1": 100 * entry["strict"]["f1"]})
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a claim, by the results of the runs.
+    """The verdict on a claim, by Student's t over the seeds.
+
+    Languages and sets of one seed share its randomness, so they count as one, by their mean.
 
     Attributes:
         claim: the claim.
-        pairs: number of comparisons.
-        gain: mean difference of F1, in points; of the gains, if the claim speaks of these.
-        error: standard error of the mean; 0 for a single pair.
+        gains: for each seed the mean difference of the score, in points; of the gains, if the claim
+            speaks of these.
     """
 
     claim: Claim
-    pairs: int
-    gain: float
-    error: float
+    gains: tuple[float, ...]
+
+    @property
+    def gain(self) -> float:
+        """The mean difference, in points; 0 without runs."""
+        return mean(self.gains) if self.gains else 0.0
+
+    @property
+    def margin(self) -> float | None:
+        """Half of the 95 % interval of the mean; None for fewer than two seeds."""
+        if len(self.gains) < 2:
+            return None
+        from scipy.stats import t
+
+        factor = float(t.ppf(0.975, len(self.gains) - 1))
+        return factor * stdev(self.gains) / math.sqrt(len(self.gains))
 
     @property
     def says(self) -> str:
-        """Holds, does not hold, or not clear: the difference is at most two errors."""
-        if not self.pairs:
+        """Whether the claim holds, does not hold, or is not clear; not judged with few seeds."""
+        if not self.gains:
             return "not run"
-        if self.pairs > 1 and abs(self.gain) <= 2 * self.error:
-            return "not clear"
-        alone = " (one pair)" if self.pairs == 1 else ""
-        return f"{'holds' if self.gain > 0 else 'does not hold'}{alone}"
+        if len(self.gains) < LEAST_SEEDS:
+            return "one seed, says little" if len(self.gains) == 1 else "two seeds, say little"
+        if abs(self.gain) <= (self.margin or 0.0):  # without any deviation a gain is clear
+            is_so = self.claim.expects != "gain"
+            return "no clear difference, as claimed" if is_so else "not clear"
+        is_so = self.claim.expects != "no difference" and self.gain > 0
+        return "holds" if is_so else "does not hold"
 
 
-def judge_claim(claim: Claim, rows: Iterable[Row]) -> Verdict:
-    """Compares the two sides of a claim over all pairs of runs that are equal otherwise.
+def judge_claim(claim: Claim, runs: Iterable[ScoredRun]) -> Verdict:
+    """Compares the two sides of a claim, in runs that are equal in all that it does not speak of.
 
-    Runs of a side with the same facts are averaged first.
+    Comparisons that not all seeds have are left out: the mean of each seed is over the same.
     """
-    rows = list(rows)
-    gains = _gains(claim, rows, claim.large)
+    runs = list(runs)
+    gains = _gains(claim, runs, claim.large)
     if claim.small:
-        little = _gains(claim, rows, claim.small)
+        little = _gains(claim, runs, claim.small)
         gains = {key: gains[key] - little[key] for key in gains.keys() & little.keys()}
-    values = list(gains.values())
-    error = stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
-    return Verdict(claim, len(values), mean(values) if values else 0.0, error)
+    of_seed: dict[Any, dict[Any, float]] = {}
+    for (seed, facts), gain in gains.items():
+        of_seed.setdefault(seed, {})[facts] = gain
+    common = set.intersection(*map(set, of_seed.values())) if of_seed else set()
+    seeds = sorted(of_seed, key=str) if common else []
+    return Verdict(claim, tuple(mean(of_seed[seed][facts] for facts in common) for seed in seeds))
 
 
-def _gains(claim: Claim, rows: list[Row], where: Mapping[str, Any]) -> dict[Any, float]:
-    spoken = {*claim.better, *claim.than, *claim.large, *claim.small, *claim.over}
-    sides = [
-        _cells(rows, {**side, **where}, [name for name in _SAME if name not in spoken])
+_Key = tuple[Any, frozenset[tuple[str, Any]]]
+
+
+def _gains(claim: Claim, runs: list[ScoredRun], also: Mapping[str, Any]) -> dict[_Key, float]:
+    spoken = {"seed", *claim.better, *claim.than, *claim.large, *claim.small, *claim.over}
+    better, than = (
+        _scores(runs, {**claim.where, **side, **also}, spoken, claim.score)
         for side in (claim.better, claim.than)
-    ]
-    return {key: sides[0][key] - sides[1][key] for key in sides[0].keys() & sides[1].keys()}
+    )
+    return {key: better[key] - than[key] for key in better.keys() & than.keys()}
 
 
-def _cells(rows: list[Row], facts: Mapping[str, Any], key_names: list[str]) -> dict[Any, float]:
-    cells: dict[Any, list[float]] = {}
-    for row in rows:
-        if all(row.get(name) == value for name, value in facts.items()):
-            cells.setdefault(tuple(row.get(name) for name in key_names), []).append(row["f1"])
-    return {key: mean(scores) for key, scores in cells.items()}
+def _scores(
+    runs: list[ScoredRun], where: Mapping[str, Any], spoken: set[str], score: str
+) -> dict[_Key, float]:
+    """Mean score of the runs with some facts, by seed and the facts that are not spoken of."""
+    scores: dict[_Key, list[float]] = {}
+    for run in runs:
+        if score in run.scores and all(_is(run, name, value) for name, value in where.items()):
+            facts = frozenset(item for item in run.facts.items() if item[0] not in spoken)
+            scores.setdefault((run.facts["seed"], facts), []).append(run.scores[score])
+    return {key: mean(values) for key, values in scores.items()}
+
+
+def _is(run: ScoredRun, name: str, value: Any) -> bool:
+    """Whether a fact has a value, or one of several."""
+    fact = run.facts.get(name)
+    return fact in value if isinstance(value, tuple) else fact == value

@@ -8,7 +8,7 @@ import shlex
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
+from importlib import resources
 from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass as options_class
@@ -59,9 +59,11 @@ class Step:
         name: name of the step; its output is the folder of this name.
         says: what it repeats, with the section, table or figure of the paper.
         command: the words of the command, without `nerbert`.
-        hours: hours on one A100 at the scale of the paper, estimated.
+        hours: hours at the scale, estimated: of two cores, at that of the paper of one A100.
         after: steps that must have run before, if they are of the scale.
         why_not: why it does not run; empty if it does.
+        published: what the paper has instead, where no table has it.
+        figures: file of a figure -> its number in the paper and what it shows.
     """
 
     name: str
@@ -70,30 +72,42 @@ class Step:
     hours: float
     after: tuple[str, ...]
     why_not: str
+    published: str = ""
+    figures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper, as a difference of mean scores of a step's runs.
 
+    A value of facts may be a list: one of these.
+
     Attributes:
         says: the claim.
+        cites: section, sentence, table and figure of the paper.
         step: the step, or several with a space between.
         better: values of a run's facts on the better side.
         than: values on the other side.
+        where: values on both sides.
         large: facts where the difference is large; together with `small`, the claim is that it is
             larger there.
         small: facts where it is small.
         over: facts in which the two runs may differ, too.
+        score: the score that the paper's tables have.
+        expects: what is claimed of the difference.
     """
 
     says: str
+    cites: str
     step: str
     better: Mapping[str, Any]
     than: Mapping[str, Any]
+    where: Mapping[str, Any] = field(default_factory=dict)
     large: Mapping[str, Any] = field(default_factory=dict)
     small: Mapping[str, Any] = field(default_factory=dict)
     over: tuple[str, ...] = ()
+    score: str = "f1"
+    expects: Literal["gain", "no loss", "no difference"] = "gain"
 
 
 @dataclass(frozen=True)
@@ -119,7 +133,7 @@ class Plan:
         Raises:
             UserError: --only names no step.
         """
-        file = files("finetune.papers.reproduce") / "data" / f"{options.paper}.toml"
+        file = resources.files("finetune.papers.reproduce") / "data" / f"{options.paper}.toml"
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         scale = table["scales"][options.scale]
         values: dict[str, str] = {
@@ -165,9 +179,11 @@ def _step(
         entry["name"],
         entry["says"],
         shlex.split(_filled(entry["command"], values)),
-        entry.get("hours", 0.0),
+        entry.get("hours", {}).get(options.scale, 0.0),
         tuple(name for name in entry.get("after", ()) if name in at_scale),
         why,
+        entry.get("published", ""),
+        entry.get("figures", {}),
     )
 
 
@@ -188,5 +204,5 @@ def _facts(value: Any, values: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {key: _facts(item, values) for key, item in value.items()}
     if isinstance(value, list):
-        return tuple(value)
+        return tuple(_facts(item, values) for item in value)
     return " ".join(shlex.split(_filled(value, values))) if "{" in str(value) else value

@@ -10,13 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
-from finetune.papers.reproduce.claims import Verdict, judge_claim, rows_of
-from finetune.papers.reproduce.plan import Plan, ReproduceOptions, Step
+from finetune.papers.reproduce.claims import judge_claim, read_runs
+from finetune.papers.reproduce.page import Done, claims_table, page, write_page
+from finetune.papers.reproduce.plan import Plan, ReproduceOptions, Scale, Step
 from nerbert.digests import fingerprint
 from nerbert.errors import RunError, UserError
 from nerbert.storage import files
@@ -25,35 +24,25 @@ from nerbert.storage.records import check_made
 _LOGGER = logging.getLogger("nerbert")
 Record = dict[str, Any]
 _PARENT_DEATH = 1  # PR_SET_PDEATHSIG of prctl(2)
+_MACHINES: dict[Scale, str] = {"debug": "two cores", "small": "two cores", "paper": "one A100"}
+"""Where the hours of a scale are spent."""
 STEPS, REPORT = "steps.json", "report"
 """File with what was done, and folder of the page."""
-
-
-@dataclass(frozen=True)
-class Done:
-    """The outcome of a step: its time, or why it was not run.
-
-    Attributes:
-        step: the step.
-        seconds: time that it took; 0 if it did not run.
-        why_not: why it has no result; empty if it has.
-    """
-
-    step: Step
-    seconds: float = 0.0
-    why_not: str = ""
 
 
 def reproduce(options: ReproduceOptions) -> str:
     """Runs the steps that are not done; writes the page; returns the claims as a table.
 
     Raises:
-        UserError: the plan does not fit the options.
+        UserError: the plan does not fit the options, or a file is missing.
         RunError: a step failed; the page says which.
     """
     plan, output = Plan.of(options), Path(options.output).absolute()
+    for path in (*options.dump, *options.types):
+        if not files.is_remote(path) and not files.find(path):
+            raise UserError("no such file; give a path, a glob or a directory", path)
     if options.dry_run or options.scale == "paper":
-        print(_outlook(plan, _record(output), output))
+        print(_outlook(plan, _record(output), output, options.scale))
     if options.dry_run:
         return ""
     about = {"paper": options.paper, "scale": options.scale}
@@ -68,7 +57,7 @@ def reproduce(options: ReproduceOptions) -> str:
             )
         done = list(_run(plan, output, record))
         verdicts = [
-            judge_claim(claim, rows_of(*(output / step for step in claim.step.split())))
+            judge_claim(claim, read_runs(*(output / step for step in claim.step.split())))
             for claim in plan.claims
         ]
         text = page(plan, done, verdicts, options)
@@ -78,12 +67,13 @@ def reproduce(options: ReproduceOptions) -> str:
     ]:
         first = failed[0]
         raise RunError(f"{output / REPORT / 'index.html'}: {first.step.name}: {first.why_not}")
-    return f"{_claims(verdicts)}\npage        {output / REPORT / 'index.html'}"
+    return f"{claims_table(verdicts, options.scale)}\npage        {output / REPORT / 'index.html'}"
 
 
-def _outlook(plan: Plan, record: Record, output: Path) -> str:
+def _outlook(plan: Plan, record: Record, output: Path, scale: Scale) -> str:
     """The list of the steps that a run would do now, for `--dry-run`."""
     lines = [plan.title, *filter(None, [plan.notes]), ""]
+    machine = _MACHINES[scale]
     without: set[str] = set()
     hours = 0.0
     for step in plan.steps:
@@ -93,11 +83,11 @@ def _outlook(plan: Plan, record: Record, output: Path) -> str:
             without.add(step.name)
             lines.append(f"{step.name}: {step.says} ({why})")
         else:
-            cost = f"{step.hours:g} h on one A100" if step.hours else "minutes"
+            cost = f"{step.hours:g} h on {machine}" if step.hours else "minutes"
             lines.append(f"{step.name}: {step.says} ({cost})")
             lines.append(f"    nerbert {shlex.join(step.command)}")
             hours += step.hours
-    return "\n".join([*lines, "", f"{hours:g} hours on one A100 at the scale of the paper"])
+    return "\n".join([*lines, "", f"{hours:g} hours on {machine}, estimated"])
 
 
 def _record(output: Path) -> Record:
@@ -180,109 +170,3 @@ def _failure(step: Step, log: Path) -> str:
         return ""
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return f"{lines[-1] if lines else 'no message'} (exit code {code}, {log})"
-
-
-def page(plan: Plan, done: list[Done], verdicts: list[Verdict], options: ReproduceOptions) -> str:
-    """The page as Markdown, with links relative to its folder."""
-    total = sum(step_result.seconds for step_result in done)
-    lines = [
-        f"# {plan.title}",
-        "",
-        f"`nerbert reproduce {options.paper} --scale {options.scale}`, {total / 60:.1f} minutes of "
-        "commands.",
-        "",
-        *([plan.notes, ""] if plan.notes else []),
-        "## What the paper claims, and what is so here",
-        "",
-        _claims(verdicts),
-        "",
-        "A claim is judged by the mean difference over all pairs of runs that are equal otherwise. "
-        "It is not clear if the difference is at most two standard errors.",
-        "",
-        "## What was run",
-        "",
-        "| step | | minutes | |",
-        "|---|---|---|---|",
-    ]
-    for step_result in done:
-        time_taken = f"{step_result.seconds / 60:.1f}" if not step_result.why_not else "not run"
-        outcome = step_result.why_not or f"`nerbert {shlex.join(step_result.step.command)}`"
-        lines.append(
-            f"| {step_result.step.name} | {step_result.step.says} | {time_taken} | "
-            f"{_cell(outcome)} |"
-        )
-    lines.append("")
-    for step_result in done:
-        if not step_result.why_not:
-            lines += _section(step_result.step, Path(options.output).absolute())
-    return "\n".join(lines)
-
-
-def _claims(verdicts: list[Verdict]) -> str:
-    rows = ["| claim | | difference, points F1 | pairs |", "|---|---|---|---|"]
-    for verdict in verdicts:
-        gain = f"{verdict.gain:+.2f} ± {verdict.error:.2f}" if verdict.pairs else ""
-        rows.append(f"| {_cell(verdict.claim.says)} | {verdict.says} | {gain} | {verdict.pairs} |")
-    return "\n".join(rows)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def _section(step: Step, output: Path) -> list[str]:
-    """The tables and figures of a step, as its command wrote them."""
-    folder = output / step.name
-    texts = [folder / name for name in ("report.md", "matrix.md")]
-    reports = [path.read_text(encoding="utf-8") for path in texts if path.is_file()]
-    figures = sorted(folder.glob("*.png"))
-    if not reports and not figures:
-        return []
-    lines = [f"## {step.name}: {step.says}", ""]
-    for report in reports:
-        lines += [f"##{line}" if line.startswith("#") else line for line in report.splitlines()]
-        lines.append("")
-    for figure in figures:
-        lines += [f"![{figure.stem}](../{step.name}/{figure.name})", ""]
-    return lines
-
-
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; display: block; overflow-x: auto; margin: 1rem 0; }
-td, th { border: 1px solid #ccc; padding: .2rem .5rem; text-align: left; }
-img { max-width: 100%; } code { overflow-wrap: anywhere; }
-"""
-
-
-_POLICY = "default-src 'none'; img-src 'self' file: data:; style-src 'unsafe-inline'"
-_MARK = '<meta name="generator" content="nerbert reproduce">'
-"""A line of the page, by which it is known."""
-
-
-def write_page(folder: Path, title: str, text: str) -> None:
-    """Writes `report.md` and `index.html`, which needs no network, and shows HTML in texts as text.
-
-    Raises:
-        UserError: the folder has a page that no run wrote.
-    """
-    # The extra train installs it.
-    from markdown import Markdown  # type: ignore[import-untyped]
-
-    page, report = folder / "index.html", folder / "report.md"
-    for path in (page, report):
-        if path.is_symlink() or (page.is_file() and _MARK not in page.read_text(errors="replace")):
-            raise UserError(f"{path}: nerbert reproduce did not write it; move it away")
-    folder.mkdir(exist_ok=True)
-    reader = Markdown(extensions=["tables"])
-    reader.preprocessors.deregister("html_block")  # names of types come from strangers
-    reader.inlinePatterns.deregister("html")
-    head = (
-        f'<meta charset="utf-8">{_MARK}'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style>"
-    )
-    body = reader.convert(text)
-    html = f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
-    files.write_bytes(str(report), text.encode())
-    files.write_bytes(str(page), html.encode())

@@ -19,7 +19,7 @@ from finetune.experiments.runs import Predictions, ResultStore, Run
 from finetune.papers.tner.options import MatrixOptions
 from finetune.scoring import plots
 from finetune.scoring.results import Results, average_by_seed
-from finetune.scoring.tables import markdown, shown_names, tner_models, tner_row
+from finetune.scoring.tables import markdown, shown_names, tner_in_domain, tner_models, tner_row
 from finetune.settings import FitSettings, seeds
 from nerbert.digests import short_key
 from nerbert.errors import UserError
@@ -170,9 +170,23 @@ def written(
     rows = ["+".join(map(identity, name.split("+"))) for name in train]
     test_names = [identity(name) for name in test]
     published_tables = [_published(name, rows, test_names, lowercase) for name in SCORES]
-    all_texts = [*texts, *filter(None, published_tables)]
+    in_domain = "" if lowercase else _published_in_domain(test_names)
+    all_texts = [*texts, *filter(None, [in_domain, *published_tables])]
     (output / "matrix.md").write_text("\n\n".join(all_texts) + "\n", encoding="utf-8")
     return "\n\n".join([*texts[:: len(SCORES)], *published_tables[:1]]).rstrip() + "\n"
+
+
+def _published_in_domain(test: Sequence[str]) -> str:
+    """T-NER's published numbers for taggers of each set alone (table 2); empty without one."""
+    rows = []
+    for model in tner_models():
+        values = [tner_in_domain(model, name) for name in test]
+        if any(value is not None for value in values):
+            rows.append([model, *("-" if value is None else f"{value:.1f}" for value in values)])
+    if not rows:
+        return ""
+    head = f"Published (T-NER, table 2), trained on the set itself: {SCORES['strict'][0]}."
+    return "\n".join([head, "", *markdown([["model", *test], *rows])])
 
 
 def _published(score: str, train: Sequence[str], test: Sequence[str], lowercase: bool) -> str:

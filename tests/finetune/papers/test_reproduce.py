@@ -1,6 +1,7 @@
 """Plans of papers: their commands are valid; claims by brute force; a run, stopped and continued."""
 
 import json
+import random
 import re
 import shutil
 from itertools import product
@@ -10,7 +11,7 @@ from typing import get_args
 import pytest
 
 from finetune.papers.reproduce import run
-from finetune.papers.reproduce.claims import judge_claim, rows_of
+from finetune.papers.reproduce.claims import Verdict, judge_claim, read_runs
 from finetune.papers.reproduce.plan import Claim, Paper, Plan, ReproduceOptions, Scale
 from nerbert.commands.table import COMMANDS, main
 from tests.helpers.toy import write_set
@@ -32,7 +33,8 @@ def test_every_command_is_valid(paper, scale):
     for step in plan.steps:
         if step.why_not:
             continue
-        name, *flags = step.command
+        words = 2 if step.command[0] == "fetch" else 1
+        name, flags = " ".join(step.command[:words]), step.command[words:]
         parsed = COMMANDS[name].command().parse(flags)
         assert not parsed.positionals or name in ("corpus", "pretrain", "dapt")
         output = parsed.output
@@ -56,65 +58,152 @@ def test_inputs_that_are_missing_are_said():
         Plan.of(options("nerbert", "debug", only=["fulll"]))
 
 
-def runs(folder, *facts):
-    """A report with runs; the score is the last fact, in per cent."""
-    folder.mkdir()
-    entries = [
+def report(folder, *entries):
+    """A report with runs; F1 in per cent."""
+    folder.mkdir(exist_ok=True)
+    rows = [
         {
-            "model": model,
-            "data": data,
-            "shots": shots,
             "setting": "target",
             "source": [],
-            "settings": {"seed": seed},
+            "shots": "all",
+            "data": "x",
+            **{name: value for name, value in facts.items() if name != "seed"},
+            "settings": {"seed": facts.get("seed", 1), "head": facts.get("head", "linear")},
             "strict": {"f1": f1 / 100},
         }
-        for model, data, shots, seed, f1 in facts
+        for facts, f1 in entries
     ]
-    (folder / "report.json").write_text(json.dumps({"runs": entries}), encoding="utf-8")
-    return rows_of(folder)
+    (folder / "report.json").write_text(json.dumps({"runs": rows}), encoding="utf-8")
+    return read_runs(folder)
+
+
+def claim(better, than, **more):
+    return Claim("", "", "", better, than, **more)
+
+
+A, B = {"model": "a"}, {"model": "b"}
 
 
 def test_claims_compare_equal_runs_only(tmp_path):
-    rows = runs(
-        tmp_path / "step",
-        ("a", "x", "all", 1, 50), ("b", "x", "all", 1, 48),
-        ("a", "x", "all", 2, 52), ("b", "x", "all", 2, 49),
-        ("a", "y", "all", 1, 90),  # the other side has not run
-        ("b", "z", "all", 1, 10),
-        ("a", "x", "10", 1, 40), ("b", "x", "10", 1, 30),
-        ("a", "x", "10", 2, 41), ("b", "x", "10", 2, 32),
+    runs = report(
+        tmp_path,
+        *((A | {"seed": seed}, f1) for seed, f1 in ((1, 50), (2, 52), (3, 51))),
+        *((B | {"seed": seed}, f1) for seed, f1 in ((1, 48), (2, 49), (3, 48.5))),
+        (A | {"data": "y"}, 90),  # the other side has not run
+        (B | {"data": "z"}, 10),
+        (A | {"head": "crf"}, 90),
+        *((A | {"seed": seed, "shots": "10"}, f1) for seed, f1 in ((1, 40), (2, 41), (3, 42))),
+        *((B | {"seed": seed, "shots": "10"}, f1) for seed, f1 in ((1, 30), (2, 32), (3, 33))),
+    )
+    of_all = {"where": {"shots": "all"}}
+    verdict = judge_claim(claim(A, B, **of_all), runs)
+    assert verdict.gains == pytest.approx((2, 3, 2.5))
+    assert verdict.margin == pytest.approx(4.302653 * 0.5 / 3**0.5)  # a table of t, two degrees
+    assert verdict.says == "holds"
+    assert judge_claim(claim(B, A, **of_all), runs).says == "does not hold"
+    seed_of = {"where": {"shots": "all", "seed": (1, 2)}}
+    assert judge_claim(claim(A, B, **seed_of), runs).says == "two seeds, say little"
+    alone = judge_claim(claim(A, B, where={"shots": "all", "seed": 1}), runs)
+    assert (alone.says, alone.gains, alone.margin) == (
+        "one seed, says little", pytest.approx((2,)), None,
     )  # fmt: skip
-    better, than = {"model": "a"}, {"model": "b"}
-    found = judge_claim(Claim("", "", better | {"shots": "all"}, than | {"shots": "all"}), rows)
-    assert (found.pairs, round(found.gain, 6), round(found.error, 6)) == (2, 2.5, 0.5)
-    assert found.says == "holds"
-    assert judge_claim(Claim("", "", than, better), rows).says == "does not hold"
-    alone = {"data": "x", "seed": 1, "shots": "all"}
-    assert judge_claim(Claim("", "", better | alone, than | alone), rows).says == "holds (one pair)"
-    more = judge_claim(Claim("", "", better, than, {"shots": "10"}, {"shots": "all"}), rows)
-    assert (more.pairs, round(more.gain, 6)) == (2, ((10 - 2) + (9 - 3)) / 2)
-    assert judge_claim(Claim("", "", {"model": "c"}, than), rows).says == "not run"
-    close = runs(
-        tmp_path / "close",
-        ("a", "x", "all", 1, 50), ("b", "x", "all", 1, 48),
-        ("a", "x", "all", 2, 50), ("b", "x", "all", 2, 51),
-    )  # fmt: skip
-    assert judge_claim(Claim("", "", better, than), close).says == "not clear"
-    assert judge_claim(Claim("", "", better, better), close).says == "not clear"
+    more = judge_claim(claim(A, B, large={"shots": "10"}, small={"shots": "all"}), runs)
+    assert more.gains == pytest.approx((8, 6, 6.5))
+    assert judge_claim(claim({"model": "c"}, B), runs).says == "not run"
 
 
-def test_claims_compare_each_language(tmp_path):
-    (tmp_path / "dual").mkdir()
+def test_rows_beside_do_not_change_a_verdict(tmp_path):
+    """Whatever the baselines do: BERT 66.6 -> 68.3 says that the source helps by 1.7."""
+    source = {"setting": "source-target", "source": ["conll"]}
+    bert = {"model": "bert", "pre-training": "none", "domain": "politics"}
+    pairs = [(66.5, 68.1), (66.6, 68.3), (66.7, 68.5)]
+    of_bert = [
+        (bert | regime | {"seed": seed}, f1)
+        for seed, pair in enumerate(pairs)
+        for regime, f1 in zip(({}, source), pair, strict=True)
+    ]
+    beside = [
+        (bert | regime | {"seed": seed, "pre-training": name, "head": head}, f1)
+        for name, head in (("Coach (word)", "coach"), ("CDLM", "cdlm"), ("multi-cell LSTM", "x"))
+        for seed in range(3)
+        for regime, f1 in (({}, 60), (source, 40))
+    ]
+    plan = Plan.of(options("crossner", "paper"))
+    (helps,) = [one for one in plan.claims if one.says == "The source helps BERT"]
+    for rows in (of_bert, [*of_bert, *beside]):
+        verdict = judge_claim(helps, report(tmp_path, *rows))
+        assert verdict.gains == pytest.approx((1.6, 1.7, 1.8))
+        assert (round(verdict.gain, 2), verdict.says) == (1.7, "holds")
+
+
+def test_chance_alone_gives_a_verdict_in_one_of_twenty_cases(tmp_path):
+    rng = random.Random(0)
+    for seeds in (3, 5):
+        verdicts = [
+            Verdict(claim(A, B), tuple(rng.gauss(0, 1) for _ in range(seeds))).says
+            for _ in range(2000)
+        ]
+        clear = sum(says != "not clear" for says in verdicts) / len(verdicts)
+        assert 0.035 < clear < 0.065
+
+
+def test_what_is_claimed_of_a_difference():
+    for expects, of_gain, of_loss, of_none in (
+        ("gain", "holds", "does not hold", "not clear"),
+        ("no loss", "holds", "does not hold", "no clear difference, as claimed"),
+        ("no difference", "does not hold", "does not hold", "no clear difference, as claimed"),
+    ):
+        of = claim(A, B, expects=expects)
+        assert Verdict(of, (1.0, 1.1, 0.9)).says == of_gain
+        assert Verdict(of, (-1.0, -1.1, -0.9)).says == of_loss
+        assert Verdict(of, (1.0, -1.0, 0.1)).says == of_none
+        assert Verdict(of, (0.0, 0.0, 0.0)).says == of_none
+
+
+def test_seeds_are_compared_by_what_all_have(tmp_path):
+    runs = report(
+        tmp_path,
+        *((A | {"seed": seed}, 50 + seed) for seed in (1, 2, 3)),
+        *((B | {"seed": seed}, 50) for seed in (1, 2, 3)),
+        (A | {"seed": 1, "data": "y"}, 90),
+        (B | {"seed": 1, "data": "y"}, 10),
+    )
+    assert judge_claim(claim(A, B), runs).gains == pytest.approx((1, 2, 3))
+
+
+def test_languages_of_a_run_are_no_seeds_of_their_own(tmp_path):
     entries = [
         {"variant": name, "share": 1.0, "seed": 1, "languages": ["en", "es"], "mean_f1": 0.5,
          "test": {"en": {"f1": en / 100}, "es": {"f1": es / 100}}}
         for name, en, es in (("dual", 60, 50), ("multitask", 59, 43))
     ]  # fmt: skip
-    (tmp_path / "dual" / "report.json").write_text(json.dumps({"results": entries}))
-    rows = rows_of(tmp_path / "dual")
-    found = judge_claim(Claim("", "", {"variant": "dual"}, {"variant": "multitask"}), rows)
-    assert (found.pairs, round(found.gain, 6), round(found.error, 6)) == (2, 4.0, 3.0)
+    (tmp_path / "report.json").write_text(json.dumps({"results": entries}))
+    verdict = judge_claim(claim({"variant": "dual"}, {"variant": "multitask"}), read_runs(tmp_path))
+    assert (verdict.gains, verdict.says) == (pytest.approx((4.0,)), "one seed, says little")
+
+
+def test_tner_is_judged_by_its_own_score(tmp_path):
+    """Types are ignored in its tables; the tagger of all sets is no tagger of another domain."""
+    plan = Plan.of(options("tner", "small"))
+    cells = [
+        {"model": "m", "data": data, "source": source, "setting": "zero-shot", "view": {},
+         "settings": {"seed": seed}, "strict": {"f1": 0.01}, "tner_span_f1": score}
+        for seed in (1, 2, 3)
+        for data, source, score in (
+            ("x", ["x"], 0.8 + seed / 1000), ("x", ["y"], 0.5), ("x", ["z"], 0.3),
+            ("x", ["x", "y", "z"], 0.9),
+        )
+    ]  # fmt: skip
+    (tmp_path / "matrix.json").write_text(json.dumps({"cells": cells}))
+    verdict = judge_claim(plan.claims[0], read_runs(tmp_path))
+    assert verdict.gains == pytest.approx((40.1, 40.2, 40.3))
+
+
+def test_every_claim_cites_the_paper_and_a_step_gives_its_scores():
+    for paper in get_args(Paper):
+        plan = Plan.of(options(paper, "paper"))
+        assert len({one.says for one in plan.claims}) == len(plan.claims) > 2
+        assert all(one.cites for one in plan.claims)
 
 
 def test_the_time_before_a_stop_counts(tmp_path, monkeypatch, capsys):
@@ -134,11 +223,11 @@ def test_the_time_before_a_stop_counts(tmp_path, monkeypatch, capsys):
         done = {one.step.name: one.seconds for one in run._run(plan, tmp_path, record)}
         assert (done["dual"], done["share"]) == (20, 10)
     record = json.loads((tmp_path / run.STEPS).read_text())
-    assert "dual: " in (outlook := run._outlook(plan, record, tmp_path))
+    assert "dual: " in (outlook := run._outlook(plan, record, tmp_path, "debug"))
     assert "nerbert dualner" not in outlook
     (tmp_path / "dual").mkdir()
     (tmp_path / "dual" / "new.json").write_text("{}")  # outputs that no step left
-    assert run._outlook(plan, record, tmp_path).count("    nerbert dualner") == 1
+    assert run._outlook(plan, record, tmp_path, "debug").count("    nerbert dualner") == 1
 
 
 def test_a_dry_run_names_the_steps_that_lack_an_earlier_one(tmp_path, monkeypatch, capsys):
@@ -146,10 +235,20 @@ def test_a_dry_run_names_the_steps_that_lack_an_earlier_one(tmp_path, monkeypatc
     flags = ["--scale", "small", "--base-model", "m", "--output", "out", "--dry-run"]
     assert main(["reproduce", "nerbert", *flags]) == 0
     out = capsys.readouterr().out
-    assert "run: the corpus (section 2, Table 1) (needs --dump)\n" in out
+    assert "run: the corpus (section 2, Table 1, Figures 1 and 8) (needs --dump)\n" in out
     assert "full: pre-training with all categories (section 3) (needs the step run)\n" in out
     assert "nerbert pretrain" not in out
     assert not (tmp_path / "out").exists()
+
+
+def test_a_dump_that_is_not_there_is_said_before_anything_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    flags = ["--dump", "nosuch.xml", "--types", "nosuch.ttl", "--output", "out", "--dry-run"]
+    assert main(["reproduce", "nerbert", *flags]) == 2
+    assert "--dump nosuch.xml: no such file" in capsys.readouterr().err
+    (tmp_path / "nosuch.xml").touch()
+    assert main(["reproduce", "nerbert", *flags]) == 2
+    assert "--types nosuch.ttl: no such file" in capsys.readouterr().err
 
 
 FLAGS = ["reproduce", "tner", "--scale", "debug", "--data-root", "sets", "--output", "out"]
