@@ -92,15 +92,38 @@ class Selector:
         self, batch: pa.RecordBatch, selection: SelectionReport
     ) -> dict[str, pa.RecordBatch]:
         """Makes the examples of a batch of documents, by split; adds counts to `selection`."""
-        sentences = sentences_of(batch, self._entities, self._settings.names_only)
-        labels = self._labelling.label(sentences.entities)
         words = PageWords(batch.column("text").to_pylist())
+        fit = self.link(batch, words)
+        labels = self._labelling.label(fit.sentences.entities)
+        return self.choose(batch, words, fit, labels, selection)
+
+    def link(self, batch: pa.RecordBatch, words: PageWords) -> Fitted:
+        """Finds the mentions of a batch of documents: links, and names without a link."""
+        sentences = sentences_of(batch, self._entities, self._settings.names_only)
         if self._propagation is not None:
+            labels = self._labelling.label(sentences.entities)
             sentences = self._propagation.extended(batch, words, sentences, labels)
-        fit = fitted(sentences, words.texts, self._language)
+        return fitted(sentences, words.texts, self._language)
+
+    def choose(
+        self,
+        batch: pa.RecordBatch,
+        words: PageWords,
+        fit: Fitted,
+        labels: Ints,
+        selection: SelectionReport,
+    ) -> dict[str, pa.RecordBatch]:
+        """Makes the examples of documents with mentions, by split; adds counts to `selection`.
+
+        Args:
+            batch: documents.
+            words: their texts, and the words of these.
+            fit: their sentences and mentions.
+            labels: category index of each mention, shape (anchors,).
+            selection: the counts.
+        """
         selection.leave_out_mentions(fit)
         sentences = fit.sentences
-        labels = self._labelling.label(sentences.entities)
         is_kept = self.keep(batch, sentences, labels, selection)
         tokenised = self._tokenised(words.texts, sentences, np.flatnonzero(is_kept), selection)
         tags = tokenised.tags(self._begins[labels[tokenised.anchors]])

@@ -100,6 +100,7 @@ class Verdict:
         """Half of the 95 % interval of the mean; None for fewer than two seeds."""
         if len(self.gains) < 2:
             return None
+        # It takes a second to load.
         from scipy.stats import t
 
         factor = float(t.ppf(0.975, len(self.gains) - 1))

@@ -157,9 +157,9 @@ def _section(step: Step, output: Path, runs: Sequence[ScoredRun]) -> list[str]:
     cards = ("README.md", "corpus/README.md") if step.command[0] in ("corpus", "domain") else ()
     names = ("report.md", "matrix.md", "overlap.md", *cards)
     reports = [_report(folder / name) for name in names if (folder / name).is_file()]
-    others = {path.name: _caption(path.stem) for path in sorted(folder.glob("*.png"))}
+    more_figures = {path.name: _caption(path.stem) for path in sorted(folder.glob("*.png"))}
     figures = {name: says for name, says in step.figures.items() if (folder / name).is_file()}
-    if not reports and not others and not figures:
+    if not reports and not more_figures and not figures:
         return []
     lines = [f"## {step.name}: {step.says}", ""]
     if step.published:
@@ -168,7 +168,10 @@ def _section(step: Step, output: Path, runs: Sequence[ScoredRun]) -> list[str]:
         lines += [f"Settings of all its runs: {settings}.", ""]
     for report in reports:
         lines += [*report, ""]
-    for name, says in {**figures, **{k: v for k, v in others.items() if k not in figures}}.items():
+    for name, says in {
+        **figures,
+        **{k: v for k, v in more_figures.items() if k not in figures},
+    }.items():
         lines += [f"![{says}](../{step.name}/{name})", "", f"*{says}*", ""]
     return lines
 

@@ -1,0 +1,84 @@
+"""A finished run of `nerbert corpus`, as what transforms work with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nerbert.errors import UserError
+from nerbert.storage import files
+from nerbert.text.corpus import SENTENCES
+from nerbert.text.overlap import SentenceIndex
+from nerbert.text.sentences import SentenceModel
+from ontology.categories import CategorySet
+from ontology.classes import ClassTree
+from ontology.dictionary import Dictionary
+from ontology.entity_table import EntityTable
+from pipeline.entities.resolve import open_table
+from pipeline.examples.contexts import Contexts
+from pipeline.examples.mentions import Labelling
+from pipeline.examples.propagation import Propagation
+from pipeline.examples.selector import Selector
+from pipeline.language import CommonWords
+from pipeline.plan import DICTIONARY, MANIFEST, WORDS
+from pipeline.settings import CorpusSettings
+from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
+
+CHANGEABLE = (
+    *("drop_entity", "keep_untyped", "drop_other_languages", "min_tokens", "max_tokens"),
+    *("split", "validation_share", "exclude", "columns", "seed"),
+)
+"""Settings that a pipeline may change; the tables of the run depend on the others."""
+
+
+class Run:
+    """What a finished run of `nerbert corpus` knows; it is opened on the machines that need it."""
+
+    def __init__(self, folder: str, changes: Mapping[str, Any] | None = None) -> None:
+        """Raises a UserError for no finished run, or a setting that it decides."""
+        self.folder = folder
+        manifest = files.read_json_or_none(files.join(folder, MANIFEST)) or {}
+        report = files.read_json_or_none(files.join(folder, "corpus", "report.json"))
+        if not manifest or not report:
+            raise UserError(f"{folder}: no finished run of nerbert corpus; make one first")
+        settings = manifest["settings"]
+        if settings["resolve"]["ontology"] != "shipped":
+            raise UserError(f"{folder}: made with --ontology, which transforms cannot read")
+        self.language: str = report["language"]
+        self.list_items: bool = settings["extract"]["list_items"]
+        if fixed := sorted({*(changes or {})} - {*CHANGEABLE}):
+            raise UserError(f"{fixed[0]}: decided by the run; change {', '.join(CHANGEABLE)}")
+        self.settings = CorpusSettings(**{**settings["select"], **(changes or {})})
+        self.frequent: Sequence[str] = report["categories"]["frequent"]
+        self.categories: Sequence[str] = list(report["categories"]["table"])
+
+    def sentence_model(self) -> SentenceModel:
+        """The model of sentences."""
+        return SentenceModel.from_json(files.read_bytes(self._path("documents", SENTENCES)))
+
+    def common_words(self) -> CommonWords:
+        """The most frequent words of the dump."""
+        return CommonWords.from_json(files.read_bytes(self._path("documents", WORDS)))
+
+    def selector(self) -> tuple[Selector, EntityTable, Labelling]:
+        """The selector, the entity table, and the categories of its entities."""
+        table = open_table(self._path("entities"))
+        labelling = Labelling.of(
+            table, CategorySet.load(self.settings.categories), ClassTree.shipped()
+        ).keep(self.categories)
+        common, propagation = self.common_words().words, None
+        if self.settings.mentions == "all" and self.language not in NOUNS_IN_UPPER_CASE:
+            path = self._path("examples", DICTIONARY)
+            dictionary = Dictionary.open(path) if files.exists(path) else None
+            contexts = Contexts.open(self._path("examples")) if self.settings.fill else None
+            propagation = Propagation(table, dictionary, common, self.language, contexts)
+        with files.local_copies(self.settings.exclude) as paths:
+            excluded = SentenceIndex.of_files(paths, self.settings.columns)
+        frequent, settings = self.frequent, self.settings
+        selector = Selector(
+            table, labelling, frequent, settings, excluded, propagation, self.language, common
+        )
+        return selector, table, labelling
+
+    def _path(self, *names: str) -> str:
+        return files.join(self.folder, *names)
