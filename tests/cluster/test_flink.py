@@ -1,13 +1,17 @@
 """Flink 1.19 with two hosts of two slots."""
 
+import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
 import pytest
 
+from nerbert import load_corpus
+from nerbert.text.corpus import SPLITS
 from tests.helpers import stores
 from tests.helpers.clusters import (
     EXTRACTED,
@@ -30,9 +34,8 @@ def jobs(prefix):
     return [job for job in found if job["name"].startswith(prefix)]
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_cancels_the_job(flink, dump, tmp_path, number):
     run = Run(dump, tmp_path / "out", *FLINK)
     run.await_files(EXTRACTED)
@@ -201,3 +204,24 @@ def test_no_slot(flink, dump, tmp_path):
     assert "none of its 0 slots is free (0 jobs run); wait for them, or add TaskManagers" in line
     assert seconds < 60  # a line, not a run that hangs
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_pipeline_of_ones_own(flink, tmp_path):
+    """The pipeline of docs/beam.md writes the same rows on Flink as in one process."""
+    code, _, err = run_apart(cwd=tmp_path)
+    assert code == 0, err
+    text = (ROOT / "docs" / "beam.md").read_text(encoding="utf-8")
+    script = re.search("```python\n(.*?)```", text, re.DOTALL)[1]
+    (tmp_path / "own.py").write_text(script, encoding="utf-8")
+    inputs = str(ROOT / "pipeline" / "data" / "demo.xml"), str(tmp_path / "demo-corpus")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    corpora = []
+    for name, flags in (("here", ()), ("there", FLINK)):
+        command = [sys.executable, "own.py", *inputs, str(tmp_path / name), *flags]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=300)
+        corpus = load_corpus(tmp_path / name)
+        rows = (row for split in SPLITS for row in corpus.table(split).to_pylist())
+        corpora.append({row["id"]: row for row in rows})
+    assert len(corpora[0]) == 373
+    assert corpora[0] == corpora[1]

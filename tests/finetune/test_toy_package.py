@@ -184,6 +184,7 @@ def test_a_format(installed, tmp_path):
     assert nerbert("export", *flags, cwd=tmp_path)[0] == 2
 
 
+@pytest.mark.slow
 def test_an_engine_a_voter_and_a_filter(installed, tmp_path):
     flags = ("corpus", "--output", "out", "--runner", "FnApiRunner")
     code, _, err = nerbert(*flags, site=installed, cwd=tmp_path)

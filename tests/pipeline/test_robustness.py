@@ -306,6 +306,7 @@ def undisturbed(several_units):
     return folder / "out"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_full_disk_is_one_line_and_the_run_goes_on_elsewhere(
     small_disk, several_units, undisturbed, tmp_path, workers
@@ -330,6 +331,7 @@ def test_read_only_output_is_one_line(small_disk, tmp_path):
     assert "small/out: Read-only file system" in err
 
 
+@pytest.mark.slow
 def test_killed_worker_is_one_line_and_the_run_goes_on(several_units, undisturbed, tmp_path):
     arguments = ("--dump", several_units, "--output", "out", "--workers", 2)
     process = start(*arguments, cwd=tmp_path)
@@ -427,6 +429,7 @@ def test_a_file_of_the_user_is_not_removed(finished, tmp_path):
     assert thesis.read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["documents", "entities"])
 def test_an_output_that_is_removed_while_the_run_writes(finished, tmp_path, name):
     process = start(*COMMAND, "--output", "out", cwd=tmp_path)
@@ -445,6 +448,7 @@ def test_an_output_that_is_removed_while_the_run_writes(finished, tmp_path, name
     assert_same_bytes(tmp_path / "out", finished)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stage"),
     [("enwiki.xml.bz2", "extract"), pytest.param("types.nt", "resolve", marks=pytest.mark.slow)],

@@ -165,6 +165,7 @@ def test_a_missing_extra_is_one_line(tmp_path, path, package, extra):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_lost_connection_is_no_damage(tmp_path):
     """The dump behind it is whole: nothing is counted as lost, and the run goes on or ends."""
     pytest.importorskip("aiohttp", reason="the extra `http` is not installed")

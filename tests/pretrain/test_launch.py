@@ -133,6 +133,7 @@ def test_checkpoint_is_an_ordinary_one(trained, demo):
     assert (trained[0] / "model.safetensors").is_file()
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_exactly(trained, launch, tmp_path):
     straight, _, _, flags = trained
     output = tmp_path / "killed"
@@ -230,6 +231,7 @@ def test_other_corpora_and_checkpoints_are_refused(trained, here, capsys, tmp_pa
     assert code == 0, err
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_one_line(launch, tmp_path):
     process = launch(tmp_path / "stopped", "--max-steps", 50_000)
     for line in process.stderr:

@@ -168,10 +168,8 @@ def _section(step: Step, output: Path, runs: Sequence[ScoredRun]) -> list[str]:
         lines += [f"Settings of all its runs: {settings}.", ""]
     for report in reports:
         lines += [*report, ""]
-    for name, says in {
-        **figures,
-        **{k: v for k, v in more_figures.items() if k not in figures},
-    }.items():
+    figures |= {name: says for name, says in more_figures.items() if name not in figures}
+    for name, says in figures.items():
         lines += [f"![{says}](../{step.name}/{name})", "", f"*{says}*", ""]
     return lines
 

@@ -131,6 +131,7 @@ def test_counts_of_large_sets(shared):
     check_counts(found)
 
 
+@pytest.mark.slow
 def test_registry_facts_are_those_of_the_files(measured, shared):
     sets, names, looked = DataSets(shared / "ner"), LabelMap.load("unified"), 0
     for known in registry().values():

@@ -115,6 +115,7 @@ def test_unknown_set_and_list(mirror, capsys, tmp_path):
     assert len(out.splitlines()) == 1 + sum(not one.like for one in registry().values())
 
 
+@pytest.mark.slow
 def test_archives_and_other_hosts(mirror, capsys, tmp_path, shared):
     """Two sets in one archive; a set of another host with a file of labels beside its splits."""
     archive = (shared / "ner" / "conll2002" / "conll2002.zip").read_bytes()

@@ -139,6 +139,7 @@ def test_a_file_that_is_train_and_test(evaluate, base, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_matrix_goes_on_where_it_was_killed(evaluate, base, tmp_path):
     one, two = write_set(tmp_path / "one"), write_set(tmp_path / "two", person="PER", city="town")
     command = (

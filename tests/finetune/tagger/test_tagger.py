@@ -224,6 +224,7 @@ def test_missing_sets_say_what_to_put_where(monkeypatch, tmp_path):
         expand(["cross*/none"])
 
 
+@pytest.mark.slow
 def test_the_package_loads_torch_only_for_a_model():
     code = (
         "import sys, finetune, nerbert.commands.table, finetune.options\n"

@@ -209,6 +209,7 @@ HALVES = (b"", b"GET / HTTP/1.1\r\nHost: x", b"GET / HTTP/1.1\r\nHost: localhost
 """What a connection sends before it waits: nothing, half a head, or a request and half a head."""
 
 
+@pytest.mark.slow
 def test_many_connections_that_wait(saved):
     """They are closed in time, so that they do not take the places of readers for ever."""
     code = (
@@ -396,6 +397,7 @@ SHOWN = "[...document.querySelectorAll('mark:not(.off)')].map(one => one.innerTe
 BACKGROUND = "getComputedStyle(document.querySelector('mark.t0')).backgroundColor"
 
 
+@pytest.mark.slow
 def test_a_reader_with_a_keyboard(server, tmp_path):
     """Legend, threshold, Ctrl and Enter, and the sign of progress, in a real browser."""
 

@@ -25,7 +25,7 @@ def shell(streams, *command, cwd):
     )
 
 
-@pytest.mark.parametrize("streams", ["2>&-", "<&- 2>&-"])
+@pytest.mark.parametrize("streams", ["2>&-", pytest.param("<&- 2>&-", marks=pytest.mark.slow)])
 def test_closed_streams_do_not_matter_where_nobody_reads_them(tmp_path, streams):
     done = shell(streams, "corpus", "--output", "out", cwd=tmp_path)
     assert done.returncode == 0

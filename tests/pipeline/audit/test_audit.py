@@ -63,6 +63,7 @@ def test_a_page_of_two_dump_files_counts_once(demo, corpus, tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_every_mention_is_drawn_equally_often(corpus):
     drawn = Counter(
         (mention.id, mention.number)

@@ -72,6 +72,7 @@ def test_an_unknown_host():
     assert err == "--port 50000: taken, or no.such is not this host; give another\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_its_end_ends_the_workers(pool, number):
     process = pool[0]
@@ -107,6 +108,7 @@ def test_it_starts_and_stops_workers(lasting_pool):
         assert children(forks) == workers[1:]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_started_again_replaces_the_first(pool):
     grpc = pytest.importorskip("grpc")
     from apache_beam.portability.api import beam_fn_api_pb2 as api

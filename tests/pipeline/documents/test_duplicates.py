@@ -115,6 +115,7 @@ def test_several_revisions_in_one_file(tmp_path, order):
     assert pages["read"] == sum(pages.values()) - pages["read"]
 
 
+@pytest.mark.slow
 def test_killed_between_old_and_new_part(tmp_path):
     one, other = dump(tmp_path, "a.xml", PAGES), dump(tmp_path, "b.xml", PAGES[40:])
     whole = extract(tmp_path, one, other, out="whole")

@@ -94,11 +94,13 @@ def test_one_example_of_each_sentence(whole):
     assert tokens == sum(funnel["tokens_before_balancing"].values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [["--workers", "2"], ["--runner", "DirectRunner"]])
 def test_same_bytes_in_other_processes(whole, tmp_path, flags):
     assert_same_bytes(whole[0], corpus(tmp_path, *flags)[0])
 
 
+@pytest.mark.slow
 def test_killed_between_old_and_new_part(whole, tmp_path):
     """As a kill leaves it: the report of a part is empty, and one of its splits is the old one."""
     again, _ = corpus(tmp_path)

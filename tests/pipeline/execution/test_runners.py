@@ -312,6 +312,7 @@ def test_wrong_runners_are_one_line(tmp_path, flags, message):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", ["FlinkRunner", "SparkRunner", "PrismRunner"])
 def test_a_runner_that_beam_cannot_download(tmp_path, runner):
     """Addresses lead nowhere here, as on machines without internet."""

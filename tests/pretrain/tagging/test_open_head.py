@@ -235,6 +235,7 @@ def test_all_types_of_a_set_are_candidates(model):
     assert best[0, 1:5].tolist() == [[0, 1, 2, 5, 6, 3, 4][tag] for tag in tags]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_gets_the_same_weights(trained, monkeypatch):
     folder, train, _ = trained
     steps, before = [], open_loss.OpenLoss.loss

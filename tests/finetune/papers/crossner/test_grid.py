@@ -271,6 +271,7 @@ def test_text_for_cdlm_alone(world, grid, tmp_path):
     assert (code, "is no corpus of music" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_the_frozen_encoder_is_the_base_model(world, grid, tmp_path):
     """Its row follows that of the published multi-cell LSTM."""
     flags = ("--systems", "multicell-code", "--regime", "target", "joint", "--epochs", 1)

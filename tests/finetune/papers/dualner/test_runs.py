@@ -78,6 +78,7 @@ def test_same_numbers_twice_and_every_method(world, teach, tmp_path):
     assert "| self-teaching |" in outs[0]
 
 
+@pytest.mark.slow
 def test_the_control_trains_for_as_many_steps_without_a_teacher(world, teach, tmp_path):
     code, out, err = teach("--method", "dual", "multitask-long", "--output", tmp_path / "out")
     assert code == 0, err
@@ -102,6 +103,7 @@ class Stopped(Exception):
     """As if the process were killed."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [

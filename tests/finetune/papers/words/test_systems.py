@@ -92,6 +92,7 @@ def test_multicell_on_an_encoder(base, tmp_path):
             tagger_module.Tagger(base, replace(settings, head=head)).fit(rows(8), rows(8))
 
 
+@pytest.mark.slow
 def test_a_stopped_training_goes_on(tmp_path):
     """The same weights as those of a training that was never stopped."""
     base, settings = SYSTEMS["cdlm"]
