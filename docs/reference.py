@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
@@ -12,9 +15,16 @@ from nerbert.commands.table import COMMANDS
 
 
 def on_config(config: Any) -> Any:
-    """Shows the version in the head of each page."""
+    """Shows the version in the head of each page, and the repository."""
     config.site_name = f"nerbert {__version__}"
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    config.repo_url = project["urls"]["Repository"]
     return config
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Takes out the script of another host that the plugin `offline` names for old browsers."""
+    return re.sub(r'<script src="https://unpkg\.com[^>]*></script>', "", output)
 
 
 def on_files(files: Files, config: Any) -> Files:

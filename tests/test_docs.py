@@ -1,6 +1,8 @@
 """README and docs say what the program does."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -60,7 +62,7 @@ def test_flags_and_files_that_are_named_exist(document):
     known = "".join(parser.format_help() for parser in PARSERS.values())
     others = {"--help", "--nproc-per-node", "--check", "--ignore-missing"}
     # Of Docker, of the job server of Beam, and of Java.
-    others |= {"--rm", "--user", "--spark-master-url", "--job-host"}
+    others |= {"--torch-backend", "--rm", "--user", "--spark-master-url", "--job-host"}
     others |= {"--job-port", "--add-opens"}
     others |= set(re.findall(r"--[a-z-]+", "".join(benchmarks(text))))
     for flag in set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", text)) - others:
@@ -98,3 +100,46 @@ def test_commands_that_are_named_accept_their_flags(document):
 
 def test_entity_table_example(demo):
     assert EntityTable.open(demo[0] / "entities").class_of("Big Apple") == "City"
+
+
+ADDRESS = re.compile(r"https://github\.com/([^/\s]+/nerbert)")
+
+
+def test_the_repository_has_one_address():
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (address,) = re.findall(r'^Repository = "https://github.com/(.*)"$', pyproject, re.MULTILINE)
+    places = ("README.md", "CITATION.cff", "docs/installation.md")
+    for place in places:
+        assert set(ADDRESS.findall((ROOT / place).read_text(encoding="utf-8"))) == {address}, place
+    tracked = [path for path in ROOT.glob("docs/*.md") if str(path.relative_to(ROOT)) not in places]
+    assert not any(ADDRESS.search(path.read_text(encoding="utf-8")) for path in tracked)
+
+
+def test_a_release_needs_an_address_and_has_absolute_links(tmp_path):
+    for name in (
+        "README.md",
+        "pyproject.toml",
+        "CITATION.cff",
+        "docs/installation.md",
+        ".ci/address",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+
+    def address(*arguments):
+        command = [tmp_path / ".ci" / "address", *arguments]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    assert "OWNER" in address().stdout
+    assert address().returncode == 1
+    assert address("https://github.com/someone/nerbert").returncode == 0
+    assert address().stdout == "https://github.com/someone/nerbert\n"
+    assert address("--absolute").returncode == 0
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert len(links) > 20
+    assert all(link.startswith(("#", "https://")) for link in links), links
+    raw = "https://raw.githubusercontent.com/someone/nerbert/main/docs/images/demo.png"
+    assert raw in links
+    release = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    assert "run: .ci/address\n" in release

@@ -119,6 +119,7 @@ def test_sentences_and_tokens_are_shown():
     assert html.count("Ada Byron<small>P</small></mark> saw") == 2
     assert html.count("Bern<small>C</small>") == 1
     assert html._repr_html_() == str(html)
+    assert repr(html) == "[Ada Byron P] saw [Bern C]\n[Ada Byron P] saw Bern"
     assert "<mark" not in nerbert.show([])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from itertools import accumulate
@@ -119,10 +119,21 @@ def entities_of(
 
 
 class Shown(str):
-    """HTML that a notebook shows."""
+    """HTML that a notebook shows; elsewhere the text, with its types behind the entities."""
+
+    plain: str
+
+    def __new__(cls, html: str, plain: str) -> Shown:
+        """Takes the HTML, and the text that a plain Python shows instead."""
+        self = super().__new__(cls, html)
+        self.plain = plain
+        return self
+
+    def __repr__(self) -> str:
+        return self.plain
 
     def _repr_html_(self) -> str:
-        return self
+        return str.__str__(self)
 
 
 def show(texts: Entities | Sentence | Iterable[Entities | Sentence]) -> Shown:
@@ -136,8 +147,24 @@ def show(texts: Entities | Sentence | Iterable[Entities | Sentence]) -> Shown:
     """
     palette = Palette()
     all_texts = [texts] if isinstance(texts, Entities | Sentence) else texts
-    paragraphs = "".join(paragraph(*_in_characters(text), palette) for text in all_texts)
-    return Shown(f"<style>{MARKS}</style>{paragraphs}")
+    labelled = [_in_characters(text) for text in all_texts]
+    paragraphs = "".join(paragraph(*text, palette) for text in labelled)
+    plain = "\n".join("".join(bracketed(*text)) for text in labelled)
+    return Shown(f"<style>{MARKS}</style>{paragraphs}", plain)
+
+
+def bracketed(
+    text: str,
+    entities: Iterable[Entity],
+    mark: Callable[[Entity], str] = "[{0.text} {0.type}]".format,
+) -> Iterator[str]:
+    """The pieces of a text with its types: [Dante Writer] was born in [Florence City]."""
+    end = 0
+    for entity in entities:
+        yield text[end : entity.start]
+        yield mark(entity)
+        end = entity.end
+    yield text[end:]
 
 
 def _in_characters(labelled: Entities | Sentence) -> tuple[str, list[Entity]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,35 +13,49 @@ from finetune.data.registry import known_set
 from finetune.options import TrainOptions
 from finetune.scoring.tables import cell
 from nerbert.reports import filled, without_paths
+from nerbert.text.columns import Sentence
 
-_EXAMPLES = ["Dante Alighieri was born in Florence.", "Angela Merkel met Barack Obama in Berlin."]
+_EXAMPLES, _LONGEST = 2, 30
+"""Sentences of the data on a card, and their most tokens."""
 
 
-def model_card(options: TrainOptions, record: Mapping[str, Any], results: Mapping[str, Any]) -> str:
+def model_card(
+    options: TrainOptions,
+    record: Mapping[str, Any],
+    results: Mapping[str, Any],
+    rows: Sequence[Sentence],
+) -> str:
     """Text of the card.
 
     Args:
         options: options of the training.
         record: what the tagger is made from.
         results: scores and counts.
+        rows: sentences with the types that it finds.
     """
+    examples = _examples(rows)
     name, record = Path(options.output).name, without_paths(record)
     base = options.base_model
     is_local = Path(base).exists()
+    base_name = Path(base).name if is_local else base
     data = ModelCardData(
         library_name="transformers",
         pipeline_tag="token-classification",
         tags=["named-entity-recognition", "nerbert"],
         base_model=None if is_local else base,
         model_name=name,
-        widget=[{"text": text} for text in _EXAMPLES],
+        widget=[{"text": text} for text in examples],
         eval_results=_results(record, results),
     )
     body = filled(
         "finetune",
         "tagger_card.md",
         name=name,
-        base_model=f"`{Path(base).name if is_local else base}`",
+        example=examples[0].replace('"', "'"),
+        command=shlex.join(
+            ["nerbert", "train", "--base-model", base_name, "--data", *record["data"]]
+        ),
+        base_model=f"`{base_name}`",
         data="\n".join(_data_line(name) for name in record["data"]),
         counts=", ".join(f"{n:,} {split}" for split, n in results["sentences"].items()),
         steps=f"{results['steps']:,}",
@@ -51,6 +66,13 @@ def model_card(options: TrainOptions, record: Mapping[str, Any], results: Mappin
         versions=", ".join(f"{key} {value}" for key, value in results["versions"].items()),
     )
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n{body}"))
+
+
+def _examples(rows: Sequence[Sentence]) -> list[str]:
+    """Texts of the short sentences with the most types."""
+    short = [row for row in rows if len(row.tokens) <= _LONGEST] or rows[:1]
+    most = sorted(short, key=lambda row: -len({tag[2:] for tag in row.tags if tag[0] == "B"}))
+    return [" ".join(row.tokens) for row in most[:_EXAMPLES]]
 
 
 def _results(record: Mapping[str, Any], results: Mapping[str, Any]) -> list[EvalResult] | None:

@@ -18,13 +18,23 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from finetune.settings import FitSettings
-from finetune.tagger.entities import PAGE_END, Entity, Palette, Prediction, page_start, paragraph
+from finetune.tagger.entities import (
+    PAGE_END,
+    Entity,
+    Palette,
+    Prediction,
+    bracketed,
+    page_start,
+    paragraph,
+)
 from finetune.use.linking import Link, Linker
 from finetune.use.options import PredictOptions
 from nerbert.errors import UserError
 from nerbert.storage import files
 
 _LOGGER = logging.getLogger("nerbert")
+_LONGEST_TYPE = 6
+"""Words of a name of a type."""
 Write = Callable[[int, str, Prediction], Iterable[str]]
 """The lines of a text, by its number."""
 
@@ -86,6 +96,8 @@ def _texts(options: PredictOptions) -> Iterator[str]:
         UserError: there is none, or the file cannot be read.
     """
     texts = list(options.texts)
+    if not texts and not options.input and options.types and _is_text(options.types[-1]):
+        raise UserError(f"--types: {options.types[-1]!r} looks like a text; write -- before it")
     pipe = "-" if not texts and sys.stdin and not sys.stdin.isatty() else None
     if path := options.input or pipe:
         texts += read_texts(path)
@@ -93,6 +105,11 @@ def _texts(options: PredictOptions) -> Iterator[str]:
         hint = "; a text after --types needs -- before it" if options.types else ""
         raise UserError(f"no text: give texts, --input FILE, or a pipe{hint}")
     return iter(texts)
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name of a type is a sentence, which `--types` took for one of its values."""
+    return name.rstrip().endswith((".", "!", "?")) or len(name.split()) > _LONGEST_TYPE
 
 
 def read_texts(path: str) -> list[str]:
@@ -172,15 +189,13 @@ def _text(
     palette: Palette, colored: bool, _: int, text: str, prediction: Prediction
 ) -> Iterator[str]:
     """The text with its types behind the entities: [Dante Writer] was born in [Florence City]."""
-    parts, end = [], 0
-    for entity in _by_span(prediction.entities):
-        marked_text = f"[{entity.text} {entity.type}]"
-        if colored:
-            color = _COLORS[palette.place(entity.type) % len(_COLORS)]
-            marked_text = f"\x1b[30;{color}m {entity.text} \x1b[1m{entity.type} \x1b[0m"
-        parts += [text[end : entity.start], marked_text]
-        end = entity.end
-    yield "".join([*parts, text[end:]])
+    entities = _by_span(prediction.entities)
+
+    def colors(entity: Entity) -> str:
+        color = _COLORS[palette.place(entity.type) % len(_COLORS)]
+        return f"\x1b[30;{color}m {entity.text} \x1b[1m{entity.type} \x1b[0m"
+
+    yield "".join(bracketed(text, entities, colors) if colored else bracketed(text, entities))
 
 
 def _by_span(entities: Sequence[Entity]) -> list[Entity]:

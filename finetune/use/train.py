@@ -132,7 +132,7 @@ def _trained(
         "steps": int(tagger.history[-1]["step"]),
         "versions": versions(*TRAINING, "numpy"),
     }
-    card = model_card(options, record, results)
+    card = model_card(options, record, results, dev or train)
     files.write_bytes(os.path.join(output, "README.md"), card.encode("utf-8"))
     shutil.rmtree(folder)
     plots = {_PLOT} if "scores" in results else set()

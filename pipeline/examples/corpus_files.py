@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from nerbert.commands.options import options_of
 from nerbert.reports import filled
 from nerbert.storage import files, parts
 from nerbert.text.corpus import SENTENCES
@@ -24,6 +26,7 @@ from pipeline.examples.make_report import corpus_report
 from pipeline.examples.report import CategoryRow, CorpusReport, table_facts
 from pipeline.examples.rows import COLUMNS
 from pipeline.plan import Plan
+from pipeline.settings import CorpusSettings
 
 
 def example_part(plan: Plan, source: str, split: str) -> str:
@@ -94,14 +97,49 @@ def write_presentation(plan: Plan, statistics: Statistics, balanced: BalanceRepo
         for split, count in report.funnel.sentences.out.items()
         if count
     }
-    write("README.md", dataset_card(report, labels, types, sizes).encode("utf-8"))
+    example = _first_example(files.join(plan.corpus.path, "train"), labels)
+    card = dataset_card(report, labels, types, sizes, example, command_of(plan.settings))
+    write("README.md", card.encode("utf-8"))
+
+
+def _first_example(folder: str, labels: LabelSet) -> str:
+    """The first train example as words and tags; empty if there is none."""
+    for path in sorted(files.find(folder)):
+        for batch in parts.read_batches(path, ["tokens", "ner_tags"], rows=1):
+            (row,) = batch.to_pylist()
+            tags = (labels.tags[tag] for tag in row["ner_tags"])
+            return " ".join(f"{w}/{tag}" for w, tag in zip(row["tokens"], tags, strict=True))
+    return ""
+
+
+def command_of(settings: CorpusSettings) -> str:
+    """The command of a run: its options that are no defaults, and files by their names."""
+    words = ["nerbert", "corpus"]
+    for entry in options_of(CorpusSettings):
+        value = getattr(settings, entry.name)
+        decides = entry.name == "dump" or entry.facts["decides"]
+        if not decides or value == entry.default:
+            continue
+        if isinstance(value, bool):
+            words.append(entry.flags[0] if value else f"--no-{entry.flags[0][2:]}")
+        elif entry.name == "drop_entity":
+            words += [entry.flags[0], ",".join(f"{count}:{p:g}" for count, p in value)]
+        else:
+            values = value if isinstance(value, tuple) else [value]
+            words += [entry.flags[0], *(files.name(str(each)) for each in values)]
+    return shlex.join(words)
 
 
 _PLAIN = re.compile(r"[A-Za-z][\w-]*")
 
 
 def dataset_card(
-    report: CorpusReport, labels: LabelSet, types: Sequence[str], sizes: Mapping[str, int]
+    report: CorpusReport,
+    labels: LabelSet,
+    types: Sequence[str],
+    sizes: Mapping[str, int],
+    example: str,
+    command: str,
 ) -> str:
     """Text of the card.
 
@@ -110,6 +148,8 @@ def dataset_card(
         labels: labels of the corpus.
         types: names of DBpedia's files of instance types; empty if none were used.
         sizes: bytes of the Parquet files of each split with examples.
+        example: an example, as text.
+        command: the command of the run.
     """
     funnel, exponent = report.funnel, report.balance.exponent
     balanced, out = funnel.train_after_balancing, funnel.sentences.out
@@ -119,6 +159,9 @@ def dataset_card(
     return filled(
         "pipeline.examples",
         language=report.language,
+        example=example,
+        command=command,
+        voters=_lines(map(_voter_row, report.coverage.voters)),
         data_files=_lines(_data_files(examples)),
         features=_lines(line for name, kind in columns for line in _feature(name, kind, labels)),
         dumps=", ".join(report.dumps),
@@ -164,6 +207,11 @@ def _damage(pages: Mapping[str, Any]) -> str:
 
 def _lines(lines: Iterable[str]) -> str:
     return "".join(f"\n{line}" for line in lines)
+
+
+def _voter_row(voter: Mapping[str, Any]) -> str:
+    share = f"{voter['agreed'] / voter['compared']:.1%}" if voter["compared"] else ""
+    return f"| {voter['name']} | {voter['entities']:,} | {share} of {voter['compared']:,} |"
 
 
 def _category_row(name: str, row: CategoryRow) -> str:

@@ -7,6 +7,8 @@ import lzma
 import os
 import pty
 import random
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -35,7 +37,6 @@ RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 @pytest.fixture(scope="session")
 def multistream(tmp_path_factory):
     """The demo dump 24 times over, as a multistream file that is cut into several units."""
-    import re
 
     text = DEMO.read_text(encoding="utf-8")
     head, _, rest = text.partition("  <page>")
@@ -94,6 +95,20 @@ def test_demo_examples_are_sound(demo):
         for row in rows:
             check_example(row, documents[row["page_id"]], tags)
     assert pages["train"].isdisjoint(pages["validation"])
+
+
+def test_the_command_on_the_card_makes_the_corpus(demo, tmp_path):
+    card = (demo[0] / "corpus" / "README.md").read_text()
+    (command,) = re.findall("^    nerbert corpus (.*)$", card, re.MULTILINE)
+    shutil.copy(DEMO, tmp_path)
+    code, _, err = run(*shlex.split(command), "--output", "again", cwd=tmp_path)
+    assert code == 0, err
+    for split in ("train", "validation"):
+        folders = demo[0], tmp_path / "again"
+        rows, again = (examples(folder / "corpus", split) for folder in folders)
+        assert rows == again
+    words = " ".join(examples(demo[0] / "corpus", "train")[0]["tokens"])
+    assert words in " ".join(part.rpartition("/")[0] for part in card.split())
 
 
 def test_demo_loads_with_datasets(demo):

@@ -147,7 +147,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-_UNUSED = ("## Columns", "## Licence and attribution")
+_UNUSED = ("## Use", "## Columns", "## Licence and attribution", "## Citation")
 """Sections of a corpus' card that are no table of a paper."""
 
 

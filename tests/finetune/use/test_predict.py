@@ -119,6 +119,12 @@ def test_no_text(saved, monkeypatch):
         assert (code, err) == (2, "no text: give texts, --input FILE, or a pipe\n")
 
 
+@pytest.mark.parametrize("text", ["Ada lived.", "Ada Byron lived in Bern for some years"])
+def test_a_text_that_types_would_swallow(saved, text):
+    code, _, err = run("--model", "tagger", "--types", "city", text, cwd=saved, name="predict")
+    assert (code, err) == (2, f"--types: {text!r} looks like a text; write -- before it\n")
+
+
 def test_pages_of_names(saved, demo):
     """Names lead to pages of a run, by its links or titles; without page_props there is no id."""
     text = "Ada Byron lived in Bern"

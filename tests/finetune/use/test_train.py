@@ -122,6 +122,8 @@ def test_card_and_events(trained):
         "recall",
     }
     assert "| city |" in card.text
+    assert {"text": card.text.split('strategy="simple")("')[1].split('")')[0]} in card.data.widget
+    assert "    nerbert train --base-model tiny --data " in card.text
     assert "`learning_rate` | 0.002" in card.text
     assert list((output / "events").rglob("events.out.tfevents.*"))
     assert not (output / ".training").exists()
