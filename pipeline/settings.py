@@ -97,6 +97,14 @@ class CorpusSettings:
     workers: int | None = option(
         None, "local worker processes (default: one per core)", group=_RUN, ge=1
     )
+    share: Text | None = option(
+        None,
+        "make the K-th of N shares of the documents only, as one of several runs at once; the "
+        "command without it then does the rest",
+        metavar="K/N",
+        group=_RUN_MORE,
+        recipe=False,
+    )
     max_set_aside: float = option(
         0.01, "tolerated share of unreadable pages", metavar="S", group=_RUN_MORE, ge=0, le=1
     )

@@ -61,9 +61,10 @@ def test_flags_and_files_that_are_named_exist(document):
     text = (ROOT / document).read_text(encoding="utf-8")
     known = "".join(parser.format_help() for parser in PARSERS.values())
     others = {"--help", "--nproc-per-node", "--check", "--ignore-missing"}
-    # Of Docker, of the job server of Beam, and of Java.
+    # Of uv, Slurm, Docker, of the job server of Beam, and of Java.
     others |= {"--torch-backend", "--rm", "--user", "--spark-master-url", "--job-host"}
     others |= {"--job-port", "--add-opens"}
+    others |= {"--dependency", "--array", "--parsable", "--cpus-per-task"}
     others |= set(re.findall(r"--[a-z-]+", "".join(benchmarks(text))))
     for flag in set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", text)) - others:
         arguments = ([flag], [flag, "1"], [flag, "NONE"])

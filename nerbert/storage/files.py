@@ -143,8 +143,12 @@ def local_copies(paths: Sequence[str]) -> Iterator[list[str]]:
 
 
 @contextmanager
-def locked(folder: str) -> Iterator[None]:
+def locked(folder: str, is_shared: bool = False) -> Iterator[None]:
     """Locks a folder until the block ends; a local one at most until the process ends.
+
+    Args:
+        folder: the folder.
+        is_shared: whether other runs that share it, too, may write at the same time.
 
     Raises:
         UserError: another run has locked it.
@@ -164,7 +168,8 @@ def locked(folder: str) -> Iterator[None]:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise UserError(f"{join(folder, _LOCK)}: not a file; remove it")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(
                 f"{folder}: another run is writing here; wait for its end, or choose another "

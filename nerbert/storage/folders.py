@@ -122,6 +122,18 @@ class Folder:
         unfinished.remove(self.path)
         files.write_json(self.state_path, {**self.state, "complete": False})
 
+    def join(self) -> None:
+        """Prepares a folder that several runs fill at the same time; removes nothing.
+
+        Raises:
+            UserError: the folder holds files, and not the parts of these runs.
+        """
+        if not self.is_current():
+            is_used = files.is_used_folder(self.path)
+            if is_used and not self.is_current():  # another run may just have begun
+                raise UserError(f"{self.path}: of another run; remove it, or choose --output")
+            files.write_json(self.state_path, {**self.state, "complete": False})
+
     def spoil(self) -> None:
         """Marks the outputs as of unknown origin, so that the next run makes them again."""
         files.write_json(self.state_path, {**self.state, "fingerprint": "", "complete": False})

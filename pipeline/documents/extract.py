@@ -229,6 +229,23 @@ class WriteDocuments(PlanPass, PartPass):
         )
 
 
+class WriteShare(WriteDocuments):
+    """Writes every N-th of the documents' parts, from the K-th on."""
+
+    def __init__(self, plan: Plan, number: int, of: int) -> None:
+        """Takes the plan, K (from 1) and N."""
+        super().__init__(plan)
+        self._number, self._of = number, of
+
+    def elements(self) -> Sequence[Unit]:
+        return super().elements()[self._number - 1 :: self._of]
+
+
+def share_of_extract(plan: Plan, number: int, of: int) -> Stage:
+    """Dump -> some parts of `documents/`; `extract_stage` makes the others, and what follows."""
+    return [extract_stage(plan)[0], WriteShare(plan, number, of)]
+
+
 def model_path(plan: Plan) -> str:
     """Path of the Punkt model of a run's dump."""
     return files.join(plan.documents.path, SENTENCES)

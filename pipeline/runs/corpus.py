@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from importlib.resources import files as resource_files
@@ -15,7 +16,7 @@ from nerbert.reports import versions
 from nerbert.seams import entries, load
 from nerbert.storage import files
 from nerbert.storage.folders import Folder, changed
-from pipeline.documents.extract import extract_stage
+from pipeline.documents.extract import extract_stage, share_of_extract
 from pipeline.entities.resolve import resolve_stage
 from pipeline.entities.types_files import types_stage
 from pipeline.examples.corpus import corpus_stage
@@ -66,6 +67,8 @@ def make_corpus(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> Non
                 "No train example: give --types (in other languages than English with "
                 "--page-props), a larger dump, or a lower --min-entities"
             )
+    elif settings.share is not None:
+        print(f"Done {settings.share} of the documents: {output}; then the same without --share")
     elif settings.stage != "corpus":
         print(f"Done up to {settings.stage}: {output}")
 
@@ -87,6 +90,11 @@ def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusRepor
     runs = executor(settings, beam_flags)
     plan = make_plan(runs.adapted(_with_demo(settings)))
     inputs = [source.path for source in plan.inputs]
+    if settings.share is not None:
+        if beam_flags:
+            raise UserError("--share: for local workers, not with --runner")
+        _make_share(plan, settings.share)
+        return None
     with files.locked(plan.output), runs.opened(plan.output, inputs):
         is_done = _run_stages(plan, runs)
     if not is_done or settings.stage != "corpus":
@@ -117,6 +125,26 @@ def _with_demo(settings: CorpusSettings) -> CorpusSettings:
         settings.output,
     )
     return settings
+
+
+def _make_share(plan: Plan, share: str) -> None:
+    """Makes a share of the parts of documents, beside other runs that make the others.
+
+    Raises:
+        UserError: the share is none, the output is remote, or it holds something else.
+    """
+    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", share)
+    number, of = map(int, match.groups()) if match else (1, 0)
+    if number > of:
+        raise UserError(f"--share {share}: give K/N, such as 2/3 for the second of three")
+    if files.is_remote(plan.output):
+        raise UserError(f"--share: {plan.output} is remote; give a folder that all hosts see")
+    with files.locked(plan.output, is_shared=True):
+        write_manifest(plan)  # first: by it another task knows the folder
+        plan.documents.join()
+        stage = share_of_extract(plan, number, of)
+        Local(plan.settings.workers).run("extract", stage, plan.documents.path)
+        _check_unchanged(plan, [plan.documents], None)
 
 
 def _run_stages(plan: Plan, runs: Executor) -> bool:

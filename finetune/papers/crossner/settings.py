@@ -158,9 +158,7 @@ class CrossnerOptions(DataRoot):
         group=_DAPT,
     )
     text: Texts = option(
-        (),
-        "folders of domain corpora that only cdlm reads; it also reads those of --corpus",
-        metavar="DIR",
+        (), "domain corpora that cdlm reads beside those of --corpus", metavar="DIR"
     )
     masking: tuple[Masking, ...] = option(
         get_args(Masking),
@@ -170,8 +168,7 @@ class CrossnerOptions(DataRoot):
     )
     level: tuple[Level, ...] = option(
         tuple(LEVELS),
-        f"{', '.join(LEVELS)} (default: all; with both maskings, as in the paper, span masking not "
-        "of the whole domain corpus)",
+        f"{', '.join(LEVELS)} (default: all; span not of domain)",
         metavar="NAME",
         group=_DAPT,
     )
