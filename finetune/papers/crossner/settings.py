@@ -157,9 +157,7 @@ class CrossnerOptions(DataRoot):
         metavar="DIR",
         group=_DAPT,
     )
-    text: Texts = option(
-        (), "domain corpora that cdlm reads beside those of --corpus", metavar="DIR"
-    )
+    text: Texts = option((), "corpora that cdlm reads beside those of --corpus", metavar="DIR")
     masking: tuple[Masking, ...] = option(
         get_args(Masking),
         f"{', '.join(get_args(Masking))} (default: all)",
