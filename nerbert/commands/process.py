@@ -18,6 +18,32 @@ from nerbert import check_packages
 from nerbert.errors import TooSlowError, UserError
 from nerbert.storage import files
 
+RUN_LOG = "logs/run.log"
+"""File in the folder of a run with the lines of all its runs, and their times."""
+
+
+class _LogFile(logging.FileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Says nothing: the run itself says that the disk is full, in one line."""
+
+
+@contextmanager
+def log_file(output: str) -> Iterator[None]:
+    """Keeps the log lines of a run in its folder, beside the screen; not in a remote one."""
+    if files.is_remote(output):
+        yield
+        return
+    path = files.join(output, RUN_LOG)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    ours, handler = logging.getLogger("nerbert"), _LogFile(path, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    ours.addHandler(handler)
+    try:
+        yield
+    finally:
+        ours.removeHandler(handler)
+        handler.close()
+
 
 @contextmanager
 def signals_as_ctrl_c() -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from nerbert.commands.process import log_file
 from nerbert.errors import UserError
 from nerbert.storage import files
 from pipeline.domain.definition import DomainSettings
@@ -39,7 +40,9 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
     plan = make_domain_plan(runs.adapted(settings))
     settings = plan.settings
     with files.locked(settings.output), runs.opened(settings.output, plan.parts):
-        _run_stages(plan, runs)
+        files.write_json(files.join(settings.output, RECORD), plan.record)
+        with log_file(settings.output):
+            _run_stages(plan, runs)
         counts = total(plan)
         if not counts.sentences.get("taken"):
             raise UserError(
@@ -52,7 +55,6 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
 
 def _run_stages(plan: DomainPlan, runs: Executor) -> None:
     """Makes the graph of wiki categories, then the sentences, unless they are up to date."""
-    files.write_json(files.join(plan.settings.output, RECORD), plan.record)
     if not plan.categories.is_complete():
         runs.make("categories", category_stage(plan), plan.categories)
     if plan.sentences.is_complete():

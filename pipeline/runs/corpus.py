@@ -10,6 +10,7 @@ from importlib.resources import files as resource_files
 from typing import Any
 
 from nerbert.commands.options import options_of
+from nerbert.commands.process import log_file
 from nerbert.commands.values import build_from_python, near, with_options
 from nerbert.errors import RunError, UserError
 from nerbert.reports import versions
@@ -96,7 +97,9 @@ def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusRepor
         _make_share(plan, settings.share)
         return None
     with files.locked(plan.output), runs.opened(plan.output, inputs):
-        is_done = _run_stages(plan, runs)
+        write_manifest(plan)  # first: by it a later run knows the folder
+        with log_file(plan.output):
+            is_done = _run_stages(plan, runs)
     if not is_done or settings.stage != "corpus":
         return None
     return CorpusReport.from_json(files.read_json(files.join(plan.corpus.path, "report.json")))
@@ -153,7 +156,6 @@ def _run_stages(plan: Plan, runs: Executor) -> bool:
     Returns:
         Whether all stages are finished; false if one was only written as a Dataflow template.
     """
-    write_manifest(plan)
     plan.identities.save()
     steps: dict[str, tuple[Callable[[Plan], Stage], list[Folder]]] = {
         "extract": (extract_stage, [plan.documents]),

@@ -144,7 +144,7 @@ def output_case(whole: Path, output: Path, draw: random.Random, command: Sequenc
     shutil.copytree(whole, output)
     kind = draw.choice(["emptied", "removed", "cut", "added", "added, other settings"])
     files = [path for path in sorted(output.rglob("*")) if path.is_file()]
-    path = draw.choice([file for file in files if file.name != ".lock"])
+    path = draw.choice([file for file in files if file.name not in (".lock", "run.log")])
     mine = path.with_name(_MINE)
     if kind.startswith("added"):
         mine.write_text("mine")

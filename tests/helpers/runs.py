@@ -72,18 +72,16 @@ def parsed(name, *flags):
 
 
 def tree(folder):
-    return {str(p.relative_to(folder)): p for p in sorted(Path(folder).rglob("*")) if p.is_file()}
-
-
-def outputs(folder):
-    """What a run made, without the logs of Beam."""
-    return {name: path for name, path in tree(folder).items() if not name.startswith("logs/")}
+    """The files of a run, without its logs, which have times."""
+    paths = {str(p.relative_to(folder)): p for p in sorted(Path(folder).rglob("*")) if p.is_file()}
+    return {name: path for name, path in paths.items() if not name.startswith("logs/")}
 
 
 def assert_same_bytes(one, other):
-    assert outputs(one).keys() == outputs(other).keys()
-    for name, path in outputs(one).items():
-        assert filecmp.cmp(path, outputs(other)[name], shallow=False), name
+    ours, others = tree(one), tree(other)
+    assert ours.keys() == others.keys()
+    for name, path in ours.items():
+        assert filecmp.cmp(path, others[name], shallow=False), name
 
 
 def examples(corpus, split):

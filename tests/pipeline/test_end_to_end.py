@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import json
+import logging
 import lzma
 import os
 import pty
@@ -20,16 +21,7 @@ from functools import partial
 import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.runs import (
-    DEMO,
-    assert_same_bytes,
-    check_example,
-    examples,
-    outputs,
-    run,
-    start,
-    tree,
-)
+from tests.helpers.runs import DEMO, assert_same_bytes, check_example, examples, run, start, tree
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
@@ -95,6 +87,16 @@ def test_demo_examples_are_sound(demo):
         for row in rows:
             check_example(row, documents[row["page_id"]], tags)
     assert pages["train"].isdisjoint(pages["validation"])
+
+
+def test_the_lines_of_all_runs_are_kept(tmp_path):
+    for code, flags in ((0, ()), (0, ("--alpha", "0.5")), (2, ("--min-support", "2"))):
+        assert run("--output", "out", *flags, cwd=tmp_path)[0] == code
+    lines = (tmp_path / "out" / "logs" / "run.log").read_text().splitlines()
+    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO ", line) for line in lines)
+    assert sum("extract: done in" in line for line in lines) == 1
+    assert sum("extract: up to date" in line for line in lines) == 1
+    assert len(logging.getLogger("nerbert").handlers) == 0
 
 
 def test_the_command_on_the_card_makes_the_corpus(demo, tmp_path):
@@ -295,14 +297,14 @@ def test_types_are_read_again_where_documents_are_made_again(tmp_path):
     command = ("--types", types, "--workers", "1")
     assert run(*command, cwd=tmp_path)[0] == 0
     output = tmp_path / "demo-corpus"
-    whole = {name: path.read_bytes() for name, path in outputs(output).items()}
+    whole = {name: path.read_bytes() for name, path in tree(output).items()}
     for name in ("documents", "types"):
         shutil.rmtree(output / name)
     code, _, err = run(*command, cwd=tmp_path)
     assert code == 0, err
     assert "types: done" in err
     assert "resolve: up to date" in err
-    assert {name: path.read_bytes() for name, path in outputs(output).items()} == whole
+    assert {name: path.read_bytes() for name, path in tree(output).items()} == whole
 
 
 @pytest.mark.parametrize("suffix", [".bz2", ".gz", ".xz"])
