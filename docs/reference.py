@@ -18,13 +18,16 @@ def on_config(config: Any) -> Any:
     """Shows the version in the head of each page, and the repository."""
     config.site_name = f"nerbert {__version__}"
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    config.repo_url = project["urls"]["Repository"]
+    config.repo_url, config.repo_name = project["urls"]["Repository"], "repository"
     return config
 
 
-def on_post_page(output: str, page: Any, config: Any) -> str:
+def on_post_page(output: str, **_: Any) -> str:
     """Takes out the script of another host that the plugin `offline` names for old browsers."""
     return re.sub(r'<script src="https://unpkg\.com[^>]*></script>', "", output)
+
+
+on_post_template = on_post_page  # that of the page for what is not found
 
 
 def on_files(files: Files, config: Any) -> Files:
