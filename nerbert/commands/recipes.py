@@ -66,9 +66,13 @@ class Recipes:
             if key not in option_names:
                 hint = near(key, option_names) or f"; a recipe may have {', '.join(option_names)}"
                 raise UserError(f"{path}: unknown key {key!r}{hint}")
-        # Nobody mends a shipped recipe, so its path says nothing.
-        source = f"recipe {name}" if shipped else str(path)
-        return {key: Given(_fixed(value), f"{source}: {key} =") for key, value in table.items()}
+
+        def where(key: str) -> str:
+            # Nobody mends a shipped recipe: the flag overrides it, and its path says nothing.
+            flag = f"recipe {name}, --{key.replace('_', '-')}"
+            return flag if shipped else f"{path}: {key} ="
+
+        return {key: Given(_fixed(value), where(key)) for key, value in table.items()}
 
 
 def _flat(table: Mapping[str, Any], kinds: Sequence[type]) -> dict[str, Any]:
