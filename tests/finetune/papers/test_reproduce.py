@@ -308,12 +308,12 @@ def test_a_run_goes_on_and_says_what_failed(sets, tmp_path, monkeypatch, capsys)
     assert main(FLAGS) == 1
     assert "out/report/index.html: matrix: " in capsys.readouterr().err
     page = (tmp_path / "out" / "report" / "report.md").read_text()
-    assert "| A tagger is best in its own domain (Tables 3 and 7) | not run |" in page
+    assert re.search(r"Tables 3 and 7 \| not run \|", page)
     assert "out/logs/matrix.log)" in page
     sets()
     assert main(FLAGS) == 0
     out = capsys.readouterr().out
-    assert "| A tagger is best in its own domain (Tables 3 and 7) | " in out
+    assert "Tables 3 and 7 | no verdict at debug | " in out
     html = (tmp_path / "out" / "report" / "index.html").read_text()
     assert "<table>" in html
     assert "Content-Security-Policy" in html
@@ -327,7 +327,7 @@ def test_a_run_goes_on_and_says_what_failed(sets, tmp_path, monkeypatch, capsys)
     (tmp_path / "out" / "matrix" / "matrix.json").unlink()
     monkeypatch.chdir(tmp_path / "sets")
     assert main([*FLAGS[:5], str(tmp_path / "sets"), "--output", "../out"]) == 0
-    assert "(Tables 3 and 7) | not run" not in capsys.readouterr().out
+    assert "Tables 3 and 7 | not run" not in capsys.readouterr().out
     assert (tmp_path / "out" / "matrix" / "matrix.json").read_bytes() == before
     assert [path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("row.json")] == fits
 
