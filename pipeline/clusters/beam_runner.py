@@ -224,7 +224,8 @@ def kept_apart(output: str) -> Iterator[str]:
     into = logging.FileHandler(files.join(folder, "beam.log"), encoding="utf-8")
     into.setFormatter(logging.Formatter(_FORMAT))
     root.handlers = [into]
-    _OURS.handlers, _OURS.propagate = our_handlers or handlers, False
+    # Without the root our lines go to its handlers directly, beside our own, such as a file.
+    _OURS.handlers, _OURS.propagate = [*our_handlers, *(handlers if propagate else ())], False
     hook, threading.excepthook = threading.excepthook, _log_thread
     try:
         yield folder

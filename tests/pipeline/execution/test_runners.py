@@ -101,6 +101,16 @@ def service(tmp_path):
         process.wait(timeout=30)
 
 
+def test_the_bytes_and_the_screen_of_a_local_run(demo, tmp_path):
+    folder, _, said = demo
+    code, _, err = runs.run_apart("--output", "out", "--runner", "DirectRunner", cwd=tmp_path)
+    assert code == 0, err
+    assert_same_bytes(folder, tmp_path / "out")
+    for stage in ("extract", "resolve", "corpus"):
+        for line in (said, err, (tmp_path / "out" / "logs" / "run.log").read_text()):
+            assert line.count(f"{stage}: done in") == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("environment", ["LOOPBACK", "EXTERNAL"])
 def test_portable_job_service(demo, service, tmp_path, environment):
