@@ -35,13 +35,13 @@ def log_file(output: str) -> Iterator[None]:
         return
     path = files.join(output, RUN_LOG)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    ours, handler = logging.getLogger("nerbert"), _LogFile(path, encoding="utf-8")
+    logger, handler = logging.getLogger("nerbert"), _LogFile(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    ours.addHandler(handler)
+    logger.addHandler(handler)
     try:
         yield
     finally:
-        ours.removeHandler(handler)
+        logger.removeHandler(handler)
         handler.close()
 
 

@@ -39,9 +39,9 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
         )
     plan = make_domain_plan(runs.adapted(settings))
     settings = plan.settings
-    with files.locked(settings.output), runs.opened(settings.output, plan.parts):
+    with files.locked(settings.output):
         files.write_json(files.join(settings.output, RECORD), plan.record)
-        with log_file(settings.output):
+        with log_file(settings.output), runs.opened(settings.output, plan.parts):
             _run_stages(plan, runs)
         counts = total(plan)
         if not counts.sentences.get("taken"):

@@ -96,9 +96,9 @@ def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusRepor
             raise UserError("--share: for local workers, not with --runner")
         _make_share(plan, settings.share)
         return None
-    with files.locked(plan.output), runs.opened(plan.output, inputs):
+    with files.locked(plan.output):
         write_manifest(plan)  # first: by it a later run knows the folder
-        with log_file(plan.output):
+        with log_file(plan.output), runs.opened(plan.output, inputs):
             is_done = _run_stages(plan, runs)
     if not is_done or settings.stage != "corpus":
         return None

@@ -90,13 +90,15 @@ def test_demo_examples_are_sound(demo):
 
 
 def test_the_lines_of_all_runs_are_kept(tmp_path):
-    for code, flags in ((0, ()), (0, ("--alpha", "0.5")), (2, ("--min-support", "2"))):
+    on_beam = ("--alpha", "0.5", "--runner", "DirectRunner")
+    for code, flags in ((0, ()), (0, on_beam), (2, ("--min-support", "2"))):
         assert run("--output", "out", *flags, cwd=tmp_path)[0] == code
+    assert len(logging.getLogger("nerbert").handlers) == 0
     lines = (tmp_path / "out" / "logs" / "run.log").read_text().splitlines()
     assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO ", line) for line in lines)
     assert sum("extract: done in" in line for line in lines) == 1
     assert sum("extract: up to date" in line for line in lines) == 1
-    assert len(logging.getLogger("nerbert").handlers) == 0
+    assert sum("corpus: done in" in line for line in lines) == 2
 
 
 def test_the_command_on_the_card_makes_the_corpus(demo, tmp_path):
