@@ -210,8 +210,9 @@ def _lines(lines: Iterable[str]) -> str:
 
 
 def _voter_row(voter: Mapping[str, Any]) -> str:
-    share = f"{voter['agreed'] / voter['compared']:.1%}" if voter["compared"] else ""
-    return f"| {voter['name']} | {voter['entities']:,} | {share} of {voter['compared']:,} |"
+    agreed, compared = voter["agreed"], voter["compared"]
+    share = f"{agreed / compared:.1%} of {compared:,}" if compared else "not compared"
+    return f"| {voter['name']} | {voter['entities']:,} | {share} |"
 
 
 def _category_row(name: str, row: CategoryRow) -> str:

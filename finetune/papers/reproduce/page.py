@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 from finetune.papers.reproduce.claims import LEAST_SEEDS, ScoredRun, Verdict, read_runs
 from finetune.papers.reproduce.plan import Plan, ReproduceOptions, Step
+from finetune.scoring.tables import markdown
+from nerbert.commands.process import cores
 from nerbert.errors import UserError
 from nerbert.reports import versions
 from nerbert.storage import files
@@ -63,15 +64,8 @@ def page(plan: Plan, done: list[Done], verdicts: list[Verdict], options: Reprodu
         "",
         "## What was run",
         "",
-        "| step | | minutes | |",
-        "|---|---|---|---|",
+        *markdown([["step", "", "minutes", ""], *map(_step_row, done)]),
     ]
-    for outcome in done:
-        time_taken = "not run" if outcome.why_not else f"{outcome.seconds / 60:.1f}"
-        text = outcome.why_not or f"`nerbert {shlex.join(outcome.step.command)}`"
-        lines.append(
-            f"| {outcome.step.name} | {_cell(outcome.step.says)} | {time_taken} | {_cell(text)} |"
-        )
     lines.append("")
     for outcome in done:
         if not outcome.why_not:
@@ -81,37 +75,41 @@ def page(plan: Plan, done: list[Done], verdicts: list[Verdict], options: Reprodu
 
 def claims_table(verdicts: Sequence[Verdict], scale: str) -> str:
     """The claims as a Markdown table; at the scale debug without verdicts."""
-    rows = [
-        "| claim | in the paper | | difference, points F1, 95 % | seeds |",
-        "|---|---|---|---|---|",
-    ]
+    rows = [["claim", "in the paper", "", "difference, points F1, 95 %", "seeds"]]
     for verdict in verdicts:
         says = verdict.says if scale != "debug" or not verdict.gains else "no verdict at debug"
         margin = "" if verdict.margin is None else f" ± {verdict.margin:.2f}"
         gain = f"{verdict.gain:+.2f}{margin}" if verdict.gains else ""
         claim = verdict.claim
-        rows.append(
-            f"| {_cell(claim.says)} | {_cell(claim.cites)} | {says} | {gain} | "
-            f"{len(verdict.gains)} |"
-        )
-    return "\n".join(rows)
+        rows.append([claim.says, claim.cites, says, gain, str(len(verdict.gains))])
+    return "\n".join(markdown(rows))
+
+
+def _step_row(outcome: Done) -> list[str]:
+    """A step, what it repeats, its minutes and command; or why it was not run."""
+    minutes = "not run" if outcome.why_not else f"{outcome.seconds / 60:.1f}"
+    text = outcome.why_not or f"`nerbert {shlex.join(outcome.step.command)}`"
+    return [outcome.step.name, outcome.step.says, minutes, text]
 
 
 def _circumstances(
     done: Sequence[Done], runs: Sequence[ScoredRun], options: ReproduceOptions
-) -> Iterator[str]:
-    """Command, time, code, versions, machine and seeds."""
+) -> list[str]:
+    """Command, time, code, versions, machine and seeds, as a Markdown table."""
     hours = sum(outcome.seconds for outcome in done) / 3600
     seeds = sorted({str(run.facts["seed"]) for run in runs})
     libraries = [f"{name} {version}" for name, version in versions(*_LIBRARIES).items()]
-    yield "| | |"
-    yield "|---|---|"
-    yield f"| command | `nerbert reproduce {options.paper} --scale {options.scale}` |"
-    yield f"| time of the commands | {hours:.2f} hours |"
-    yield f"| code | {_commit()} |"
-    yield f"| versions | Python {platform.python_version()}, {', '.join(libraries)} |"
-    yield f"| machine | {_cell(_machine())} |"
-    yield f"| seeds | {', '.join(seeds) or 'no run'} |"
+    return markdown(
+        [
+            ["", ""],
+            ["command", f"`nerbert reproduce {options.paper} --scale {options.scale}`"],
+            ["time of the commands", f"{hours:.2f} hours"],
+            ["code", _commit()],
+            ["versions", f"Python {platform.python_version()}, {', '.join(libraries)}"],
+            ["machine", _machine()],
+            ["seeds", ", ".join(seeds) or "no run"],
+        ]
+    )
 
 
 def _output_of(*command: str) -> str:
@@ -140,11 +138,7 @@ def _machine() -> str:
     name = re.search(r"^model name\s*: (.*)$", facts, re.MULTILINE)
     gpus = _output_of("nvidia-smi", "--query-gpu=name", "--format=csv,noheader").splitlines()
     processor = name[1] if name else platform.processor() or platform.machine()
-    return ", ".join([f"{processor} ({os.cpu_count()} cores)", *gpus])
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return ", ".join([f"{processor} ({cores()} cores)", *gpus])
 
 
 _UNUSED = ("## Use", "## Columns", "## Licence and attribution", "## Citation")
