@@ -88,11 +88,8 @@ class Plan:
 
     @property
     def propagates(self) -> bool:
-        """Whether mentions without a link are found.
-
-        Without capitals a name cannot be told from a word that it begins with.
-        """
-        return self.settings.mentions == "all" and self.language not in NOUNS_IN_UPPER_CASE
+        """Whether mentions without a link are found."""
+        return propagates(self.settings, self.language)
 
     @property
     def uses_dictionary(self) -> bool:
@@ -108,6 +105,14 @@ class Plan:
     def sentence_model(self) -> str:
         """Source of the sentence model: "dump", or "nltk:" and the name of NLTK's model."""
         return self.pretrained.source if self.pretrained else TRAINED
+
+
+def propagates(settings: CorpusSettings, language: str) -> bool:
+    """Whether mentions without a link are found.
+
+    Without capitals a name cannot be told from a word that it begins with.
+    """
+    return settings.mentions == "all" and language not in NOUNS_IN_UPPER_CASE
 
 
 def make_plan(settings: CorpusSettings) -> Plan:

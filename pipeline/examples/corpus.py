@@ -23,13 +23,12 @@ from nerbert.storage.parts import add
 from nerbert.text.corpus import SPLITS
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
-from ontology.dictionary import Dictionary
 from pipeline.documents.extract import words_path
 from pipeline.documents.rows import made_in_time, read_documents
 from pipeline.entities.resolve import open_table
 from pipeline.examples import balance
 from pipeline.examples.boilerplate import DropBoilerplate, boilerplate
-from pipeline.examples.contexts import CONTEXTS, Contexts, train_contexts
+from pipeline.examples.contexts import CONTEXTS, train_contexts
 from pipeline.examples.corpus_files import (
     balancing_weights,
     digests_part,
@@ -49,7 +48,6 @@ from pipeline.examples.dictionary import (
     CountSurfaces,
     MergeSurfaces,
     SurfacesReport,
-    dictionary_path,
     write_dictionary,
 )
 from pipeline.examples.mentions import (
@@ -79,15 +77,10 @@ class SelectExamples(CorpusPass):
     def make(self, element: str, part: str, statistics: Statistics) -> SelectionReport:
         settings = self._plan.settings
         labelling = self._labelling.keep(statistics.categories)
-        propagation = None
         common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
-        if self._plan.propagates:
-            path = dictionary_path(self._plan) if self._plan.uses_dictionary else None
-            dictionary = Dictionary.open(path) if path else None
-            contexts = Contexts.open(self._plan.examples.path) if self._plan.fills else None
-            propagation = Propagation(
-                self._table, dictionary, common.words, self._plan.language, contexts
-            )
+        propagation = Propagation.of_run(
+            self._table, self._plan.examples.path, settings, common.words, self._plan.language
+        )
         selector = Selector(
             self._table,
             labelling,

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from nerbert.storage import files
 from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.contexts import Contexts, features_of
@@ -19,6 +20,8 @@ from pipeline.examples.mentions import SOURCES, Ints, Sentences
 from pipeline.examples.name_search import Capitals
 from pipeline.examples.page_names import REPEAT, Meaning, NamedPage, PageNames
 from pipeline.examples.unlinked import PageWords
+from pipeline.plan import DICTIONARY, propagates
+from pipeline.settings import CorpusSettings
 from pipeline.wikitext.names import is_ambiguous, shares_word
 
 _DICTIONARY, _OTHER_TITLE = map(SOURCES.index, ("dictionary", "other-title"))
@@ -58,6 +61,23 @@ class Propagation:
         self._dictionary, self._contexts = dictionary, contexts
         self._common, self._language = common, language
         self._names = PageNames(entities, dictionary, language)
+
+    @classmethod
+    def of_run(
+        cls,
+        entities: EntityTable,
+        examples: str,
+        settings: CorpusSettings,
+        common: Container[str],
+        language: str,
+    ) -> Propagation | None:
+        """Opens the tables in a run's folder of examples; None if it has mentions of links only."""
+        if not propagates(settings, language):
+            return None
+        path = files.join(examples, DICTIONARY)
+        dictionary = Dictionary.open(path) if settings.dictionary_links > 0 else None
+        contexts = Contexts.open(examples) if settings.fill else None
+        return cls(entities, dictionary, common, language, contexts)
 
     def extended(
         self, batch: pa.RecordBatch, words: PageWords, sentences: Sentences, labels: Ints

@@ -12,17 +12,14 @@ from nerbert.text.overlap import SentenceIndex
 from nerbert.text.sentences import SentenceModel
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
-from ontology.dictionary import Dictionary
 from ontology.entity_table import EntityTable
 from pipeline.entities.resolve import open_table
-from pipeline.examples.contexts import Contexts
 from pipeline.examples.mentions import Labelling
 from pipeline.examples.propagation import Propagation
 from pipeline.examples.selector import Selector
 from pipeline.language import CommonWords
-from pipeline.plan import DICTIONARY, MANIFEST, WORDS
+from pipeline.plan import MANIFEST, WORDS
 from pipeline.settings import CorpusSettings
-from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
 CHANGEABLE = (
     *("drop_entity", "keep_untyped", "drop_other_languages", "min_tokens", "max_tokens"),
@@ -66,12 +63,8 @@ class Run:
         labelling = Labelling.of(
             table, CategorySet.load(self.settings.categories), ClassTree.shipped()
         ).keep(self.categories)
-        common, propagation = self.common_words().words, None
-        if self.settings.mentions == "all" and self.language not in NOUNS_IN_UPPER_CASE:
-            path = self._path("examples", DICTIONARY)
-            dictionary = Dictionary.open(path) if files.exists(path) else None
-            contexts = Contexts.open(self._path("examples")) if self.settings.fill else None
-            propagation = Propagation(table, dictionary, common, self.language, contexts)
+        common, examples = self.common_words().words, self._path("examples")
+        propagation = Propagation.of_run(table, examples, self.settings, common, self.language)
         with files.local_copies(self.settings.exclude) as paths:
             excluded = SentenceIndex.of_files(paths, self.settings.columns)
         frequent, settings = self.frequent, self.settings
