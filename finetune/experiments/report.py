@@ -12,7 +12,7 @@ from finetune.data.registry import known_set
 from finetune.data.views import NONE
 from finetune.experiments.runs import SCORING, ResultStore, main_f1
 from finetune.scoring import metrics, plots
-from finetune.scoring.results import Results, average_of_means
+from finetune.scoring.results import Results, average_by_seed, average_of_means
 from finetune.scoring.tables import cent, markdown, published_rows, shown_names, spread
 from finetune.settings import ALL
 from nerbert.storage import files
@@ -109,18 +109,15 @@ class Report:
         return "\n".join(lines).rstrip("\n") + "\n"
 
     def _averages(self) -> list[list[str]]:
-        """F1 by model and shots, as the average of the sets; for each seed of its own."""
-        scores: dict[tuple[Any, ...], list[float]] = {}
-        for row in self._results:
-            place = (row["model"], row["shots"], row["settings"]["seed"])
-            scores.setdefault(place, []).append(main_f1(row))
-        averages = Results(
-            {"model": model, "shots": shots, "value": mean(values)}
-            for (model, shots, _), values in scores.items()
-            if len(values) == len(self._sets)
-        )
-        title = f"average of {len(self._sets)} sets, train sentences"
-        rows = averages.pivot("model", "shots", title, self._models, self._shots, self._named)
+        """F1 by model and shots, as the average of the sets; "-" where a set has fewer seeds."""
+        rows = [[f"average of {len(self._sets)} sets, train sentences", *self._shots]]
+        for model in self._models:
+            averages = []
+            for shots in self._shots:
+                cells = self._f1.where(shots=shots).cells("model", "data", self._sets, model)
+                is_whole = len(set(map(len, cells))) == 1
+                averages.append(average_by_seed(cells) if is_whole else "-")
+            rows.append([self._named[model], *averages])
         if ALL in self._shots:
             rows += [
                 [name, *(average if shots == ALL else "-" for shots in self._shots)]
