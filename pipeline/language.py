@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from nerbert.errors import UserError
+from nerbert.text.common_nouns import NO_NOUNS, CommonNouns
 from nerbert.text.punkt import Parameters
 from nerbert.text.sentences import SentenceModel
 from nerbert.text.tokens import UNSPACED
@@ -83,13 +84,15 @@ class CommonWords:
     Attributes:
         words: the words, in lower case.
         least: smallest share of these words in a page of the wiki's language; 0 if nobody can tell.
+        nouns: its common nouns, if it writes them with a capital.
     """
 
     words: frozenset[str]
     least: float
+    nouns: CommonNouns = NO_NOUNS
 
     @classmethod
-    def train(cls, texts: Iterable[str]) -> CommonWords:
+    def train(cls, texts: Sequence[str], language: str = "") -> CommonWords:
         """Counts the pages of each word. Most texts must be in the wiki's language.
 
         A long page in another language counts once for each of its words, as every page does, and
@@ -101,7 +104,7 @@ class CommonWords:
         words = frozenset(word for word, _ in frequent)
         shares = [_share(page, words) for page in pages if len(page) >= _FEWEST_WORDS]
         usual = float(np.median(shares)) if len(shares) >= _FEWEST_PAGES else 0.0
-        return cls(words, round(_SHARE * usual, 4))
+        return cls(words, round(_SHARE * usual, 4), CommonNouns.train(texts, language))
 
     def is_other_language(self, text: str) -> bool:
         """Whether a text is in another language. Texts of less than 40 words are in none."""
@@ -110,15 +113,21 @@ class CommonWords:
 
     def to_json(self) -> str:
         """The words as JSON."""
-        return json.dumps(
-            {"least": self.least, "words": sorted(self.words)}, ensure_ascii=False, indent=0
-        )
+        fields = {"least": self.least, "words": sorted(self.words)}
+        if self.nouns:
+            fields["nouns"] = sorted(self.nouns.words)
+        return json.dumps(fields, ensure_ascii=False, indent=0)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> CommonWords:
         """Reads the JSON of `to_json`."""
         fields = json.loads(text)
-        return cls(frozenset(fields["words"]), fields["least"])
+        nouns = CommonNouns(frozenset(fields.get("nouns", ())))
+        return cls(frozenset(fields["words"]), fields["least"], nouns)
+
+
+NO_WORDS = CommonWords(frozenset(), 0.0)
+"""Those of a language that nobody has read."""
 
 
 def _words(text: str) -> list[str]:

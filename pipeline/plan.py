@@ -20,6 +20,7 @@ from nerbert.storage import files
 from nerbert.storage.folders import Folder
 from nerbert.storage.identity import Identities
 from nerbert.storage.records import check_made
+from nerbert.text.common_nouns import DETERMINERS
 from nerbert.text.sentences import TRAINED, SentenceModel
 from ontology.categories import SHIPPED, CategorySet
 from ontology.classes import ClassTree
@@ -39,7 +40,7 @@ from pipeline.language import pretrained
 from pipeline.settings import CorpusSettings
 from pipeline.wikitext.names import NOUNS_IN_UPPER_CASE
 
-VERSIONS = {"extract": 12, "types": 1, "resolve": 16, "examples": 16, "corpus": 6}
+VERSIONS = {"extract": 13, "types": 1, "resolve": 16, "examples": 17, "corpus": 6}
 """Raised if a change of the code changes the rows of a stage; older outputs are made again."""
 
 MANIFEST = "manifest.json"
@@ -110,9 +111,10 @@ class Plan:
 def propagates(settings: CorpusSettings, language: str) -> bool:
     """Whether mentions without a link are found.
 
-    Without capitals a name cannot be told from a word that it begins with.
+    Where all nouns have a capital it takes words that tell common nouns.
     """
-    return settings.mentions == "all" and language not in NOUNS_IN_UPPER_CASE
+    tells_names = language not in NOUNS_IN_UPPER_CASE or language in DETERMINERS
+    return settings.mentions == "all" and tells_names
 
 
 def make_plan(settings: CorpusSettings) -> Plan:

@@ -57,7 +57,9 @@ UNSPACED = (
 )
 """Characters of scripts without spaces, as the body of a character class."""
 
-_UNSPACED = re.compile(f"[{UNSPACED}]")
+_APART = re.compile(f"[{UNSPACED}\u055d\u055e\u0589\u060c\u061b\u061f\u06d4\u0964\u0965]")
+"""Characters that are tokens of their own: those, and Armenian, Arabic and Indic stops, which NLTK
+leaves at the word before."""
 
 
 @cache
@@ -121,7 +123,7 @@ class Tokens:
         starts, ends = _cut(starts, ends, np.append(np.fromiter(stops, np.int64), cuts))
         edges = _words_inside(joined, starts, ends, language)
         if not joined.isascii():
-            edges += [edge for match in _UNSPACED.finditer(joined) for edge in match.span()]
+            edges += [edge for match in _APART.finditer(joined) for edge in match.span()]
         return cls(original, bases, *_cut(starts, ends, np.array(edges, np.int64)))
 
     @property

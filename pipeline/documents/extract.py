@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from nerbert.errors import TooSlowError
 from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
+from nerbert.text.common_nouns import NO_NOUNS
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.sentences import SentenceModel
 from pipeline.documents.duplicates import DropSuperseded, Revision, superseded
@@ -97,7 +98,8 @@ class _Documents:
         writer: pq.ParquetWriter,
     ) -> None:
         self._unit, self._model, self._common, self._writer = unit, model, common, writer
-        self._how = {"list_items": list_items, "lexicon": lexicon}
+        nouns = common.nouns if common else NO_NOUNS
+        self._how: dict[str, Any] = {"list_items": list_items, "lexicon": lexicon, "nouns": nouns}
         self._rows: list[tuple[str, Row]] = []
         self._chars = 0
         self.pages: Counter[str] = Counter()
@@ -264,7 +266,7 @@ def extract_stage(plan: Plan) -> Stage:
             return
         texts = sampled_texts(plan.units, plan.settings.seed)
         model = plan.pretrained or trained(texts, plan.language)
-        common = CommonWords.train(texts)
+        common = CommonWords.train(texts, plan.language)
         files.write_bytes(model_path(plan), model.to_json().encode())
         files.write_bytes(words_path(plan), common.to_json().encode())
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from nerbert.commands.process import time_limit
 from nerbert.errors import TooSlowError
 from nerbert.storage import parts
+from nerbert.text.common_nouns import NO_NOUNS, CommonNouns
 from nerbert.text.sentences import SentenceModel
 from ontology.titles import normal_title
 from pipeline.documents.marks import holes_by_sentence, markup_by_sentence
@@ -31,6 +32,8 @@ PAGE_SECONDS = 60.0
 _WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_OPENING = 20_000
 """Characters before the first heading, with the infobox."""
+_LONGEST_BEFORE = 40
+"""Characters of a determiner and an adjective in front of a link."""
 _HEADING = re.compile(r"\n==")
 _BOLD = re.compile(r"(?<!')'{3}(?:'')?([^'\n\[\]{}|<>=*]{2,80})(?:'')?'{3}(?!')")
 """A text between bold marks, which may be italic, too."""
@@ -191,7 +194,13 @@ def empty_row(**columns: Any) -> Row:
 
 
 def document(
-    page: Page, site: Site, model: SentenceModel, *, list_items: bool = False, lexicon: bool = False
+    page: Page,
+    site: Site,
+    model: SentenceModel,
+    *,
+    list_items: bool = False,
+    lexicon: bool = False,
+    nouns: CommonNouns = NO_NOUNS,
 ) -> Row:
     """Makes the document of a page; see `pipeline.documents.extract.write_documents`."""
     row = empty_row(
@@ -213,7 +222,7 @@ def document(
     row["is_disambiguation"] = is_disambiguation(page, rendered, site)
     row["text"] = rendered.text
     row["names"] = bold_names(page.wikitext, rendered.text)
-    row["anchors"] = _anchors(page, rendered, site.language, lexicon)
+    row["anchors"] = _anchors(page, rendered, site.language, lexicon, nouns)
     spans = model.split(rendered.text, rendered.anchors)
     row["sentence_starts"] = [start for start, _ in spans]
     row["sentence_ends"] = [end for _, end in spans]
@@ -241,7 +250,7 @@ def bold_names(wikitext: str, text: str) -> list[str]:
 
 
 def _anchors(
-    page: Page, rendered: Rendered, language: str, lexicon: bool
+    page: Page, rendered: Rendered, language: str, lexicon: bool, nouns: CommonNouns
 ) -> list[tuple[int, int, str, bool, int]]:
     """The anchors of a page, whether their texts may be names, and what speaks against it."""
     words: set[str] = set()
@@ -255,10 +264,14 @@ def _anchors(
     for anchor in rendered.anchors:
         if anchor.target != page.title:  # MediaWiki shows a link to the page itself as bold text
             text = rendered.text[anchor.start : anchor.end]
-            name = is_name(text, anchor.target)
+            name = is_name(text, anchor.target) and not nouns.describe(text, anchor.target)
             against = SURE
             if name:
-                against = doubt(text, anchor.target, language, plain=plain, lexicon=lexicon)
+                before = rendered.text[max(0, anchor.start - _LONGEST_BEFORE) : anchor.start]
+                concept = nouns.are_concept(text, before)
+                against = doubt(
+                    text, anchor.target, language, plain=plain, lexicon=lexicon, is_concept=concept
+                )
             anchors.append((*anchor, name, against))
     return anchors
 

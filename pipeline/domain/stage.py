@@ -72,7 +72,7 @@ class WriteSentences(_DomainPass):
         if plan.settings.mentions == "all":
             dictionary = Dictionary.open(plan.dictionary) if plan.dictionary else None
             common = CommonWords.from_json(files.read_bytes(plan.words))
-            names = Propagation(table, dictionary, common.words, plan.language)
+            names = Propagation(table, dictionary, common, plan.language)
         self._selector = DomainSelector(
             table, walked, plan.settings, plan.domain, plan.tree, excluded, plan.language, names
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nerbert.text.tokens import Tokens
+from pipeline.examples.exact_names import KOREAN_END
 from pipeline.examples.mentions import Bools, Ints, Sentences
 
 _APART = frozenset(' \n\t()[]{},;:"“”«»„‚‘’')
@@ -36,8 +37,9 @@ class Fitted:
 def fitted(sentences: Sentences, texts: Sequence[str], language: str) -> Fitted:
     """Fits mentions to tokens.
 
-    A mention that cuts a token is extended to it if the rest is punctuation, or an ending behind an
-    apostrophe ("Voltaire'i"). Else it is left out: in "Puccini-Oper" the token is no composer.
+    A mention that cuts a token is extended to it if the rest is punctuation, an ending behind an
+    apostrophe ("Voltaire'i"), or a Korean particle. Else it is left out: in
+    "Puccini-Oper" the token is no composer.
 
     Args:
         sentences: sentences and mentions of documents.
@@ -62,7 +64,11 @@ def fitted(sentences: Sentences, texts: Sequence[str], language: str) -> Fitted:
     fits = np.array(
         [
             _has_no_letter(tokens.text[begin:start])
-            and (_has_no_letter(tokens.text[end:stop]) or tokens.text[end] in "'’")
+            and (
+                _has_no_letter(tokens.text[end:stop])
+                or tokens.text[end] in "'’"
+                or (language == "ko" and KOREAN_END.match(tokens.text, end) is not None)
+            )
             for begin, start, end, stop in zip(
                 *(column.tolist() for column in (begins, first, last, stops)), strict=True
             )

@@ -79,7 +79,7 @@ class SelectExamples(CorpusPass):
         labelling = self._labelling.keep(statistics.categories)
         common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
         propagation = Propagation.of_run(
-            self._table, self._plan.examples.path, settings, common.words, self._plan.language
+            self._table, self._plan.examples.path, settings, common, self._plan.language
         )
         selector = Selector(
             self._table,
@@ -89,7 +89,7 @@ class SelectExamples(CorpusPass):
             self._excluded,
             propagation,
             self._plan.language,
-            common.words,
+            common,
         )
         selection = SelectionReport(files.name(element))
         columns = schema(LabelSet(labelling.names))

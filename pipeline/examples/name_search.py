@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from itertools import compress, groupby, product, repeat
 from operator import itemgetter
 
@@ -20,6 +20,7 @@ _PARTICLES = (
     "of de del della di da do dos du des la le los las y von van der den bin ibn al".split()
 )
 _ARTICLES = "the la los las der den".split()
+_FOLLOWING = re.compile(r" (\w+)")
 _OF = re.compile(r" (?:of|de|du|des|di|del|della|do|da|dos|von) (?:the )?$")
 """What stands before the second half of a name: "Bank of England"."""
 _DIRECT = (" ", "-", "–")
@@ -49,7 +50,14 @@ _BETWEEN = "\n\n\n"
 class Capitals:
     """The capitalised words in the sentences of some documents."""
 
-    def __init__(self, words: PageWords, documents: Ints, starts: Ints, ends: Ints) -> None:
+    def __init__(
+        self,
+        words: PageWords,
+        documents: Ints,
+        starts: Ints,
+        ends: Ints,
+        is_noun: Callable[[str], bool] = lambda word: False,
+    ) -> None:
         """Finds the words.
 
         Args:
@@ -57,6 +65,7 @@ class Capitals:
             documents: document of each sentence, in order, shape (sentences,).
             starts: start of each sentence in its document, shape (sentences,).
             ends: end of each sentence, shape (sentences,).
+            is_noun: whether a word with a capital is a common noun, which is a part of no name.
         """
         texts = words.texts
         self._page_words, self._texts, self._documents = words, texts, documents
@@ -77,6 +86,9 @@ class Capitals:
             list(compress(texts, inside.tolist())) for texts in (pieces[1::2], pieces[2::2])
         )
         self._bounds = [*np.searchsorted(self._starts, self._bases).tolist(), len(self._words)]
+        self._tells_noun = is_noun
+        are_nouns = {word: is_noun(word) for word in set(self._words)}
+        self._is_noun = np.fromiter(map(are_nouns.get, self._words), bool, len(self._words))
         self._is_plain = self._plain(np.flatnonzero(self._starts == firsts[self._rows]))
 
     def _plain(self, begin: Ints) -> list[bool]:
@@ -96,7 +108,11 @@ class Capitals:
         return is_plain
 
     def occurrences(
-        self, document: int, names: Collection[str], occupied: Sequence[tuple[int, int]]
+        self,
+        document: int,
+        names: Collection[str],
+        occupied: Sequence[tuple[int, int]],
+        beside_nouns: Collection[str] = (),
     ) -> Iterator[tuple[int, int, int, str]]:
         """Finds names in the sentences of a document that are not a part of a longer name.
 
@@ -109,6 +125,8 @@ class Capitals:
             document: number of the document.
             names: names that begin with a capital.
             occupied: spans of its anchors, in order.
+            beside_nouns: names that a common noun with a capital may stand beside: "Philosoph
+                Kant", "Kants Werk". "Universität Berlin" is another one than "Berlin".
 
         Yields:
             Number of the sentence, start and end of the occurrence in the document, and the name.
@@ -130,15 +148,29 @@ class Capitals:
             for name in by_word.at(self._words[number], text, start, end):
                 stop = start + len(name)
                 is_taken = anchor < len(occupied) and occupied[anchor][0] < stop
-                if is_taken or _goes_on(text, stop, end):
+                may_be_beside = name in beside_nouns
+                if is_taken or (
+                    _goes_on(text, stop, end)
+                    and not (may_be_beside and self._is_before_noun(text, stop, end))
+                ):
                     continue
                 if _INITIAL.search(text, max(begin, start - 3), start):
                     continue
-                if number and self._rows[number - 1] == row and self._is_joined(number - 1):
+                if (
+                    number
+                    and self._rows[number - 1] == row
+                    and self._is_joined(number - 1)
+                    and not (may_be_beside and self._is_noun[number - 1])
+                ):
                     continue
                 yield row, start, stop, name
                 free = stop
                 break
+
+    def _is_before_noun(self, text: str, stop: int, end: int) -> bool:
+        """Whether a common noun follows a place in a text, behind a blank."""
+        match = _FOLLOWING.match(text, stop, end)
+        return match is not None and self._tells_noun(match[1])
 
     def _is_joined(self, number: int) -> bool:
         """Whether a name that begins with a word goes on with the next capitalised one."""
@@ -168,6 +200,7 @@ class Capitals:
             return
         longest = np.fromiter(map(_LONGEST.get, self._gaps, repeat(0)), np.int64)
         goes_on = (self._ends - self._starts <= longest)[:-1] & (np.diff(self._rows) == 0)
+        goes_on &= ~self._is_noun[1:]
         first = np.flatnonzero(np.append(True, ~goes_on))
         last = np.append(first[1:], len(self._words)) - 1
         starts, ends, rows = self._starts[first], self._ends[last], self._rows[first]
@@ -175,7 +208,7 @@ class Capitals:
         bases = self._bases[self._documents[taken_rows]]
         place = np.searchsorted(bases + taken_ends, starts - 1)
         after = np.append(bases + taken_starts, len(self._text) + 2)[place]
-        free_runs = np.flatnonzero((after > ends + 1) & (ends - starts > 1))
+        free_runs = np.flatnonzero((after > ends + 1) & (ends - starts > 1) & ~self._is_noun[first])
         documents = self._documents[rows]
         doubtful: dict[tuple[int, str], bool] = {}  # each word of a page once: it reads the page
         columns = first, last, rows, documents, self._bases[documents], starts, ends

@@ -10,16 +10,23 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from nerbert.text.common_nouns import DETERMINERS
 from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
-from pipeline.wikitext.names import are_initials, is_ambiguous, is_people, shares_word
+from pipeline.wikitext.names import (
+    WITHOUT_CAPITALS,
+    are_initials,
+    is_ambiguous,
+    is_people,
+    shares_word,
+)
 
 # "Mercury (planet)": the bracket tells pages of one name apart, and is not a part of it.
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
 _SHORTEST_SURNAME = 3  # "Li" and "Wu" are words of other languages too often
-# "Alexander II of Russia", "William the Conqueror": the last word is no surname.
-_OF = (" of", " the")
+# "Alexander II of Russia", "William the Conqueror", "Karl der Große": the last word is no surname.
+_OF = re.compile(r"(?<!van)(?<!von) (?:of|the|der|dem|den|des|le)$")
 _TITLE, REPEAT, _SURNAME, _OWN_NAME = map(SOURCES.index, ("title", "repeat", "surname", "own-name"))
 
 Meaning = tuple[int, str, int]
@@ -29,6 +36,7 @@ _GENERATION = re.compile(r",? (?:Jr|Sr)\.?$|,? I{1,3}$|,? I?V$")
 """What follows a surname and is none."""
 _INITIALS = re.compile(r"\s?\(([^\W\d_]{2,8})(?=[);,])")
 """What may be the initials of the name before it: " (NATO)"."""
+_WITHOUT_GENITIVE = ("s", "x", "z", "ß")
 _ABOUT = (" of ", " of the ", " in ", " in the ")
 """Titles such as "Geography of England" are about England, and no other meaning of the name."""
 
@@ -75,7 +83,8 @@ class NamedPage:
         entity, target, source = meaning
         # Half of the surnames look like demonyms: "Davis", "Reagan", "Piëch".
         doubts = is_people if source == _SURNAME else partial(is_ambiguous, title=target)
-        if name and name[0].isupper() and not doubts(name, language=language):
+        may_be_name = name[:1].isupper() or language in WITHOUT_CAPITALS
+        if may_be_name and not doubts(name, language=language):
             self.mean(name, entity if entity >= 0 else target)
             self.first_meanings.setdefault(name, meaning)
 
@@ -161,6 +170,7 @@ class PageNames:
         self._add_titles([(page, name) for page in pages for name in page.first_meanings])
         for page in pages:
             self._add_surnames(page)
+            self._add_genitives(page)
         if self._dictionary is not None:
             names = [(page, name) for page in pages for name in page.first_meanings]
             for place, entity, _, is_known in self._dictionary.lookup([name for _, name in names]):
@@ -193,7 +203,8 @@ class PageNames:
         """Adds the title of a page, unless its text has it in lower case, as a word."""
         plain = _BRACKET.sub("", page.title)
         # All titles begin with a capital; in its text a page on tennis writes "tennis".
-        if _has_word(page.text, plain[:1].lower() + plain[1:]):
+        low = plain[:1].lower() + plain[1:]
+        if low != plain and _has_word(page.text, low):
             return
         if page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS:
             page.add(plain, (page.entity, page.title, _TITLE), self._language)
@@ -205,7 +216,7 @@ class PageNames:
         if page.entity < 0 or self._entities.classes[page.entity] == NO_CLASS:
             return
         for name in page.names:
-            if not _has_word(page.text, name.lower()):
+            if name == name.lower() or not _has_word(page.text, name.lower()):
                 page.add(name, (page.entity, page.title, _OWN_NAME), self._language)
 
     def _add_titles(self, names: Sequence[tuple[NamedPage, str]]) -> None:
@@ -233,6 +244,13 @@ class PageNames:
                 if surname and (entity == page.entity or surname != page_surname):
                     page.add(surname, (entity, target, _SURNAME), self._language)
 
+    def _add_genitives(self, page: NamedPage) -> None:
+        """Adds the genitives of German names: "Schopenhauers" on the page of Schopenhauer."""
+        if self._language in DETERMINERS:
+            for name, meaning in list(page.first_meanings.items()):
+                if name[-1].isalpha() and not name.endswith(_WITHOUT_GENITIVE):
+                    page.add(f"{name}s", meaning, self._language)
+
 
 def _has_word(text: str, word: str) -> bool:
     return word in text and re.search(rf"\b{re.escape(word)}\b", text) is not None
@@ -249,7 +267,7 @@ def _surname(name: str) -> str:
     name = _GENERATION.sub("", name)
     before, _, surname = name.rpartition(" ")
     surname = surname.removesuffix("'s").removesuffix("’s")  # a link may hold "Ulysses Grant's"
-    is_surname = len(surname) >= _SHORTEST_SURNAME and before and not before.endswith(_OF)
+    is_surname = len(surname) >= _SHORTEST_SURNAME and before and not _OF.search(before)
     return surname if is_surname else ""
 
 

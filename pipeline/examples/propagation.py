@@ -6,23 +6,26 @@ mentions of the same page, unless they are a part of a longer name.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from nerbert.storage import files
+from nerbert.text.common_nouns import CommonNouns
 from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.contexts import Contexts, features_of
+from pipeline.examples.exact_names import ExactNames
 from pipeline.examples.mentions import SOURCES, Ints, Sentences
 from pipeline.examples.name_search import Capitals
 from pipeline.examples.page_names import REPEAT, Meaning, NamedPage, PageNames
 from pipeline.examples.unlinked import PageWords
+from pipeline.language import NO_WORDS, CommonWords
 from pipeline.plan import DICTIONARY, propagates
 from pipeline.settings import CorpusSettings
-from pipeline.wikitext.names import is_ambiguous, shares_word
+from pipeline.wikitext.names import WITHOUT_CAPITALS, is_ambiguous, shares_word
 
 _DICTIONARY, _OTHER_TITLE = map(SOURCES.index, ("dictionary", "other-title"))
 
@@ -44,7 +47,7 @@ class Propagation:
         self,
         entities: EntityTable,
         dictionary: Dictionary | None = None,
-        common: Container[str] = (),
+        common: CommonWords = NO_WORDS,
         language: str = "en",
         contexts: Contexts | None = None,
     ) -> None:
@@ -53,13 +56,14 @@ class Propagation:
         Args:
             entities: the entity table.
             dictionary: the dictionary of its links.
-            common: its most frequent words, in lower case.
+            common: its most frequent words, in lower case, and its common nouns.
             language: code of its language.
             contexts: judges names that are titles of other pages; None leaves them alone.
         """
         self._entities = entities
         self._dictionary, self._contexts = dictionary, contexts
-        self._common, self._language = common, language
+        self._common, self._language = common.words, language
+        self._nouns = names_aside(common.nouns, entities)
         self._names = PageNames(entities, dictionary, language)
 
     @classmethod
@@ -68,7 +72,7 @@ class Propagation:
         entities: EntityTable,
         examples: str,
         settings: CorpusSettings,
-        common: Container[str],
+        common: CommonWords,
         language: str,
     ) -> Propagation | None:
         """Opens the tables in a run's folder of examples; None if it has mentions of links only."""
@@ -91,19 +95,21 @@ class Propagation:
             labels: category index of each anchor, shape (anchors,).
         """
         pages = self._names.read(batch, words.texts, sentences, labels)
-        capitals = Capitals(words, sentences.documents, sentences.starts, sentences.ends)
+        places = words, sentences.documents, sentences.starts, sentences.ends
+        has_capitals = self._language not in WITHOUT_CAPITALS
+        capitals = Capitals(*places, self._nouns.has) if has_capitals else None
+        occurrences = (capitals or ExactNames(*places, self._language)).occurrences
         mentions: list[Found] = []
         for page in pages.values():
             unambiguous = {
                 n: meaning for n, meaning in page.first_meanings.items() if not page.has_several(n)
             }
             longer = {name for name in page.longer if " " in name}
-            for row, start, end, name in capitals.occurrences(
-                page.number, unambiguous.keys() | longer, page.spans
-            ):
+            sought = page.number, unambiguous.keys() | longer, page.spans
+            for row, start, end, name in occurrences(*sought, self._no_places(unambiguous)):
                 mentions.append((row, start, end, *unambiguous.get(name, _NOTHING)))
         free: list[_Free] = []
-        if self._dictionary is not None or self._contexts is not None:
+        if capitals and (self._dictionary is not None or self._contexts is not None):
             for number, row, start, end in capitals.whole_names(
                 *_occupied(sentences, mentions), self._common
             ):
@@ -112,6 +118,14 @@ class Propagation:
                     free.append((row, start, end, page))
         mentions = [mention for mention in mentions if mention[3:] != _NOTHING]
         return _merged(sentences, mentions + self._elsewhere(free))
+
+    def _no_places(self, meanings: Mapping[str, Meaning]) -> list[str]:
+        """The names that common nouns may stand beside; none where these have no capital."""
+        if not self._nouns:
+            return []
+        entities = np.array([entity for entity, _, _ in meanings.values()], np.int32)
+        is_place = self._entities.of_kind(entities, "Place").tolist()
+        return [name for name, is_one in zip(meanings, is_place, strict=True) if not is_one]
 
     def _elsewhere(self, free: Sequence[_Free]) -> list[Found]:
         """Mentions of the dictionary and of other titles; of two that overlap, the first one."""
@@ -163,6 +177,16 @@ class Propagation:
             for row, is_right in zip(rows, borne_out.tolist(), strict=True)
             if is_right
         }
+
+
+def names_aside(nouns: CommonNouns, entities: EntityTable) -> CommonNouns:
+    """The common nouns but those that are titles of pages with a class: "Alpen", "Rhein"."""
+    if not nouns:
+        return nouns
+    words = sorted(nouns.words)
+    rows = entities.lookup(words)
+    is_typed = (rows >= 0) & (entities.classes[rows] != NO_CLASS)
+    return nouns.without({word for word, typed in zip(words, is_typed, strict=True) if typed})
 
 
 def _occupied(sentences: Sentences, mentions: Sequence[Found]) -> tuple[Ints, Ints, Ints]:

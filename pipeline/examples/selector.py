@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -27,9 +27,10 @@ from pipeline.examples.mentions import (
     doubtful_anchors,
     sentences_of,
 )
-from pipeline.examples.propagation import Propagation
+from pipeline.examples.propagation import Propagation, names_aside
 from pipeline.examples.rows import Tokenised, example_rows
 from pipeline.examples.unlinked import Names, PageWords, Unlinked
+from pipeline.language import NO_WORDS, CommonWords
 from pipeline.settings import CorpusSettings
 from pipeline.wikitext.names import CALENDAR, NOUNS_IN_UPPER_CASE
 
@@ -61,7 +62,7 @@ class Selector:
         excluded: SentenceIndex,
         propagation: Propagation | None = None,
         language: str = "",
-        common: Collection[str] = (),
+        common: CommonWords = NO_WORDS,
     ) -> None:
         """Prepares the look-ups.
 
@@ -74,15 +75,16 @@ class Selector:
             propagation: finds mentions without a link; None for links only.
             language: code of the language; it says whether a capital inside a sentence is the sign
                 of a name.
-            common: the most frequent words of the language, in lower case.
+            common: the most frequent words of the language, in lower case, and its common nouns.
         """
         self._entities = entities
         self._labelling = labelling
         self._frequent = np.isin(np.array(labelling.names), np.array(list(frequent), dtype=object))
         self._settings = settings
         self._excluded = excluded
-        self._capitals = language not in NOUNS_IN_UPPER_CASE
-        self._language, self._common = language, common
+        self._nouns = names_aside(common.nouns, entities)
+        self._capitals = bool(self._nouns) or language not in NOUNS_IN_UPPER_CASE
+        self._language, self._common = language, common.words
         self._calendar = CALENDAR.get(language, frozenset())
         self._propagation = propagation
         self._labels = LabelSet(labelling.names)
@@ -225,6 +227,7 @@ class Selector:
         for document, (start, end) in zip(numbers.tolist(), bounds, strict=True):
             if self._capitals:
                 unlinked.unmark_first(range(start, end), words, document, self._common)
+            unlinked.unmark_nouns(range(start, end), self._nouns)
             title = titles[document].as_py()
             unlinked.mark_names(range(start, end), Names(title, surfaces[document]))
         persons = self._entities.of_kind(sentences.entities[tokenised.anchors], "Person")

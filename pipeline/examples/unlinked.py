@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 
+from nerbert.text.common_nouns import CommonNouns
 from nerbert.text.tokens import Tokens
 from pipeline.examples.mentions import Bools, Ints
 from pipeline.wikitext.names import is_people
@@ -164,6 +165,13 @@ class Unlinked:
         in_lower_case = words.among(page, low.values())
         for token, word in low.items():
             self.marked[token] = word not in in_lower_case and word not in common
+
+    def unmark_nouns(self, sentences: range, nouns: CommonNouns) -> None:
+        """Unmarks common nouns, in a language that writes them with a capital."""
+        if nouns:
+            for token in range(self._bounds[sentences.start], self._bounds[sentences.stop]):
+                if self.marked[token] and nouns.has(self._words[token]):
+                    self.marked[token] = False
 
     def mark_names(self, sentences: range, names: Names) -> None:
         """Marks the names of a page.

@@ -63,7 +63,7 @@ class Run:
         labelling = Labelling.of(
             table, CategorySet.load(self.settings.categories), ClassTree.shipped()
         ).keep(self.categories)
-        common, examples = self.common_words().words, self._path("examples")
+        common, examples = self.common_words(), self._path("examples")
         propagation = Propagation.of_run(table, examples, self.settings, common, self.language)
         with files.local_copies(self.settings.exclude) as paths:
             excluded = SentenceIndex.of_files(paths, self.settings.columns)

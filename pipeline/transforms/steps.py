@@ -58,7 +58,11 @@ class Extract(beam.DoFn):
 
     def setup(self) -> None:
         self._model, self._common = self._run.sentence_model(), self._run.common_words()
-        self._how = {"list_items": self._run.list_items, "lexicon": has_lexicon(self._run.language)}
+        self._how: dict[str, Any] = {
+            "list_items": self._run.list_items,
+            "lexicon": has_lexicon(self._run.language),
+            "nouns": self._common.nouns,
+        }
 
     def process(self, element: WikiPage) -> Iterator[Document]:
         page = Page(*element)

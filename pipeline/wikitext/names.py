@@ -10,6 +10,13 @@ from pipeline.wikitext.lexicon import has_proper_noun
 NOUNS_IN_UPPER_CASE = frozenset("als bar de frr ksh lb nds pdc pfl stq".split())
 """Codes of languages that write all nouns with a capital: German and its relatives."""
 
+WITHOUT_CAPITALS = frozenset(
+    "am anp ar arc ary arz as awa azb bh bn bo bpy ckb dty dv dz fa gan glk gom gu he hi hyw ja ka "
+    "km kn ko ks lo lrc lzh mai ml mnw mr my mzn ne new nqo or pa pnb ps sa sat sd shn si skr ta "
+    "tcy te th ti ug ur wuu xmf yi yue zh zh-classical zh-yue".split()
+)
+"""Codes of languages in scripts without capitals."""
+
 _PARTICLES = frozenset(
     "a abu ad af al am an ap as at av ben bin d da dal das de degli dei del della den der des di "
     "do dos du e el en f i ibn in la las le les lo los o of san st t ten ter the til to tot ur "
@@ -46,11 +53,16 @@ CALENDAR = {
         "Januari Februari Maret April Mei Juni Juli Agustus September Oktober November Desember "
         "SM".split()
     ),
+    "de": frozenset(
+        "Januar Jänner Februar März April Mai Juni Juli August September Oktober November Dezember "
+        "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag Chr Uhr".split()
+    ),
     "tr": frozenset(
         "Ocak Şubat Mart Nisan Mayıs Haziran Temmuz Ağustos Eylül Ekim Kasım Aralık".split()
     ),
 }
 """Words of dates, in languages that write them with a capital."""
+_MONTHS = frozenset().union(*CALENDAR.values())
 # A quick look before the patterns of dates: Arabic and Roman figures.
 _MAY_BEGIN_A_DATE = frozenset("0123456789IVXLC")
 
@@ -124,7 +136,8 @@ def _is_date(title: str) -> bool:
         return True
     match = _DAY.match(title)
     month = title[match.end() :].strip() if match else ""
-    return " " not in month and (month.islower() or month.isdigit() or month.endswith("ου"))
+    is_month = month.islower() or month in _MONTHS or month.endswith("ου")
+    return " " not in month and (is_month or month.isdigit())
 
 
 _WORD = re.compile(r"\w+")
@@ -191,13 +204,14 @@ def doubt(
     *,
     plain: Callable[[str], bool] = lambda word: False,
     lexicon: bool = False,
+    is_concept: bool = False,
 ) -> int:
     """The reason why an anchor with the letters of a name may be none.
 
     English words such as "French" are no names of places, and texts that lead to titles in lower
-    case ("GDP" to "Gross domestic product") are mostly none, nor are Japanese texts without a
-    proper noun. In other languages a word is no name of a place if the page has it in lower case,
-    too ("Німецький" and "німецький", to Germany).
+    case ("GDP" to "Gross domestic product") are mostly none, nor are German texts that end
+    with a common noun, and Japanese ones without a proper noun. In other languages a word is no
+    name of a place if the page has it in lower case, too ("Німецький" and "німецький", to Germany).
 
     Args:
         text: text of the anchor.
@@ -205,11 +219,12 @@ def doubt(
         language: code of the language.
         plain: whether the page has a word in lower case.
         lexicon: whether the Japanese lexicon is used; see `pipeline.wikitext.lexicon`.
+        is_concept: whether it is a common noun, in languages that write these with a capital.
 
     Returns:
         SURE, NO_PLACE or NO_ENTITY.
     """
-    if language in ENGLISH and _DESCRIPTION.search(title):
+    if is_concept or (language in ENGLISH and _DESCRIPTION.search(title)):
         return NO_ENTITY
     if lexicon and not has_proper_noun(text):
         return NO_ENTITY

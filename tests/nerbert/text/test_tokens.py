@@ -56,6 +56,8 @@ def test_tokenize(text, expected):
         ("en", "d'Artagnan at L'Oréal", "d'Artagnan|at|L'Oréal"),
         ("", "l'Académie", "l'Académie"),
         ("uk", "пам'ять", "пам'ять"),
+        ("ar", "مصر، وأكبر؟", "مصر|،|وأكبر|؟"),
+        ("hi", "भारत है।", "भारत|है|।"),
         ("en", "Soviet-era and U.S.-led", "Soviet|-|era|and|U.S.|-|led"),
         ("en", "pro-Western post-World-War", "pro|-|Western|post|-|World-War"),
         ("en", "Rolls-Royce al-Qaeda T-shirt", "Rolls-Royce|al-Qaeda|T-shirt"),

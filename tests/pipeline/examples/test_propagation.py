@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nerbert.text.common_nouns import CommonNouns
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
 from ontology.dictionary import Dictionary
@@ -18,6 +19,7 @@ from pipeline.examples.mentions import SOURCES, Labelling, sentences_of
 from pipeline.examples.name_search import Capitals
 from pipeline.examples.propagation import Propagation
 from pipeline.examples.unlinked import PageWords
+from pipeline.language import NO_WORDS, CommonWords
 from pipeline.wikitext.names import NO_ENTITY, SURE, shares_word
 
 TREE = ClassTree.shipped()
@@ -91,7 +93,7 @@ def found(*pages, dictionary=None, least=0, contexts=None):
     batch = to_batch([page if isinstance(page, dict) else document(*page) for page in pages])
     sentences = sentences_of(batch, entities)
     labels = Labelling.of(entities, CategorySet.load("specific"), TREE).label(sentences.entities)
-    common = {"the", "here", "new"}
+    common = CommonWords(frozenset({"the", "here", "new"}), 0.0)
     more = Propagation(entities, dictionary, common, contexts=contexts).extended(
         batch, PageWords(batch.column("text").to_pylist()), sentences, labels
     )
@@ -426,7 +428,7 @@ def test_overlaps_of_names_one_by_one(monkeypatch):
             return [(place, 0, "Ulm", True) for place in range(len(names))]
 
     entities = table()
-    propagation = Propagation(entities, Everything(), set(), "en")
+    propagation = Propagation(entities, Everything(), language="en")
     page = SimpleNamespace(text="Ulm" * 9)
     random = np.random.default_rng(0)
     for _ in range(300):
@@ -514,3 +516,47 @@ def test_the_dictionary_goes_before_titles():
         ("X", "He saw Ulm."), dictionary={"Ulm": "Ulm, Montana"}, contexts=OfKinds("Place")
     )
     assert mentions == [("Ulm", "Ulm, Montana", "dictionary")]
+
+
+def in_language(language, text, title, common=NO_WORDS):
+    """The mentions of a page without capitals as signs: text and title of each."""
+    batch = to_batch([document(title, text)])
+    entities = table()
+    sentences = sentences_of(batch, entities)
+    labels = Labelling.of(entities, CategorySet.load("specific"), TREE).label(sentences.entities)
+    texts = batch.column("text").to_pylist()
+    more = Propagation(entities, common=common, language=language).extended(
+        batch, PageWords(texts), sentences, labels
+    )
+    spans = zip(more.anchor_starts.tolist(), more.anchor_ends.tolist(), strict=True)
+    return [texts[0][start:end] for start, end in spans]
+
+
+@pytest.mark.parametrize(
+    ("language", "title", "text", "expected"),
+    [
+        ("ja", "日本", "日本では\n日本海\n南日本の\n（日本）", ["日本", "日本"]),
+        ("ja", "日本", "[日本海|tea]の日本は", ["日本海", "日本"]),
+        ("ja", "さいたま", "さいたま、\nさいたまの", ["さいたま"]),
+        ("ja", "日本", "[日本国|日本]は日本国の日本を", ["日本国", "日本国", "日本"]),
+        ("zh", "北京", "在北京的\n北京人\n、北京。\n东北京", ["北京", "北京"]),
+        ("ar", "مصر", "مصر، في مصر. المصرية", ["مصر", "مصر"]),
+        ("hi", "भारत", "भारत की\nभारती है।", ["भारत"]),
+        ("ko", "서울", "서울은 서울대학교\n서울에서 서울", ["서울", "서울", "서울"]),
+        ("th", "ไทย", "ไทย เป็น\nภาษาไทย", ["ไทย"]),
+        ("ja", "秦", "秦は", []),
+    ],
+)
+def test_names_in_scripts_without_capitals(language, title, text, expected, monkeypatch):
+    monkeypatch.setitem(CLASSES, title, "Country")
+    assert in_language(language, text, title) == expected
+
+
+def test_names_where_all_nouns_have_a_capital(monkeypatch):
+    nouns = CommonNouns(frozenset(["Stadt", "Philosoph", "Universität", "Jahr"]))
+    common = CommonWords(frozenset(), 0.0, nouns)
+    monkeypatch.setitem(CLASSES, "Immanuel Kant", "Philosopher")
+    text = "der Philosoph Kant\nKants Jahr\nwie Kant Bonn\nHerr Kant\nbei Immanuel Kant"
+    assert in_language("de", text, "Immanuel Kant", common) == ["Kant", "Kants", "Immanuel Kant"]
+    text = "in Ulm\nUniversität Ulm\ndie Stadt Ulm\nUlms Jahr"
+    assert in_language("de", text, "Ulm", common) == ["Ulm"]
