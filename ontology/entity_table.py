@@ -44,8 +44,8 @@ class EntityTable:
         keys: sorted title keys, shape (titles,).
         entities: entity index of each key, shape (titles,).
         classes: class index of each entity, or NO_CLASS, shape (entities,).
-        support: share of the voters' weight that supports the class, in per cent, shape
-            (entities,).
+        support: probability that the class is right, in per cent, shape (entities,); see
+            `ontology.voting.support`.
         voters: bit set of the voters that know the entity, shape (entities,).
         voter_names: names of the voters, by bit.
         qids: number of the Wikidata item of each entity, 0 for none, shape (entities,).

@@ -51,8 +51,8 @@ def _rows(options: ExportOptions, types: dict[str, None]) -> Iterator[Labelled]:
     if options.data is not None:
         if Path(options.data, "labels.json").is_file():
             part = {"dev": "validation"}.get(options.part, options.part)
-            for sentence, starts in Corpus.open(options.data).placed(part):
-                yield Labelled.of_sentence(sentence, starts)
+            for placed in Corpus.open(options.data).placed(part):
+                yield Labelled.of_sentence(*placed)
             return
         rows = DataSets.of_options(options).sentences(options.data, options.part)
         yield from map(Labelled.of_sentence, rows)

@@ -23,7 +23,7 @@ from finetune.use.labelled import Labelled
 from nerbert.errors import UserError
 from nerbert.storage import files, parts
 from nerbert.text.corpus import SPLITS
-from nerbert.text.tags import LabelSet, tags_to_spans
+from nerbert.text.tags import LabelSet
 
 Rows = Iterable[Labelled]
 
@@ -67,12 +67,15 @@ def _plain(row: Labelled) -> dict[str, Any]:
 
 
 def write_gliner(rows: Rows, path: Path) -> int:
-    """Writes the list of GLiNER's training: tokens, and mentions by first and last token."""
+    """Writes the list of GLiNER's training: tokens, and mentions by first and last token.
+
+    Mentions inside of mentions are among them.
+    """
     return _write_list(
         (
             {
                 "tokenized_text": row.tokens,
-                "ner": [[start, end - 1, name] for start, end, name in tags_to_spans(row.tags)],
+                "ner": [[start, end - 1, name] for start, end, name in row.spans],
             }
             for row in rows
         ),
@@ -128,10 +131,14 @@ def _region(entity: Entity, number: int) -> dict[str, Any]:
 def write_spacy(rows: Rows, path: Path) -> int:
     """Writes a DocBin of spaCy, for `spacy train` and `DocBin().from_disk`.
 
+    `doc.ents` are the mentions. `doc.spans["sc"]`, which the span categoriser learns from, has
+    those inside of mentions, too.
+
     Raises:
         UserError: a token is empty.
     """
     # An extra installs it.
+    import spacy.util
     from spacy.tokens import Doc, DocBin
     from spacy.tokens import Span as SpacySpan
     from spacy.vocab import Vocab
@@ -142,10 +149,12 @@ def write_spacy(rows: Rows, path: Path) -> int:
             raise _refused(number, "", "be a token of spaCy")
         words, spaces, places = _spacy_words(row)
         doc = Doc(vocab, words=words, spaces=spaces)
-        doc.ents = [
+        spans = [
             SpacySpan(doc, places[start], places[end - 1] + 1, label=name)
-            for start, end, name in tags_to_spans(row.tags)
+            for start, end, name in row.spans
         ]
+        doc.ents = spacy.util.filter_spans(spans)
+        doc.spans["sc"] = spans
         documents.add(doc)
     files.write_bytes(str(path), documents.to_bytes())
     return len(documents)

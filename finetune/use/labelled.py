@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from finetune.tagger.entities import Entity, Prediction, entities_of, joined
 from nerbert.text.columns import Sentence
+from nerbert.text.tags import TypedSpan, tags_to_spans
 from nerbert.text.tokens import Span
 from nerbert.text.words import text_of
 
@@ -22,6 +23,7 @@ class Labelled:
         entities: the mentions, with offsets in characters.
         is_predicted: whether a tagger found them.
         doubtful: whether a word may belong to a mention whose score is too small.
+        inner: mentions inside of mentions: first word, one after the last, type.
     """
 
     text: str
@@ -30,14 +32,21 @@ class Labelled:
     entities: list[Entity]
     is_predicted: bool
     doubtful: list[bool]
+    inner: Sequence[TypedSpan] = ()
 
     @classmethod
-    def of_sentence(cls, sentence: Sentence, starts: Sequence[int] | None = None) -> Labelled:
+    def of_sentence(
+        cls,
+        sentence: Sentence,
+        starts: Sequence[int] | None = None,
+        inner: Sequence[TypedSpan] = (),
+    ) -> Labelled:
         """A sentence of a set or a corpus.
 
         Args:
             sentence: the sentence.
             starts: first character of each token; None if single spaces join the tokens.
+            inner: mentions inside of mentions.
         """
         if starts is None:
             text, words = joined(sentence.tokens)
@@ -45,7 +54,7 @@ class Labelled:
             text = text_of(sentence.tokens, starts)
             words = [(s, s + len(w)) for w, s in zip(sentence.tokens, starts, strict=True)]
         entities = entities_of(words, sentence.tags, [1.0] * len(words), text)
-        return cls(text, words, sentence.tags, entities, False, [False] * len(words))
+        return cls(text, words, sentence.tags, entities, False, [False] * len(words), inner)
 
     @classmethod
     def of_prediction(cls, text: str, prediction: Prediction, min_score: float = 0) -> Labelled:
@@ -53,6 +62,11 @@ class Labelled:
         filtered = prediction.at_least(min_score)
         doubtful = [tag != all_ for tag, all_ in zip(filtered.tags, prediction.tags, strict=True)]
         return cls(text, prediction.spans, filtered.tags, filtered.entities, True, doubtful)
+
+    @property
+    def spans(self) -> list[TypedSpan]:
+        """All mentions, also those inside of others: first word, one after the last, type."""
+        return sorted([*tags_to_spans(self.tags), *self.inner])
 
     @property
     def tokens(self) -> list[str]:

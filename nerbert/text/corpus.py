@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +17,7 @@ from nerbert.errors import UserError
 from nerbert.storage import files, parts
 from nerbert.storage.identity import Identities
 from nerbert.text.columns import Sentence
-from nerbert.text.tags import LabelSet
+from nerbert.text.tags import LabelSet, TypedSpan
 
 COLUMNS = ("id", "tokens", "ner_tags", "unlinked")
 """Columns of an example that pre-training reads; older corpora lack the last one."""
@@ -46,6 +46,20 @@ def load_corpus(folder: str | os.PathLike[str]) -> Corpus:
     path = Path(folder)
     inner = path / "corpus"
     return Corpus.open(str(inner if (inner / "labels.json").is_file() else path))
+
+
+class PlacedSentence(NamedTuple):
+    """A tagged sentence of a corpus.
+
+    Attributes:
+        sentence: tokens and tags.
+        starts: first character of each token; None in a corpus without the column `token_starts`.
+        inner: mentions inside of mentions: first token, one after the last, category.
+    """
+
+    sentence: Sentence
+    starts: list[int] | None
+    inner: list[TypedSpan]
 
 
 @dataclass(frozen=True)
@@ -113,24 +127,25 @@ class Corpus:
 
     def sentences(self, split: str) -> Iterator[Sentence]:
         """Reads the tagged sentences of a split, in order."""
-        for sentence, _ in self.placed(split):
-            yield sentence
+        for placed in self.placed(split):
+            yield placed.sentence
 
-    def placed(self, split: str) -> Iterator[tuple[Sentence, list[int] | None]]:
-        """Reads the tagged sentences of a split, in order, and the first character of each token.
-
-        A corpus without the column `token_starts` has None for the characters.
-        """
+    def placed(self, split: str) -> Iterator[PlacedSentence]:
+        """Reads the tagged sentences of a split, in order, with the places of their tokens."""
         tags = self.labels.tags
         for part in self.parts(split):
-            has_starts = "token_starts" in parts.column_names(part)
-            names = ["tokens", "ner_tags", *(["token_starts"] if has_starts else [])]
-            for batch in parts.read_batches(str(part), names):
-                columns = [column.to_pylist() for column in batch.columns]
-                if not has_starts:
-                    columns.append([None] * len(batch))
-                for tokens, label_ids, starts in zip(*columns, strict=True):
-                    yield Sentence(tokens, [tags[label_id] for label_id in label_ids]), starts
+            optional = [
+                name for name in ("token_starts", "inner") if name in parts.column_names(part)
+            ]
+            for batch in parts.read_batches(str(part), ["tokens", "ner_tags", *optional]):
+                columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+                starts = columns.get("token_starts", [None] * len(batch))
+                all_inner = columns.get("inner", [()] * len(batch))
+                rows = zip(columns["tokens"], columns["ner_tags"], starts, all_inner, strict=True)
+                for tokens, label_ids, places, inner in rows:
+                    sentence = Sentence(tokens, [tags[label_id] for label_id in label_ids])
+                    spans = [(each["start"], each["end"], each["label"]) for each in inner]
+                    yield PlacedSentence(sentence, places, spans)
 
     def table(self, split: str) -> pa.Table:
         """Reads all columns of a split into memory; `to_pandas()` makes a data frame of it.

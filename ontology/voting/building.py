@@ -10,33 +10,27 @@ import numpy as np
 import numpy.typing as npt
 
 from ontology.classes import ClassTree
-from ontology.entity_table import FIRST_SENTENCE, INFOBOX, NO_CLASS, PAGE_TYPER, EntityTable, Int32
+from ontology.entity_table import INFOBOX, NO_CLASS, EntityTable, Int32
 from ontology.titles import Keys
-from ontology.voting.answers import Answers
-from ontology.voting.endings import TitleEvidence
+from ontology.voting.election import Election
 from ontology.voting.lone import Alone, LinkFeatures, doubt
-from ontology.voting.regions import without_settlements
-from ontology.voting.reliability import Comparisons, Reliability, agreement, weights
+from ontology.voting.reliability import agreement, weights
 from ontology.voting.statements import (
     MOST_VOTERS,
     Bools,
     Conflict,
-    Floats,
     Hierarchy,
     Ints,
     Statements,
     conflicts,
     places,
     unique,
-    without_twins,
 )
-from ontology.voting.votes import Decision, decide
+from ontology.voting.support import SupportBin
+from ontology.voting.votes import Decision
 
 Rule = Literal["votes", "deepest"]
 """How the class of an entity is chosen from what the sources state."""
-
-_WELL_KNOWN = 3
-"""If so many other voters know an entity, the page typer has no vote."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +88,7 @@ class Built:
         compared: numbers of compared statements, shape (voters, voters).
         conflicts: the most frequent disagreements.
         alone: what unreliable voters state alone, by voter.
+        support: how the probabilities of the classes were calibrated.
     """
 
     table: EntityTable
@@ -102,6 +97,7 @@ class Built:
     compared: Ints
     conflicts: list[Conflict]
     alone: dict[int, Alone]
+    support: list[SupportBin]
 
 
 def build(
@@ -144,26 +140,26 @@ def build(
     if len(circular):
         statements = statements.where(~np.isin(nodes[statements.entities], circular))
     endings = _endings([pages, *types], titles, len(nodes))
-    names = [facts.name for facts in voters]
-    election = _Election(hierarchy, names, titles.keys, titles.entity_of, endings, least)
+    names, index = [facts.name for facts in voters], (titles.keys, titles.entity_of)
+    election = Election(hierarchy, names, *index, endings, least)
     comparisons = election.comparisons(statements)
     agreed, compared = agreement(comparisons)
     weight = weights(agreed, compared)
     alone: dict[int, Alone] = {}
+    bins: list[SupportBin] = []
     if rule == "votes":
-        decision = election.decide(comparisons, weight)
-        if PAGE_TYPER in names:
-            election.decide_without(names.index(PAGE_TYPER), statements, decision)
+        decision, bins = election.elect(statements, comparisons, weight)
         if links is not None:
             kinds = [tree.kind(name) or name for name in hierarchy.names]
-            index = (titles.keys, titles.entity_of)
             alone = doubt(decision, kinds, weight, compared.sum(1), index, links, tree, precision)
     else:
         decision = _deepest(statements, hierarchy, len(nodes))
     kinds = [tree.kind(name) or "" for name in hierarchy.names]
     of_entities = decision.classes, decision.support, decision.voters
     table = EntityTable(hierarchy.names, kinds, names, titles.keys, titles.entity_of, *of_entities)
-    return Built(table, weight.tolist(), agreed, compared, conflicts(statements, hierarchy), alone)
+    return Built(
+        table, weight.tolist(), agreed, compared, conflicts(statements, hierarchy), alone, bins
+    )
 
 
 def _indexed(
@@ -185,53 +181,6 @@ def _all_statements(voters: Sequence[Facts], titles: _Titles, hierarchy: Hierarc
         np.concatenate([piece.classes for piece in pieces]),
         np.concatenate([piece.voters for piece in pieces]),
     )
-
-
-@dataclass(frozen=True)
-class _Election:
-    """Decides the classes of entities by votes; see `ontology.voting.votes`."""
-
-    hierarchy: Hierarchy
-    voters: list[str]
-    keys: Keys
-    entity_of: Int32
-    titles: tuple[list[str], Int32]
-    least: float
-
-    def comparisons(self, statements: Statements) -> Comparisons:
-        """Compares the answers of the voters."""
-        telling = self.voters.index(FIRST_SENTENCE) if FIRST_SENTENCE in self.voters else -1
-        by_meaning = without_settlements(
-            statements, self.hierarchy, self.keys, self.entity_of, *self.titles, telling
-        )
-        answers = Answers.of(without_twins(by_meaning, self.hierarchy), len(self.hierarchy.names))
-        return Comparisons(answers, self.hierarchy, len(self.voters))
-
-    def decide(
-        self, comparisons: Comparisons, weight: Floats, selection: Bools | None = None
-    ) -> Decision:
-        """The classes of all entities, or of those that are wanted."""
-        evidence = TitleEvidence(*self.titles, comparisons, self.hierarchy)
-        reliability = Reliability.of(comparisons, self.hierarchy, weight)
-        answers, n_entities = comparisons.answers, len(self.titles[1])
-        if selection is not None:
-            answers = answers.where(selection[answers.entities])
-        return decide(answers, self.hierarchy, reliability, n_entities, self.least, evidence)
-
-    def decide_without(self, voter: int, statements: Statements, decision: Decision) -> None:
-        """Decides entities that several others know as if a voter, the page typer, were not there.
-
-        The typer has learnt from the others, so it would only repeat one of them.
-        """
-        other_statements = statements.where(statements.voters != voter)
-        pairs = unique(other_statements.entities * len(self.voters) + other_statements.voters)
-        counts = np.bincount(pairs // len(self.voters), minlength=len(decision.classes))
-        is_well_known = counts >= _WELL_KNOWN
-        if is_well_known.any():
-            comparisons = self.comparisons(other_statements)
-            decided = self.decide(comparisons, weights(*agreement(comparisons)), is_well_known)
-            decision.classes[is_well_known] = decided.classes[is_well_known]
-            decision.support[is_well_known] = decided.support[is_well_known]
 
 
 def _endings(facts: Sequence[Facts], titles: _Titles, n: int) -> tuple[list[str], Int32]:

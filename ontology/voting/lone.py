@@ -106,6 +106,9 @@ def doubt(
         if len(rows):
             chances, right = judge.chances(pages.where(is_lone[entities]), stated_kinds[rows])
             gone = entities[rows[chances < precision]]
+            percent = np.rint(100 * chances).astype(np.uint8)
+            of_rows = entities[rows]
+            decision.support[of_rows] = np.minimum(decision.support[of_rows], percent)
             decision.classes[gone], decision.support[gone] = NO_CLASS, 0
             lone_results[voter] = Alone(len(rows), right, len(rows) - len(gone))
     return lone_results

@@ -30,8 +30,7 @@ class Decision:
 
     Attributes:
         classes: index of the class of each entity, NO_CLASS for none, shape (entities,).
-        support: share of the weight of the voters that speak of the class that supports it, in
-            per cent; 0 for none.
+        support: probability that the class is right, in per cent; 0 for none.
         voters: bit set of the voters that know the entity, shape (entities,).
     """
 
@@ -103,24 +102,26 @@ def _decide_some(
     # Half of the weight is no majority; the bounds are for sums of fractions.
     possible = (support > 0.5 + 1e-9) & (chance >= least - 1e-9)
     possible &= hierarchy.is_answer[keys % size]
-    keys, support, score = keys[possible], support[possible], score[possible]
+    keys, chance, score = keys[possible], chance[possible], score[possible]
     lines, rows = hierarchy.lines(keys % size)
     parents = (keys // size)[rows] * size + lines
     leaf = ~among(keys, unique(parents[parents != keys[rows]]))
-    keys, support, score = keys[leaf], support[leaf], score[leaf]
+    keys, chance, score = keys[leaf], chance[leaf], score[leaf]
     place = keys // size
     best = np.full(len(once), -np.inf)
     np.maximum.at(best, place, score)
     top = score >= best[place] - _EQUAL
-    keys, place, support = keys[top], place[top], support[top]
+    keys, place, chance = keys[top], place[top], chance[top]
     single = np.bincount(place, minlength=len(once))[place] == 1
     winners = np.full(len(once), NO_CLASS, np.int64)
     winners[place[single]] = keys[single] % size
     _abstain(keys[~single], place[~single], hierarchy, winners)
-    share = np.zeros(len(once))
-    share[place] = np.rint(100 * support)
+    best_chance = np.zeros(len(once))
+    np.maximum.at(best_chance, place, chance)
     decision.classes[once] = winners
-    decision.support[once] = np.where(winners >= 0, share, 0).astype(np.uint8)
+    # Sums depend on the order of their terms, which differs between processors.
+    percent = np.rint(np.round(100 * best_chance, 6))
+    decision.support[once] = np.where(winners >= 0, percent, 0).astype(np.uint8)
 
 
 def _supported(

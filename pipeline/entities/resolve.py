@@ -159,6 +159,7 @@ def resolve_stage(plan: Plan) -> Stage:
                 "tables": tables,
                 "types_files": [report.to_json() for report in ordered],
                 "voters": _voters(built),
+                "support": [vars(each) for each in built.support],
                 "page_typer": typer_counts(plan),
                 "conflicts": _conflicts(plan, built),
             }

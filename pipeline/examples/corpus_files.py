@@ -242,6 +242,11 @@ def _feature(name: str, kind: str, labels: LabelSet) -> list[str]:
         tags = [f"          '{index}': {_scalar(tag)}" for index, tag in enumerate(labels.tags)]
         return [f"  - name: {name}", "    sequence:", "      class_label:", "        names:", *tags]
     inner = kind.removeprefix("list<").removesuffix(">")
+    if inner.startswith("struct<"):
+        parts_of_it = inner.removeprefix("struct<").removesuffix(">").split(", ")
+        pairs = [part.split(": ") for part in parts_of_it]
+        fields = [f"    - name: {part}\n      dtype: {dtype}" for part, dtype in pairs]
+        return [f"  - name: {name}", "    list:", *fields]
     return [f"  - name: {name}", f"    {'dtype' if inner == kind else 'sequence'}: {inner}"]
 
 
@@ -251,4 +256,6 @@ def _scalar(text: str) -> str:
 
 
 def _type_name(kind: pa.DataType) -> str:
-    return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
+    if pa.types.is_list(kind):
+        return f"list<{_type_name(kind.value_type)}>"
+    return "float32" if pa.types.is_float32(kind) else str(kind)  # as `datasets` calls it

@@ -24,6 +24,7 @@ from pipeline.documents.rows import read_documents
 from pipeline.entities.resolve import open_table
 from pipeline.examples.contexts import CONTEXTS, contexts, sample_bound
 from pipeline.examples.counts import Statistics
+from pipeline.examples.inner import LINKS, linked_inside
 from pipeline.examples.mentions import COLUMNS, sentences_of
 from pipeline.execution.part_pass import PartPass
 from pipeline.plan import DICTIONARY, Plan, PlanPass
@@ -49,16 +50,19 @@ FEWEST = 2
 name, as "Угорщини" for "Угорщина"."""
 
 
-def counted(texts: Sequence[str], entities: Int32, targets: pa.StringArray) -> pa.Table:
+def counted(
+    texts: Sequence[str], entities: Int32, targets: pa.StringArray, links: int = 1
+) -> pa.Table:
     """SURFACES of some links.
 
     Args:
         texts: text of each link.
         entities: entity index of each link.
         targets: title that each link names.
+        links: what each of them counts.
     """
     keys = title_keys(pa.array(texts, pa.string()))
-    return _summed(keys, entities, np.ones(len(keys), np.int64), targets)
+    return _summed(keys, entities, np.full(len(keys), links), targets)
 
 
 def merged(tables: Sequence[pa.Table]) -> pa.Table:
@@ -161,9 +165,9 @@ class CountSurfaces(_DictionaryPass):
         return files.join(self._plan.examples.path, "contexts", files.name(element))
 
     def make(self, element: str, part: str, statistics: Statistics) -> SurfacesReport:
-        batches, bound = [], sample_bound(statistics)
+        batches, bound, language = [], sample_bound(statistics), self._plan.language
         with parts.writer_if_rows(self.contexts(element), CONTEXTS) as write:
-            for batch in read_documents(element, ["title", "text", *COLUMNS]):
+            for batch in read_documents(element, ["title", "names", "text", *COLUMNS]):
                 sentences = sentences_of(batch, self._table)
                 documents = sentences.documents[sentences.anchor_sentences]
                 spans = documents, sentences.anchor_starts, sentences.anchor_ends
@@ -171,8 +175,13 @@ class CountSurfaces(_DictionaryPass):
                 places = zip(*(column.tolist() for column in spans), strict=True)
                 surfaces = [texts[document][start:end] for document, start, end in places]
                 batches.append(counted(surfaces, entities, sentences.targets))
+                titles, names = batch.column("title"), batch.column("names").to_pylist()
+                keys, inside = linked_inside(
+                    titles, names, documents, surfaces, sentences, self._table, language
+                )
+                targets = sentences.targets.take(pa.array(inside))
+                batches.append(counted(keys, entities[inside], targets, LINKS))
                 if self._plan.fills:
-                    titles = batch.column("title")
                     write(contexts(texts, titles, spans, surfaces, entities, self._table, bound))
         table = merged(batches)
         with parts.writer(part, SURFACES) as writer:

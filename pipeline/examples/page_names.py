@@ -201,7 +201,7 @@ class PageNames:
 
     def _add_title(self, page: NamedPage) -> None:
         """Adds the title of a page, unless its text has it in lower case, as a word."""
-        plain = _BRACKET.sub("", page.title)
+        plain = plain_title(page.title)
         # All titles begin with a capital; in its text a page on tennis writes "tennis".
         low = plain[:1].lower() + plain[1:]
         if low != plain and _has_word(page.text, low):
@@ -237,7 +237,7 @@ class PageNames:
     def _add_surnames(self, page: NamedPage) -> None:
         """Adds the surnames of persons."""
         # Relatives that the page of a person links are called otherwise.
-        page_surname = _surname(_BRACKET.sub("", page.title))
+        page_surname = _surname(plain_title(page.title))
         for name, (entity, target, _) in list(page.first_meanings.items()):
             if entity >= 0 and self._is_person[self._entities.classes[entity]]:
                 surname = _surname(name)
@@ -250,6 +250,11 @@ class PageNames:
             for name, meaning in list(page.first_meanings.items()):
                 if name[-1].isalpha() and not name.endswith(_WITHOUT_GENITIVE):
                     page.add(f"{name}s", meaning, self._language)
+
+
+def plain_title(title: str) -> str:
+    """A title without the bracket that tells pages of one name apart: "Mercury (planet)"."""
+    return _BRACKET.sub("", title)
 
 
 def _has_word(text: str, word: str) -> bool:

@@ -61,7 +61,7 @@ class Propagation:
             contexts: judges names that are titles of other pages; None leaves them alone.
         """
         self._entities = entities
-        self._dictionary, self._contexts = dictionary, contexts
+        self.dictionary, self._contexts = dictionary, contexts
         self._common, self._language = common.words, language
         self._nouns = names_aside(common.nouns, entities)
         self._names = PageNames(entities, dictionary, language)
@@ -109,7 +109,7 @@ class Propagation:
             for row, start, end, name in occurrences(*sought, self._no_places(unambiguous)):
                 mentions.append((row, start, end, *unambiguous.get(name, _NOTHING)))
         free: list[_Free] = []
-        if capitals and (self._dictionary is not None or self._contexts is not None):
+        if capitals and (self.dictionary is not None or self._contexts is not None):
             for number, row, start, end in capitals.whole_names(
                 *_occupied(sentences, mentions), self._common
             ):
@@ -130,7 +130,7 @@ class Propagation:
     def _elsewhere(self, free: Sequence[_Free]) -> list[Found]:
         """Mentions of the dictionary and of other titles; of two that overlap, the first one."""
         names = [page.text[start:end] for _, start, end, page in free]
-        listed = list(self._dictionary.lookup(names)) if self._dictionary is not None else []
+        listed = list(self.dictionary.lookup(names)) if self.dictionary is not None else []
         meanings = self._in_titles(free, names, {place: entity for place, entity, *_ in listed})
         for place, entity, target, is_known in listed:
             if is_known:

@@ -69,6 +69,8 @@ class Coverage:
         types_files: counts of each file of instance types.
         voters: each source of classes: how many entities it knows, its weight, and how many of its
             statements agree with the other sources.
+        support: how the probabilities of the column `support` were calibrated: bins of the votes,
+            how many statements of a voter that was left out agree, and what is written.
         page_typer: how the page typer was calibrated; None without one.
         filling: of held-out links whose text is the title of a page with a class: how many, how
             many are borne out by the words around them, and how many of those are right.
@@ -80,6 +82,7 @@ class Coverage:
     tables: dict[str, Any]
     types_files: list[dict[str, Any]]
     voters: list[dict[str, Any]]
+    support: list[dict[str, Any]]
     page_typer: dict[str, Any] | None
     filling: Counts
     conflicts: list[dict[str, Any]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +17,16 @@ from nerbert.text.tokens import Tokens
 from ontology.entity_table import EntityTable
 from pipeline.examples.mentions import SOURCES, Bools, Ints, Sentences
 
+INNER = pa.struct(
+    [
+        ("start", pa.int32()),  # first token
+        ("end", pa.int32()),  # one after the last token
+        ("label", pa.string()),  # its category
+        ("target", pa.string()),  # title that it leads to
+    ]
+)
+"""A mention inside of another one, such as "Minnesota" in "University of Minnesota"."""
+
 COLUMNS = pa.schema(
     [
         ("id", pa.string()),  # page_id:sentence:copy
@@ -24,6 +35,9 @@ COLUMNS = pa.schema(
         ("targets", pa.list_(pa.string())),  # title that each mention leads to
         ("qids", pa.list_(pa.string())),  # its Wikidata item, such as Q60; null for none
         ("sources", pa.list_(pa.string())),  # how each mention was found
+        # Probability that the category of each mention is right; null for ENTITY.
+        ("support", pa.list_(pa.float32())),
+        ("inner", pa.list_(INNER)),  # mentions inside of mentions
         ("token_starts", pa.list_(pa.int32())),  # first character of a token, from `start` on
         ("unlinked", pa.list_(pa.bool_())),  # tokens that may belong to names that are not marked
         ("page_id", pa.int64()),
@@ -40,6 +54,8 @@ COLUMNS = pa.schema(
 DIGESTS = pa.schema([("digest", pa.uint64()), ("page_id", pa.int64()), ("sentence", pa.int32())])
 """Columns of `examples/digests/part-*.parquet`: a digest of the tokens of each example."""
 
+_ENTITY_TAGS = 2
+"""Label ids up to this one are O, and those of ENTITY."""
 _AFTER = np.iinfo(np.int64).max
 
 
@@ -49,12 +65,20 @@ def schema(labels: LabelSet) -> pa.Schema:
     for column in COLUMNS:
         is_list = pa.types.is_list(column.type)
         inner = column.type.value_type if is_list else column.type
-        value: dict[str, Any] = {"dtype": str(inner), "_type": "Value"}
+        if pa.types.is_struct(inner):
+            features[column.name] = [{part.name: _value(part.type) for part in inner}]
+            continue
+        value = _value(inner)
         if column.name == "ner_tags":
             value = {"names": labels.tags, "_type": "ClassLabel"}
         features[column.name] = {"feature": value, "_type": "Sequence"} if is_list else value
     metadata = {"huggingface": json.dumps({"info": {"features": features}}, ensure_ascii=False)}
     return COLUMNS.with_metadata(metadata)
+
+
+def _value(kind: pa.DataType) -> dict[str, Any]:
+    """A single value, as `datasets` describes it."""
+    return {"dtype": {"float": "float32"}.get(str(kind), str(kind)), "_type": "Value"}
 
 
 @dataclass(frozen=True)
@@ -114,6 +138,7 @@ def example_rows(
     unlinked: Bools,
     entities: EntityTable,
     labels: LabelSet,
+    inner: pa.ListArray,
 ) -> pa.RecordBatch:
     """The rows of all tokenised sentences.
 
@@ -125,6 +150,7 @@ def example_rows(
         unlinked: whether it may belong to a name that is not marked, shape (tokens,).
         entities: the entity table.
         labels: the labels.
+        inner: INNER of each of these sentences.
     """
     rows, tokens, anchors = tokenised.rows, tokenised.tokens, tokenised.anchors
     documents, numbers = pa.array(sentences.documents[rows]), sentences.numbers[rows]
@@ -135,6 +161,7 @@ def example_rows(
     of_tokens = tokens.bounds
     of_anchors = np.searchsorted(sentences.anchor_sentences[anchors], np.append(rows, _AFTER))
     token_starts = tokens.starts - np.repeat(tokens.bases, np.diff(of_tokens))
+    support = _support(sentences.entities[anchors], tokenised, tags, entities)
     columns = [
         pa.array([f"{page}:{number}:0" for page, number in ids], pa.string()),
         _lists("tokens", of_tokens, tokenised.words),
@@ -142,6 +169,8 @@ def example_rows(
         _lists("targets", of_anchors, sentences.targets.take(pa.array(anchors))),
         _lists("qids", of_anchors, entities.items_of(sentences.entities[anchors])),
         _lists("sources", of_anchors, np.array(SOURCES)[sentences.sources[anchors]]),
+        _lists("support", of_anchors, support),
+        inner,
         _lists("token_starts", of_tokens, token_starts),
         _lists("unlinked", of_tokens, unlinked),
         page_id,
@@ -158,6 +187,15 @@ def example_rows(
         ),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema(labels))
+
+
+def _support(
+    anchors: npt.NDArray[np.int32], tokenised: Tokenised, tags: Ints, entities: EntityTable
+) -> pa.FloatArray:
+    """Probability that the category of each mention is right; null for ENTITY."""
+    is_typed = tags[np.minimum(tokenised.first, max(len(tags) - 1, 0))] > _ENTITY_TAGS
+    percent = np.append(entities.support, 0)[anchors]
+    return pa.array((percent / 100).astype(np.float32), mask=~(is_typed & (anchors >= 0)))
 
 
 def _lists(name: str, bounds: Ints, values: Any) -> pa.ListArray:

@@ -16,6 +16,7 @@ from ontology.entity_table import EntityTable
 from pipeline.examples.borders import Fitted, fitted
 from pipeline.examples.counts import SelectionReport
 from pipeline.examples.filters import FILTERS, Batch
+from pipeline.examples.inner import InnerMentions
 from pipeline.examples.mentions import COLUMNS as SENTENCE_COLUMNS
 from pipeline.examples.mentions import (
     LINK,
@@ -87,6 +88,8 @@ class Selector:
         self._language, self._common = language, common.words
         self._calendar = CALENDAR.get(language, frozenset())
         self._propagation = propagation
+        dictionary = propagation.dictionary if propagation else None
+        self._inner = InnerMentions(dictionary, labelling)
         self._labels = LabelSet(labelling.names)
         self._begins = np.array([self._labels.begin(n) for n in range(len(labelling.names))])
 
@@ -131,7 +134,14 @@ class Selector:
         tags = tokenised.tags(self._begins[labels[tokenised.anchors]])
         unlinked = self._unlinked(batch, words, fit, tokenised, tags)
         examples = example_rows(
-            batch, sentences, tokenised, tags, unlinked, self._entities, self._labels
+            batch,
+            sentences,
+            tokenised,
+            tags,
+            unlinked,
+            self._entities,
+            self._labels,
+            self._inner.read(sentences, tokenised),
         )
         is_kept = self._keep_tokenised(sentences, tokenised, examples.column("id"), selection)
         by = "page_id" if self._settings.split == "pages" else "id"

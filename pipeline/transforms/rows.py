@@ -66,6 +66,15 @@ class LinkedDocument(NamedTuple):
     mentions: Sequence[Mention]
 
 
+class Inner(NamedTuple):
+    """A mention inside of another one: its tokens, category and title."""
+
+    start: int
+    end: int
+    label: str
+    target: str
+
+
 class Example(NamedTuple):
     """A tagged sentence; its fields are columns of a corpus, with tags as texts, and its split."""
 
@@ -76,6 +85,8 @@ class Example(NamedTuple):
     targets: Sequence[str]
     qids: Sequence[str | None]
     sources: Sequence[str]
+    support: Sequence[float | None]
+    inner: Sequence[Inner]
     token_starts: Sequence[int]
     unlinked: Sequence[bool]
     page_id: int

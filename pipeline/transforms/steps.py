@@ -30,7 +30,15 @@ from pipeline.examples.mentions import SOURCES, Ints, sentences_of
 from pipeline.examples.rows import digests_of
 from pipeline.examples.unlinked import PageWords
 from pipeline.inputs import has_lexicon
-from pipeline.transforms.rows import Anchor, Document, Example, LinkedDocument, Mention, WikiPage
+from pipeline.transforms.rows import (
+    Anchor,
+    Document,
+    Example,
+    Inner,
+    LinkedDocument,
+    Mention,
+    WikiPage,
+)
 from pipeline.transforms.run import Run
 
 NAMESPACE = "nerbert"
@@ -132,6 +140,7 @@ class Choose(_Selects):
         for split, rows in by_split.items():
             digests = digests_of(rows).column("digest").to_pylist()
             for digest, row in zip(digests, rows.to_pylist(), strict=True):
+                row["inner"] = [Inner(**each) for each in row["inner"]]
                 row["tags"] = [tags[label] for label in row.pop("ner_tags")]
                 yield str(digest), Example(split=split, **row)
 
@@ -245,6 +254,7 @@ def label_ids(totals: _Totals) -> dict[str, int]:
 def corpus_row(example: Example, label: dict[str, int]) -> dict[str, Any]:
     """The columns of an example in a corpus."""
     row = example._asdict()
+    row["inner"] = [Inner(*each)._asdict() for each in example.inner]
     return {**row, "ner_tags": [label[tag] for tag in row.pop("tags")]}
 
 

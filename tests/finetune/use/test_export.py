@@ -57,6 +57,22 @@ def test_spacy_reads_the_doc_bin(labelled, tmp_path):
         assert found == [(one.start, one.end, one.type) for one in row.entities]
 
 
+def test_mentions_inside_of_mentions(tmp_path):
+    spacy = pytest.importorskip("spacy")
+    sentence = Sentence("at Ulm University in Rom".split(), "O B-school I-school O B-city".split())
+    row = Labelled.of_sentence(sentence, inner=[(1, 2, "city")])
+    formats.write_gliner([row], tmp_path / "x.json")
+    (example,) = json.loads((tmp_path / "x.json").read_text())
+    assert example["ner"] == [[1, 1, "city"], [1, 2, "school"], [4, 4, "city"]]
+    formats.write_spacy([row], tmp_path / "x.spacy")
+    (doc,) = spacy.tokens.DocBin().from_disk(tmp_path / "x.spacy").get_docs(spacy.blank("en").vocab)
+    assert [(str(span), span.label_) for span in doc.ents] == [
+        ("Ulm University", "school"),
+        ("Rom", "city"),
+    ]
+    assert [str(span) for span in doc.spans["sc"]] == ["Ulm", "Ulm University", "Rom"]
+
+
 def test_weak_labels_are_a_corpus(labelled, fitted, tmp_path):
     """Words of mentions with a small score have no label; texts without words no example."""
     (found,) = fitted.predictions([TEXT])

@@ -134,7 +134,7 @@ def silences(rows, voters):
 
 
 def by_hand(rows, rates, silence, weight, frequency, entity, least):
-    """Class of an entity, and share of the votes for it."""
+    """Class of an entity, and its probability."""
     stated = {v: names for (e, v), names in all_answers(rows).items() if e == entity}
     if not stated:
         return None, 0
@@ -153,7 +153,7 @@ def by_hand(rows, rates, silence, weight, frequency, entity, least):
         odds = chance / max(1 - chance, 1e-12) * math.prod(silence[v, name] for v in silent)
         chance = odds / (1 + odds)
         if owners and votes / total > 0.5 + 1e-9 and chance >= least - 1e-9:
-            possible[name] = votes / total
+            possible[name] = chance
             score[name] = (
                 sum(map(math.log, found))
                 + (len(stated) - len(found)) * math.log(UNLIKELY)
