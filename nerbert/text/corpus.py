@@ -144,7 +144,7 @@ class Corpus:
                 rows = zip(columns["tokens"], columns["ner_tags"], starts, all_inner, strict=True)
                 for tokens, label_ids, places, inner in rows:
                     sentence = Sentence(tokens, [tags[label_id] for label_id in label_ids])
-                    spans = [(each["start"], each["end"], each["label"]) for each in inner]
+                    spans = [(each["start"], each["end"], each["label"]) for each in inner or ()]
                     yield PlacedSentence(sentence, places, spans)
 
     def table(self, split: str) -> pa.Table:
