@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from finetune.data.views import type_words
 from finetune.heads.windows import Floats, LinearHead
 from finetune.scoring.calibration import AS_THEY_ARE, Calibration
 from finetune.tagger.entities import Entities, Prediction, entities_of
@@ -107,42 +108,49 @@ NOT_TRAINED = Decoder([], LinearHead())
 def names_of_types(types: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     """Names of types for an open head -> in words.
 
+    Of several names that are alike but for case, spaces, underscores or marks that nobody sees, the
+    first one counts. "PoliticalParty" is "political party", and "PER" is "person".
+
     Args:
         types: a name in words, such as "political party"; several; or name of each type -> in
             words.
 
     Raises:
-        UserError: there is no type, one is no text, or two are alike but for case, spaces or marks
-            that nobody sees: they would share the score of what both fit.
+        UserError: there is no type, one is no text, or two types of a mapping have the same words:
+            they would share the score of what both fit.
     """
-    names = [types] if isinstance(types, str) else types
-    if not isinstance(names, Mapping):
-        names = {name: name for name in _without_repeats(names)}
+    if isinstance(types, Mapping):
+        names = list(types.items())
+    else:
+        names = [(name, name) for name in ([types] if isinstance(types, str) else types)]
     if not names:
         raise UserError("--types: give at least one type")
-    _without_repeats(list(names.values()))
-    return {name: spaced(words.strip()) for name, words in names.items()}
+    in_words: dict[str, str] = {}
+    first: dict[str, str] = {}  # of the names with the same key
+    for name, words in names:
+        key = _key(_checked(words))
+        if key not in first:
+            first[key], in_words[name] = words, key
+        elif isinstance(types, Mapping):
+            raise UserError(f"--types: {first[key]!r} and {words!r} are alike; give one of them")
+    return in_words
 
 
-def _without_repeats(names: Sequence[str]) -> Sequence[str]:
-    """The names; an error if one is no type, or two are alike."""
-    first: dict[str, str] = {}
-    for name in names:
-        key = _key(name) if isinstance(name, str) else ""
-        if not key:
-            raise UserError(f"--types: {name!r} is no type; give names in words")
-        if key in first:
-            raise UserError(f"--types: {first[key]!r} and {name!r} are alike; give one of them")
-        first[key] = name
-        if "," in name.replace(", ", ""):
-            raise UserError(f"--types: {name!r} has a comma; give types with spaces between them")
-    return names
+def _checked(words: object) -> str:
+    """A name of a type; an error if it is none."""
+    if not isinstance(words, str) or not _key(words):
+        raise UserError(f"--types: {words!r} is no type; give names in words")
+    if "," in words.replace(", ", ""):
+        raise UserError(f"--types: {words!r} has a comma; give types with spaces between them")
+    return words
 
 
 def _key(name: str) -> str:
-    """A key that names share if they differ in case, spaces or format characters alone."""
-    visible = "".join(" " if c == "_" else c for c in name if unicodedata.category(c) != "Cf")
-    return " ".join(unicodedata.normalize("NFKC", visible).split()).casefold()
+    """The words of a name, in lower case: "PoliticalParty" and "political_party" are alike."""
+    visible = "".join(char for char in name if unicodedata.category(char) != "Cf").strip()
+    if visible.isupper():
+        visible = type_words(visible) or visible
+    return " ".join(unicodedata.normalize("NFKC", spaced(visible)).split())
 
 
 def calibration_in(config: Any, where: str) -> Calibration | None:

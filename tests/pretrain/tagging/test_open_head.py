@@ -19,6 +19,7 @@ from tests.helpers.lazy import lazy
 from tests.helpers.runs import ROOT, run
 from tests.helpers.toy import QUICK, write_set
 
+decoding = lazy("finetune.tagger.decoding")
 open_head = lazy("pretrain.tagging.open_head")
 open_loss = lazy("pretrain.tagging.open_loss")
 open_types = lazy("finetune.heads.open")
@@ -270,16 +271,46 @@ def test_transformers_loads_it_as_a_tagger_of_mentions(trained):
     assert done.stdout == "{0: 'O', 1: 'B-ENTITY', 2: 'I-ENTITY'}\n", done.stderr
 
 
+def test_many_types_do_not_make_the_right_one_improbable():
+    size = open_head.SIZE
+    names = torch.nn.functional.normalize(torch.randn(200, size), dim=-1)
+    names[0] = torch.eye(size)[0]
+    names[1:, 0] = 0.2
+    word = torch.cat([torch.tensor([0.0, 9.0, 0.0]), torch.eye(size)[0]]).numpy()[None]
+    none, scale = torch.tensor([0.0]), torch.tensor([2.0])
+    scores = []
+    for count in (6, 50, 200):
+        tags, chances = open_head.Types(names[:count], none, scale).decode(word)
+        assert tags == [1]
+        scores += chances
+    assert scores[0] == pytest.approx(scores[1]) == pytest.approx(scores[2])
+    assert scores[0] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [
+        ("city", {"city": "city"}),
+        (["city", "City", "CITY", " city", "ci\u200bty"], {"city": "city"}),
+        (["PoliticalParty", "political_party"], {"PoliticalParty": "political party"}),
+        (
+            ["political  party", "person"],
+            {"political  party": "political party", "person": "person"},
+        ),
+        (["PER", "person", "ORG"], {"PER": "person", "ORG": "organization"}),
+        ({"a": "city", "b": "town"}, {"a": "city", "b": "town"}),
+    ],
+)
+def test_types_as_people_write_them(types, expected):
+    assert decoding.names_of_types(types) == expected
+
+
 @pytest.mark.parametrize(
     ("types", "message"),
     [
         ([], "give at least one type"),
         ({}, "give at least one type"),
-        (["city", "city"], "'city' and 'city' are alike"),
-        (["city", "City"], "'city' and 'City' are alike"),
-        (["city", " city"], "are alike"),
-        (["political party", "political  party"], "are alike"),
-        (["city", "ci\u200bty"], "are alike"),
+        ({"a": "city", "b": "ci\u200bty"}, "are alike"),
         ({"a": "city", "b": "CITY"}, "'city' and 'CITY' are alike"),
         ([""], "'' is no type"),
         (["city", "\u200b "], "is no type"),
