@@ -11,7 +11,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -58,14 +57,6 @@ def _letters(language: str) -> re.Pattern[str]:
 CHINESE = frozenset("zh yue wuu gan lzh zh-classical zh-yue".split())
 
 
-class Sentence(NamedTuple):
-    """A sentence in its batch: its row, and its start and end in the document."""
-
-    row: int
-    start: int
-    end: int
-
-
 class ExactNames:
     """The sentences of some documents, in which names are found that nothing goes on beside."""
 
@@ -84,14 +75,6 @@ class ExactNames:
         self._texts, self._documents = words.texts, documents
         self._starts, self._ends = starts.tolist(), ends.tolist()
         self._letters, self._language = _letters(language), language
-
-    def _sentence(self, document: int, place: int) -> Sentence | None:
-        """The sentence of a document that holds a place."""
-        first, last = np.searchsorted(self._documents, [document, document + 1]).tolist()
-        row = bisect_right(self._starts, place, first, last) - 1
-        if row < first or place >= self._ends[row]:
-            return None
-        return Sentence(row, self._starts[row], self._ends[row])
 
     def occurrences(
         self,
@@ -115,6 +98,7 @@ class ExactNames:
         """
         by_start = NamesByStart((name[:_KEY], name) for name in names if len(name) >= _KEY)
         text = self._texts[document]
+        first, after = np.searchsorted(self._documents, [document, document + 1]).tolist()
         free = anchor = 0
         for start in _places(text, by_start.firsts):
             key = text[start : start + _KEY]
@@ -122,14 +106,15 @@ class ExactNames:
                 continue
             while anchor < len(occupied) and occupied[anchor][1] <= start:
                 anchor += 1
-            sentence = self._sentence(document, start)
-            if sentence is None:
+            row = bisect_right(self._starts, start, first, after) - 1
+            if row < first:
                 continue
-            last = occupied[anchor][0] if anchor < len(occupied) else sentence.end
-            for name in by_start.at(key, text, start, min(last, sentence.end)):
+            end = self._ends[row]
+            last = min(end, occupied[anchor][0]) if anchor < len(occupied) else end
+            for name in by_start.at(key, text, start, last):
                 stop = start + len(name)
                 if self._ends_at(text, stop):
-                    yield sentence.row, start, stop, name
+                    yield row, start, stop, name
                     free = stop
                     break
 
@@ -153,5 +138,5 @@ def _places(text: str, characters: Collection[str]) -> Iterator[int]:
     """Where one of some characters stands in a text."""
     if not characters:
         return iter(())
-    pattern = "|".join(map(re.escape, sorted(characters)))
+    pattern = f"[{re.escape(''.join(sorted(characters)))}]"
     return (match.start() for match in re.finditer(pattern, text))

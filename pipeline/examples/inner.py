@@ -7,7 +7,7 @@ dictionary of the dump, each under the page that has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -75,14 +75,14 @@ def linked_inside(
         page, target = pages[document], classes[entities[number]]
         if page in (-1, int(entities[number])) or class_names[target] == "EthnicGroup":
             continue
-        before = [_before(surface, name) for name in all_names[document]]
-        ends: tuple[str, ...] = ("",)
-        if _may_be_alike(class_names[classes[page]], kinds[classes[page]], kinds[target]):
-            # "City of New York" is New York City.
-            ends = _OF if "" not in before else ()
-        if not is_people(surface, language) and any(
-            text is not None and text.endswith(ends) for text in before
-        ):
+        before = [
+            text for name in all_names[document] if (text := _before(surface, name)) is not None
+        ]
+        if not before or is_people(surface, language):
+            continue
+        is_part = not _may_be_alike(class_names[classes[page]], kinds[classes[page]], kinds[target])
+        # "City of New York" is New York City.
+        if is_part or ("" not in before and any(text.endswith(_OF) for text in before)):
             keys.append(inner_key(page, surface))
             numbers.append(number)
     return keys, np.array(numbers, np.int64)
@@ -123,7 +123,7 @@ class InnerMentions:
 
     def read(self, sentences: Sentences, tokenised: Tokenised) -> pa.ListArray:
         """INNER of each tokenised sentence; of two that overlap, the longer one."""
-        rows = list(self._inside(sentences, tokenised)) if self._dictionary is not None else []
+        rows = self._inside(self._dictionary, sentences, tokenised) if self._dictionary else []
         mentions = np.array([mention for mention, *_ in rows], np.int64)
         owners = sentences.anchor_sentences[tokenised.anchors[mentions]]
         bounds = np.searchsorted(owners, np.append(tokenised.rows, _AFTER))
@@ -135,10 +135,9 @@ class InnerMentions:
         return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), pa.array(values, INNER))
 
     def _inside(
-        self, sentences: Sentences, tokenised: Tokenised
-    ) -> Iterator[tuple[int, int, int, str, str]]:
+        self, dictionary: Dictionary, sentences: Sentences, tokenised: Tokenised
+    ) -> list[tuple[int, int, int, str, str]]:
         """Mention, first token, one after the last, category and title, in order."""
-        assert self._dictionary is not None
         places = list(_parts(tokenised))
         entities = sentences.entities[tokenised.anchors].tolist()
         starts, ends, text = tokenised.tokens.starts, tokenised.tokens.ends, tokenised.tokens.text
@@ -148,17 +147,17 @@ class InnerMentions:
         ]
         names, by_entity = self._labelling.names, self._labelling.by_entity
         mentions_inside: list[tuple[int, int, int, str, str]] = []
-        for number, entity, target, _ in self._dictionary.lookup(keys):
+        for number, entity, target, _ in dictionary.lookup(keys):
             mention, first, after = places[number]
             label = int(by_entity[entity])
             is_last = mentions_inside and mentions_inside[-1][0] == mention
             if label == ENTITY_INDEX or (is_last and first < mentions_inside[-1][2]):
                 continue
             mentions_inside.append((mention, first, after, names[label], target))
-        yield from mentions_inside
+        return mentions_inside
 
 
-def _parts(tokenised: Tokenised) -> Iterable[_Place]:
+def _parts(tokenised: Tokenised) -> Iterator[_Place]:
     """The parts of mentions that begin with a capital; of those that begin alike longer first."""
     words = tokenised.words
     columns = tokenised.first.tolist(), tokenised.after.tolist()

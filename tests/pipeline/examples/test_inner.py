@@ -7,14 +7,13 @@ import pytest
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
 from ontology.dictionary import Dictionary
-from ontology.titles import title_keys
-from ontology.voting.building import Facts, build
 from pipeline.documents.rows import empty_row, to_batch
 from pipeline.examples.dictionary import agreed, counted
 from pipeline.examples.inner import LINKS, InnerMentions, linked_inside
 from pipeline.examples.mentions import Labelling, sentences_of
 from pipeline.examples.rows import Tokenised
 from pipeline.wikitext.names import SURE
+from tests.helpers.entities import table_of
 
 TREE = ClassTree.shipped()
 CLASSES = {
@@ -30,14 +29,6 @@ CLASSES = {
     "Kelts of Rom": "Band",
     "Ulm (song)": "Song",
 }
-
-
-def entity_table():
-    names = sorted(set(CLASSES.values()))
-    keys = title_keys(CLASSES)
-    indices = np.array([names.index(c) for c in CLASSES.values()], np.int32)
-    nothing = Facts(keys, [], np.full(len(keys), -1, np.int32))
-    return build(nothing, [Facts(keys, names, indices)], TREE).table
 
 
 def page(title, *links, own_names=()):
@@ -61,7 +52,7 @@ def page(title, *links, own_names=()):
 
 def inner_of(dump, reading):
     """The inner mentions on a page, when other pages are the dump."""
-    table = entity_table()
+    table = table_of(CLASSES)
     batch = to_batch(dump)
     sentences = sentences_of(batch, table)
     documents = sentences.documents[sentences.anchor_sentences]

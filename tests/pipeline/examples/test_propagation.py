@@ -11,8 +11,6 @@ from nerbert.text.common_nouns import CommonNouns
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
 from ontology.dictionary import Dictionary
-from ontology.titles import title_keys
-from ontology.voting.building import Facts, build
 from pipeline.documents.rows import empty_row, to_batch
 from pipeline.examples.dictionary import counted
 from pipeline.examples.mentions import SOURCES, Labelling, sentences_of
@@ -21,6 +19,7 @@ from pipeline.examples.propagation import Propagation
 from pipeline.examples.unlinked import PageWords
 from pipeline.language import NO_WORDS, CommonWords
 from pipeline.wikitext.names import NO_ENTITY, SURE, shares_word
+from tests.helpers.entities import table_of
 
 TREE = ClassTree.shipped()
 CLASSES = {
@@ -40,11 +39,7 @@ CLASSES = {
 
 
 def table():
-    names = sorted(set(CLASSES.values()))
-    keys = title_keys(CLASSES)
-    nothing = Facts(keys, [], np.full(len(keys), -1, np.int32))
-    indices = np.array([names.index(c) for c in CLASSES.values()], np.int32)
-    return build(nothing, [Facts(keys, names, indices)], TREE).table
+    return table_of(CLASSES)
 
 
 def document(title, text):
