@@ -10,6 +10,11 @@ from finetune.parts import models
 from finetune.settings import ALL, SEEDS, SHOTS, DataOptions, Regime
 from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
 
+SMALL = "open-en"
+"""The tagger that `nerbert predict` takes without --model."""
+SHIPPED = (SMALL,)
+"""Names of taggers that are shipped; see `finetune.tagger.shipped`."""
+
 
 @dataclass(frozen=True, config=CHECKED)
 class Device:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from ontology.titles import Keys, title_keys
 Int32 = npt.NDArray[np.int32]
 Int16 = npt.NDArray[np.int16]
 Int8 = npt.NDArray[np.int8]
+Ints = npt.NDArray[np.int64]
 Percent = npt.NDArray[np.uint8]
 Bits = npt.NDArray[np.uint32]
 
@@ -29,7 +31,10 @@ INFOBOX = "infobox"
 FIRST_SENTENCE = "first sentence"
 PAGE_TYPER = "page typer"
 
-ARRAYS = ("keys", "entities", "classes", "support", "voters", "qids")
+ARRAYS = (
+    *("keys", "entities", "classes", "support", "voters", "qids"),
+    *("phrase_bounds", "phrase_ids"),
+)
 """Arrays of a saved table, each in a .npy file."""
 
 
@@ -49,6 +54,10 @@ class EntityTable:
         voters: bit set of the voters that know the entity, shape (entities,).
         voter_names: names of the voters, by bit.
         qids: number of the Wikidata item of each entity, 0 for none, shape (entities,).
+        phrase_names: phrases that say what entities are, such as "studio album".
+        phrase_bounds: where the phrases of each entity begin in `phrase_ids`, and where those of
+            the last one end, shape (entities + 1,).
+        phrase_ids: indices of the phrases, one entity after the other.
     """
 
     def __init__(
@@ -72,6 +81,9 @@ class EntityTable:
         self.support = support
         self.voters = voters
         self.qids = np.zeros(len(classes), np.uint32) if qids is None else qids
+        self.phrase_names: list[str] = []
+        self.phrase_bounds: Int32 = np.broadcast_to(np.int32(0), len(classes) + 1)
+        self.phrase_ids: Int32 = np.zeros(0, np.int32)
 
     @cached_property
     def sources(self) -> Int8:
@@ -94,6 +106,13 @@ class EntityTable:
         classes[has_entity] = self.classes[entities[has_entity]]
         is_of_kind: npt.NDArray[np.bool_] = is_kind[classes]
         return is_of_kind
+
+    def has_phrases(self, entities: Int32) -> npt.NDArray[np.bool_]:
+        """Whether each entity has a phrase, shape (entities,); index -1 has none."""
+        is_described = entities >= 0
+        rows = entities[is_described]
+        is_described[is_described] = self.phrase_bounds[rows] < self.phrase_bounds[rows + 1]
+        return is_described
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -137,6 +156,31 @@ class EntityTable:
         entities = self.lookup_keys(keys)
         self.qids[entities[entities >= 0]] = qids[entities >= 0]
 
+    def set_phrases(self, names: Sequence[str], owners: Ints, ids: Ints) -> None:
+        """Sets the phrases of entities.
+
+        Args:
+            names: the phrases.
+            owners: entities that have one, ascending, shape (pairs,).
+            ids: index of the phrase of each, shape (pairs,).
+        """
+        self.phrase_names = list(names)
+        self.phrase_bounds = np.searchsorted(owners, np.arange(len(self.classes) + 1)).astype(
+            np.int32
+        )
+        self.phrase_ids = ids.astype(np.int32)
+
+    def phrases_of(self, entities: Int32) -> list[list[str]]:
+        """Phrases of entities, the longest first; none for index -1."""
+        phrases: list[list[str]] = [[] for _ in entities]
+        rows = np.flatnonzero(self.has_phrases(entities))
+        described = entities[rows]
+        bounds = self.phrase_bounds[described].tolist(), self.phrase_bounds[described + 1].tolist()
+        for row, start, end in zip(rows.tolist(), *bounds, strict=True):
+            names = [self.phrase_names[number] for number in self.phrase_ids[start:end].tolist()]
+            phrases[row] = sorted(names, key=lambda name: (-len(name), name))
+        return phrases
+
     def check(self) -> None:
         """Checks that a table which was opened is whole.
 
@@ -146,20 +190,23 @@ class EntityTable:
         """
         of_titles, of_entities = (
             (self.keys, self.entities),
-            (self.classes, self.support, self.voters, self.qids),
+            (self.classes, self.support, self.voters, self.qids, self.phrase_bounds[1:]),
         )
-        numbers = all(
-            np.issubdtype(array.dtype, np.integer) for array in (*of_titles, *of_entities)
-        )
+        all_arrays = (*of_titles, *of_entities, self.phrase_ids)
+        numbers = all(np.issubdtype(array.dtype, np.integer) for array in all_arrays)
         lengths = [{array.shape for array in group} for group in (of_titles, of_entities)]
         if not numbers or any(len(shapes) > 1 or len(min(shapes)) != 1 for shapes in lengths):
             raise ValueError("arrays of other types or lengths")
         if (self.keys[1:] <= self.keys[:-1]).any():
             raise ValueError("its keys are out of order")
-        ends = len(self.classes), len(self.class_names)
-        largest = np.max(self.entities, initial=-1), np.max(self.classes, initial=-1)
-        if largest[0] >= ends[0] or largest[1] >= ends[1]:
-            raise ValueError("entities or classes that it does not have")
+        limits: tuple[tuple[npt.NDArray[Any], int], ...] = (
+            (self.entities, len(self.classes)),
+            (self.classes, len(self.class_names)),
+            (self.phrase_ids, len(self.phrase_names)),
+            (self.phrase_bounds, len(self.phrase_ids) + 1),
+        )
+        if any(np.max(array, initial=-1) >= limit for array, limit in limits):
+            raise ValueError("entities, classes or phrases that it does not have")
         if len(self.class_kinds) != len(self.class_names):
             raise ValueError("classes without a kind")
 
@@ -169,7 +216,12 @@ class EntityTable:
         path.mkdir(parents=True, exist_ok=True)
         for name in ARRAYS:
             np.save(path / f"{name}.npy", getattr(self, name))
-        names = {"classes": self.class_names, "kinds": self.class_kinds, "voters": self.voter_names}
+        names = {
+            "classes": self.class_names,
+            "kinds": self.class_kinds,
+            "voters": self.voter_names,
+            "phrases": self.phrase_names,
+        }
         text = json.dumps(names, ensure_ascii=False, indent=1)
         (path / "classes.json").write_text(text + "\n", encoding="utf-8")
 
@@ -179,4 +231,8 @@ class EntityTable:
         path = Path(folder)
         names = json.loads((path / "classes.json").read_text(encoding="utf-8"))
         arrays = [np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS]
-        return cls(names["classes"], names["kinds"], names["voters"], *arrays)
+        *of_classes, bounds, ids = arrays
+        lists = (names[name] for name in ("classes", "kinds", "voters"))
+        table = cls(*lists, *of_classes)
+        table.phrase_names, table.phrase_bounds, table.phrase_ids = names["phrases"], bounds, ids
+        return table

@@ -236,6 +236,13 @@ class CorpusSettings:
     keep_untyped: bool = option(
         False, "keep sentences whose mentions are all ENTITY", group=_MORE, decides="select"
     )
+    keep_described: bool = option(
+        False,
+        "keep sentences of mentions without a category, if the page of one says what it is "
+        '("algorithm"): for --head open',
+        group=_MORE,
+        decides="select",
+    )
     drop_entity: Annotated[DropSteps, BeforeValidator(parse_drop_steps)] = option(
         ((3, 0.3), (4, 0.5), (5, 0.7)),
         "drop probability by number of ENTITY mentions; the last one holds for more "

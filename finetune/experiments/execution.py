@@ -171,9 +171,13 @@ def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any],
     all_tags = {tag for rows in splits for row in rows for tag in row.tags}
     scores = all_scores(predictions.gold, predictions.predicted, raw, tagger_tags, all_tags)
     if run.regime == "zero-shot" and tagger.is_open:
-        trained = tagger.trained_types.values()
+        phrases = getattr(tagger.model.config, "open_phrases", ())
+        trained = {*tagger.trained_types.values(), *phrases}
         words = in_words(_types(predictions.gold), all_else=False)
         scores["new_types"] = [name for name, phrase in words.items() if phrase not in trained]
+        named = [[tag if tag[2:] in words else "O" for tag in row] for row in predictions.gold]
+        without, _ = metrics.seqeval_scores(named, predictions.predicted)
+        scores["without_misc"] = without.to_json()
     seconds = round(time.monotonic() - start, 1)
     return {**scores, "seconds": seconds, "versions": versions(*TRAINING, "numpy")}, predictions
 

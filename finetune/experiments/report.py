@@ -85,6 +85,12 @@ class Report:
             rows = self._f1.pivot(
                 "model", "data", "model", self._models, self._sets, self._named, average
             )
+            named_types = [row for row in self._results if "without_misc" in row]
+            lines_without = ({**row, "value": row["without_misc"]["f1"]} for row in named_types)
+            without = Results(lines_without).pivot(
+                "model", "data", "", _values(named_types, "model"), self._sets, self._named, average
+            )
+            rows += [[f"{name}, without misc", *cells] for name, *cells in without[1:]]
             if self._shots == [ALL]:
                 rows += self._published(self._sets, int(average is not None))
             lines += [*markdown(rows), ""]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from finetune.data.sets import Data, DataSets
 from finetune.data.views import UNIFIED, LabelMap, View, nearest
 from finetune.heads.windows import Forward, LinearHead
+from finetune.options import SHIPPED
 from finetune.scoring.calibration import AS_THEY_ARE, Calibration
 from finetune.scoring.metrics import seqeval_scores
 from finetune.settings import FitSettings
@@ -19,6 +20,7 @@ from finetune.tagger.decoding import calibration_in
 from finetune.tagger.onnx import LINEAR, exported
 from finetune.tagger.onnx import NAMES as BACKENDS
 from finetune.tagger.predicting import Predictor, loaded
+from finetune.tagger.shipped import checkpoint_of
 from nerbert.commands.process import quiet_libraries
 from nerbert.commands.values import build_from_python
 from nerbert.errors import UserError
@@ -169,7 +171,7 @@ class Tagger(Predictor):
         """Loads a tagger from a checkpoint with a tagging head.
 
         Args:
-            folder: folder, or name on the hub.
+            folder: folder, name on the hub, or `open-en`, which is shipped.
             settings: settings of the tagger.
             device: where it computes, such as "cpu"; "auto" for a GPU if there is one.
             half: whether it computes with 16 bits (float16 on a GPU, bfloat16 on a CPU).
@@ -180,6 +182,8 @@ class Tagger(Predictor):
             UserError: there is no such checkpoint, device or file, or its labels are no tags.
         """
         folder = os.fspath(folder)
+        if folder in SHIPPED and not os.path.isdir(folder):
+            folder = checkpoint_of(folder)
         tagger = cls(folder, settings)
         if backend not in ("auto", "torch", *BACKENDS):
             raise UserError(f"--backend {backend}: give auto, torch, {' or '.join(BACKENDS)}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic.dataclasses import dataclass
 
-from finetune.options import Device
+from finetune.options import SMALL, Device
 from finetune.settings import CONTEXT, DataRoot
 from nerbert.commands.options import CHECKED, Text, Texts, option
 from nerbert.seams import names
@@ -66,17 +66,27 @@ class Labelling(Placing):
 class PredictOptions(Labelling):
     """Tags the entities in texts, with character offsets.
 
+        nerbert predict --types poet city -- 'Dante was born in Florence.'
         nerbert predict --model MODEL 'Dante was born in Florence.'
         cat texts.txt | nerbert predict --model MODEL > entities.jsonl
         nerbert predict --model MODEL --input texts.txt --format html --output tagged.html
-        nerbert predict --model OPEN --types scientist city -- 'Emmy Noether came to Princeton.'
 
     jsonl has a line for each text, also an empty one: {"id": ..., "text": ..., "entities":
     [{"start", "end", "type", "score", "text"}, ...]}. csv and tsv have a line for each entity.
     """
 
     texts: Texts = option((), "texts to tag", metavar="TEXT", positional=True, recipe=False)
-    model: Text = option(help="a fine-tuned or pre-trained tagger", metavar="MODEL")
+    model: Text = option(
+        SMALL,
+        "a fine-tuned or pre-trained tagger; open-en is shipped, and takes any --types in English",
+        metavar="MODEL",
+    )
+    encoder: Text | None = option(
+        None,
+        "folder with the encoder of a shipped tagger (default: from the cache of the hub, or the "
+        "hub)",
+        metavar="DIR",
+    )
     input: Text | None = option(
         None,
         "file with one text per line; - for standard input (default: a pipe, if there is one)",

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
+from finetune.options import SHIPPED
 from finetune.settings import FitSettings
 from finetune.tagger.entities import (
     PAGE_END,
@@ -27,6 +28,7 @@ from finetune.tagger.entities import (
     page_start,
     paragraph,
 )
+from finetune.tagger.shipped import checkpoint_of
 from finetune.use.linking import Link, Linker
 from finetune.use.options import PredictOptions
 from nerbert.errors import UserError
@@ -55,12 +57,13 @@ def print_predictions(options: PredictOptions) -> None:
     # These take a second or more to load; errors in the input are reported before.
     from finetune.tagger.tagger import Tagger
 
+    folder = options.model
+    if options.encoder is not None:
+        if folder not in SHIPPED:
+            raise UserError(f"--encoder: only {', '.join(SHIPPED)} take one; leave it out", folder)
+        folder = checkpoint_of(folder, options.encoder)
     tagger = Tagger.load(
-        options.model,
-        FitSettings(context=options.context),
-        options.device,
-        options.half,
-        options.backend,
+        folder, FitSettings(context=options.context), options.device, options.half, options.backend
     )
     if options.types:
         tagger.use_types(options.types)

@@ -28,6 +28,7 @@ _OTHERS = {
     *(STATE, "sentences.json", "words.json"),
     *("classes.json", "page_typer.npz", "dictionary.arrow", "contexts.npz", "page_ids.parquet"),
     *(f"{name}.npy" for name in ("keys", "entities", "classes", "support", "voters", "qids")),
+    *("phrase_bounds.npy", "phrase_ids.npy"),
     *("README.md", "labels.json", "report.json", "categories.png", "funnel.png"),
 }
 """Names of the files that stages write beside parts."""

@@ -19,10 +19,9 @@ from nerbert.storage.identity import Identities
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet, TypedSpan
 
-COLUMNS = ("id", "tokens", "ner_tags", "unlinked")
-"""Columns of an example that pre-training reads; older corpora lack the last one."""
-
-_NEEDED = COLUMNS[:3]
+_NEEDED = ("id", "tokens", "ner_tags")
+COLUMNS = (*_NEEDED, "unlinked", "phrases")
+"""Columns of an example that pre-training reads; older corpora lack the last ones."""
 SPLITS = ("train", "validation")
 """Splits of a corpus."""
 
@@ -97,7 +96,7 @@ class Corpus:
             raise UserError(f"{folder}: no corpus (labels.json is missing); {hint}")
         corpus = cls(path, _labels(path / "labels.json"))
         for part in (part for split in SPLITS for part in corpus.parts(split)):
-            parts.check_columns(part, COLUMNS if unlinked else _NEEDED)
+            parts.check_columns(part, (*_NEEDED, "unlinked") if unlinked else _NEEDED)
         for split in SPLITS:
             if not sum(corpus.rows[split]):
                 raise UserError(

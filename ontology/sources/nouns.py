@@ -40,6 +40,7 @@ class Nouns:
 
     Attributes:
         classes: class of each noun; None for one that says nothing, such as "part".
+        stops: words at which the first noun phrase ends.
     """
 
     def __init__(self, rows: Mapping[str, Iterable[str]]) -> None:
@@ -49,11 +50,11 @@ class Nouns:
         before = groups.pop(_BEFORE, []) + groups.pop(_DIRECTLY, [])
         behind = groups.pop(_BEHIND, [])
         silent = dict.fromkeys(groups.pop(_SILENT, []))
-        stops, heads = groups.pop(_STOP, []), groups.pop(_HEAD, [])
+        self.stops, heads = groups.pop(_STOP, []), groups.pop(_HEAD, [])
         self._adjectives = frozenset(groups.pop(_ADJECTIVE, []))
         self._modifiers = frozenset(groups.pop(_MODIFIER, []))
-        stop = "|".join(map(re.escape, stops))
-        marks = "[,;:]" if "," in stops else "[;:]"
+        stop = "|".join(map(re.escape, self.stops))
+        marks = "[,;:]" if "," in self.stops else "[;:]"
         self._stop = re.compile(rf"{marks}|(?<![\w-])(?:{stop})(?![\w-])" if stop else marks)
         endings = "|".join(map(re.escape, heads))
         self._follows = re.compile(rf"\W*$|\W*[\w-]*(?:{endings})(?!\w)") if heads else None
@@ -83,16 +84,22 @@ class Nouns:
         """
         if not self.classes:
             return None
-        text = _STRESS.sub("", sentence.replace("’", "'"))
-        while (shorter := _BRACKETS.sub("", text)) != text:
-            text = shorter
-        name = title.partition(" (")[0]
-        noun = self._find(text, len(name) if text.startswith(name) else 0)
-        if noun is None:
-            return None
-        if not any(word in text.lower() for word in name.lower().split()):
-            return None  # a sentence that does not name the page is not about it
-        return self.classes[noun[1]]
+        text, start = _opening(title, sentence)
+        noun = self._find(text, start)
+        return self.classes[noun[1]] if noun and _names(text, title) else None
+
+    def predicate(self, title: str, sentence: str) -> str | None:
+        """What the first sentence of a page says that the page is: the text behind "is".
+
+        None for a sentence that says it in no such way, and for languages without such words.
+
+        Args:
+            title: title of the page.
+            sentence: first sentence of its text.
+        """
+        text, start = _opening(title, sentence)
+        mark = self._before and self._before.search(text, start, start + _FURTHEST)
+        return text[mark.end() :] if mark and _names(text, title) else None
 
     def _find(self, text: str, start: int) -> re.Match[str] | None:
         """The first noun that stands where it says what the page is."""
@@ -150,6 +157,21 @@ def _noun(noun: str) -> str:
 @cache
 def _shipped(language: str) -> Nouns:
     return Nouns(_table().get(language, {}))
+
+
+def _opening(title: str, sentence: str) -> tuple[str, int]:
+    """A first sentence without brackets, and where the words behind the title begin in it."""
+    text = _STRESS.sub("", sentence.replace("’", "'"))
+    while (shorter := _BRACKETS.sub("", text)) != text:
+        text = shorter
+    name = title.partition(" (")[0]
+    return text, len(name) if text.startswith(name) else 0
+
+
+def _names(text: str, title: str) -> bool:
+    """Whether a sentence names its page; one that does not is not about it."""
+    lower = text.lower()
+    return any(word in lower for word in title.partition(" (")[0].lower().split())
 
 
 @cache

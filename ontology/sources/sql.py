@@ -1,4 +1,4 @@
-"""Reads tables of MediaWiki's SQL dumps: the Wikidata ids and the English titles of pages.
+"""Reads tables of MediaWiki's SQL dumps: Wikidata ids, descriptions and English titles of pages.
 
 A dump has long INSERT statements with rows such as `(305,'wikibase_item','Q11686834',NULL)`. Each
 quote in a string has a backslash, so a quote without one is never inside of a string. The rows that
@@ -98,6 +98,28 @@ def read_page_props(path: str, counts: Counter[str] | None = None) -> Iterator[t
             yield pages[known_qids > 0], known_qids[known_qids > 0]
 
 
+def read_descriptions(path: str) -> Iterator[tuple[Ids, list[str]]]:
+    """Reads the short descriptions of pages from a dump of `page_props`, block by block.
+
+    Source: Wikibase's property `wikibase-shortdesc`; the template of the page comes before the
+    description of its Wikidata item.
+
+    Args:
+        path: path of the file, which `read_page_props` reads without an error.
+
+    Yields:
+        Ids of pages, and their descriptions.
+
+    Raises:
+        ValueError: a row is not as in MediaWiki's table.
+        OSError, EOFError: the file cannot be read, or is truncated.
+    """
+    for block in _pieces(path, _whole_rows, None):
+        before, after = _around(block, b",'wikibase-shortdesc','")
+        if before:
+            yield _page_ids(path, before), [_text(value) for value in after]
+
+
 def read_langlinks(
     path: str, counts: Counter[str] | None = None, language: str = "en"
 ) -> Iterator[tuple[Ids, list[str]]]:
@@ -119,7 +141,7 @@ def read_langlinks(
     """
     for block in _pieces(path, _whole_rows, counts):
         before, after = _around(block, f",'{language}','".encode())
-        titles = [_title(text) for text in after]
+        titles = [normal_title(_text(value)) for value in after]
         titled = [number for number, title in enumerate(titles) if title and "#" not in title]
         if titled:
             _count(counts, rows=len(titled))
@@ -166,10 +188,10 @@ def _page_ids(path: str, before: Sequence[bytes]) -> Ids:
         raise ValueError(f"{path}: a row does not begin with the id of a page ({error})") from None
 
 
-def _title(text: bytes) -> str:
-    """The title that a text begins with, as far as its closing quote."""
-    match = _STRING.match(text)
+def _text(value: bytes) -> str:
+    """The string that a value begins with, as far as its closing quote."""
+    match = _STRING.match(value)
     if match is None:
         return ""
     plain = _ESCAPED.sub(rb"\1", match[1]) if b"\\" in match[1] else match[1]
-    return normal_title(plain.decode("utf-8", "replace"))
+    return plain.decode("utf-8", "replace")

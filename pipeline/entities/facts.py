@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,14 @@ from nerbert.storage import files, parts
 from ontology.entity_table import FIRST_SENTENCE
 from ontology.sources.infobox import InfoboxMapping, resolve_redirect
 from ontology.sources.nouns import Nouns
+from ontology.sources.phrases import NounPhrases
 from ontology.titles import Convert, Keys, title_keys
 from ontology.voting.building import Facts
 from ontology.voting.endings import endings
 from ontology.voting.page_features import hashed, link_features, page_features, title_features
 from ontology.voting.statements import among
-from pipeline.dump.site import ARTICLE, TEMPLATE
+from pipeline.dump.site import ARTICLE
+from pipeline.entities.phrases import phrases_of_pages
 
 Indices = npt.NDArray[np.int32]
 
@@ -38,6 +40,7 @@ PAGE_FACTS = pa.schema(
         ("features", pa.list_(pa.int32())),  # see `ontology.voting.page_features`
         ("page_id", pa.int64()),  # 0 for a title in the other script
         ("noun", pa.string()),  # class by the first sentence; see `ontology.sources.nouns`
+        ("phrases", pa.list_(pa.string())),  # what the page is; see `ontology.sources.phrases`
     ]
 )
 """Columns of the parts in `entities/pages/`: one row per page, and per title in another script."""
@@ -48,11 +51,12 @@ LINK_COLUMNS = ("text", "anchors")
 LINK_FACTS = pa.schema([("key", pa.uint64()), ("features", pa.list_(pa.int32()))])
 """Columns of the parts in `entities/links/`: one row per title that the part links."""
 
-PAGE_COLUMNS = ("page_id", "namespace", "title", "redirect", "templates", "template_arguments")
+PAGE_COLUMNS = (
+    *("page_id", "namespace", "title", "redirect", "templates", "template_arguments"),
+    *("is_disambiguation", "categories", "text", "sentence_starts", "sentence_ends"),
+)
 """Columns of a document that its facts are made from."""
 
-FEATURE_COLUMNS = ("is_disambiguation", "categories", "text", "sentence_starts", "sentence_ends")
-"""Columns that its features need besides."""
 
 _ENOUGH = 30
 """Features of a linked title; further links of a part add none."""
@@ -61,19 +65,12 @@ _LONGEST_OPENING = 1000
 """Characters of a text that its first sentence is looked for in."""
 
 
-def template_redirects(part: str) -> Iterator[tuple[str, str]]:
-    """Redirects between templates in a part of documents: (old name, new name)."""
-    for batch in parts.read_batches(part, ["namespace", "title", "redirect"]):
-        for row in batch.to_pylist():
-            if row["namespace"] == TEMPLATE and row["redirect"]:
-                yield row["title"].partition(":")[2], row["redirect"].partition(":")[2]
-
-
 def page_facts(
     batch: pa.RecordBatch,
     mapping: InfoboxMapping,
     redirects: Mapping[str, str],
     nouns: Nouns | None,
+    noun_phrases: NounPhrases,
 ) -> pa.RecordBatch:
     """PAGE_FACTS of the articles and redirects of a batch of documents.
 
@@ -82,14 +79,15 @@ def page_facts(
         mapping: classes of infoboxes.
         redirects: old name -> new name of renamed templates.
         nouns: nouns of the language; without, pages have no features and no class by a noun.
+        noun_phrases: reads phrases of descriptions and first sentences.
     """
     # Redirects of templates and categories are in the documents too, but are no entities.
     batch = batch.filter(pa.array(batch.column("namespace").to_numpy() == ARTICLE))
     redirect = batch.column("redirect")
     is_redirect = redirect.is_valid().to_numpy(zero_copy_only=False)
     features, classes = pa.nulls(len(batch)), pa.nulls(len(batch))
+    openings = _first_sentences(batch)
     if nouns is not None:
-        openings = _first_sentences(batch)
         features = _features(batch, openings, mapping, redirects)
         rows = zip(batch.column("title").to_pylist(), openings, strict=True)
         noun_classes = [nouns.class_of(title, first) if first else None for title, first in rows]
@@ -103,6 +101,9 @@ def page_facts(
             features.cast(PAGE_FACTS.field("features").type),
             batch.column("page_id"),
             classes.cast(pa.string()),
+            pa.array(
+                phrases_of_pages(batch, openings, noun_phrases), PAGE_FACTS.field("phrases").type
+            ),
         ],
         schema=PAGE_FACTS,
     )
@@ -152,6 +153,7 @@ def script_facts(batch: pa.RecordBatch, convert: Convert) -> pa.RecordBatch:
             pa.nulls(rows, PAGE_FACTS.field("features").type),
             pa.array(np.zeros(rows, np.int64)),
             pa.nulls(rows, pa.string()),
+            pa.nulls(rows, PAGE_FACTS.field("phrases").type),
         ],
         schema=PAGE_FACTS,
     )

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from nerbert.errors import UserError
 from nerbert.storage import files, parts
-from ontology.sources.sql import Ids, read_langlinks, read_page_props
+from ontology.sources.phrases import NounPhrases
+from ontology.sources.sql import Ids, read_descriptions, read_langlinks, read_page_props
 from ontology.sources.types import WIKIDATA
 from ontology.titles import Keys, title_keys
 from pipeline.plan import Plan
@@ -23,9 +25,10 @@ PAGE_IDS = pa.schema(
         ("key", pa.uint64()),  # of the page's title
         ("qid", pa.uint32()),  # number of the Wikidata item; 0 for none
         ("english", pa.string()),  # normal title on the English Wikipedia; null for none
+        ("phrases", pa.list_(pa.string())),  # by the description; see `ontology.sources.phrases`
     ]
 )
-"""Columns of `entities/page_ids.parquet`, one row for each article with an id or a title."""
+"""Columns of `entities/page_ids.parquet`, one row for each article with any of these."""
 
 Values = TypeVar("Values", Ids, list[str])
 
@@ -56,20 +59,43 @@ def write_page_ids(plan: Plan) -> dict[str, Any]:
     links: Counter[str] = Counter()
     for rows, titles in _joined("--langlinks", settings.langlinks, pages, read_langlinks, links):
         english.update(zip(rows.tolist(), titles, strict=True))
+    described, described_as = _descriptions(plan, pages)
     has_id = qids > 0
     counts: dict[str, Any] = {"articles": len(pages)}
     if settings.page_props:
-        counts["page_props"] = {"pages": int(has_id.sum()), **props}
+        n_described = int((described >= 0).sum())
+        counts["page_props"] = {"pages": int(has_id.sum()), "described": n_described, **props}
     if settings.langlinks:
         counts["langlinks"] = {"pages": len(english), **links}
     has_id[list(english)] = True
+    has_id |= described >= 0
     with parts.writer(ids_path(plan), PAGE_IDS) as writer:
         for start in range(0, len(pages), _ROWS):
             rows = start + np.flatnonzero(has_id[start : start + _ROWS])
             titles = pa.array([english.get(row) for row in rows.tolist()], pa.string())
+            phrases = [described_as[number] if number >= 0 else None for number in described[rows]]
             arrays = [*map(pa.array, (pages[rows], keys[rows], qids[rows])), titles]
+            arrays.append(pa.array(phrases, PAGE_IDS.field("phrases").type))
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=PAGE_IDS))
     return counts
+
+
+def _descriptions(plan: Plan, pages: Ids) -> tuple[npt.NDArray[np.int32], list[list[str]]]:
+    """Index of the phrases of each article, -1 for none, and the phrases."""
+    rules = NounPhrases.shipped(plan.language)
+    numbers: dict[tuple[str, ...], int] = {}
+    of_articles = np.full(len(pages), -1, np.int32)
+
+    def read(path: str, _: Counter[str]) -> Iterator[tuple[Ids, list[str]]]:
+        return read_descriptions(path)
+
+    tables = plan.settings.page_props
+    for rows, texts in _joined("--page-props", tables, pages, read, Counter()):
+        phrases = [tuple(rules.of_description(text)) for text in texts]
+        of_articles[rows] = [
+            numbers.setdefault(row, len(numbers)) if row else -1 for row in phrases
+        ]
+    return of_articles, [list(phrases) for phrases in numbers]
 
 
 def _articles(plan: Plan) -> tuple[Ids, Keys]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,18 @@ from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
 from ontology.entity_table import ARRAYS, SOURCES, EntityTable
 from ontology.sources.nouns import Nouns
+from ontology.sources.phrases import NounPhrases
 from ontology.sources.types import WIKIDATA
 from ontology.titles import converter, title_keys
 from ontology.voting.building import Built, Facts, build
+from pipeline.dump.site import TEMPLATE
 from pipeline.entities.facts import (
-    FEATURE_COLUMNS,
     PAGE_COLUMNS,
     PAGE_FACTS,
     page_facts,
     read_facts,
     read_page_facts,
     script_facts,
-    template_redirects,
 )
 from pipeline.entities.page_ids import PAGE_IDS, Subjects, ids_path, write_page_ids
 from pipeline.entities.page_types import (
@@ -38,6 +38,7 @@ from pipeline.entities.page_types import (
     typed_facts,
     typer_counts,
 )
+from pipeline.entities.phrases import set_phrases
 from pipeline.entities.type_facts import TypesReport, types_path, write_type_facts
 from pipeline.execution.part_pass import Gather, PartPass, Stage
 from pipeline.plan import Plan, PlanPass
@@ -66,6 +67,14 @@ def open_table(folder: str) -> EntityTable:
         for name in _TABLE_FILES:
             (Path(local) / name).write_bytes(files.read_bytes(files.join(folder, name)))
         return EntityTable.open(local)  # memory maps outlive the names of their files
+
+
+def template_redirects(part: str) -> Iterator[tuple[str, str]]:
+    """Redirects between templates in a part of documents: (old name, new name)."""
+    for batch in parts.read_batches(part, ["namespace", "title", "redirect"]):
+        for row in batch.to_pylist():
+            if row["namespace"] == TEMPLATE and row["redirect"]:
+                yield row["title"].partition(":")[2], row["redirect"].partition(":")[2]
 
 
 class _TemplateRedirects(PlanPass):
@@ -103,11 +112,12 @@ class _PageFacts(PlanPass, PartPass):
     def make(self, element: str, part: str, redirects: dict[str, str]) -> _PartName:
         reads = self._plan.settings.uses_page_typer
         nouns = Nouns.shipped(self._plan.language) if reads else None
-        columns = PAGE_COLUMNS + (FEATURE_COLUMNS if reads else ())
+        phrases = NounPhrases.shipped(self._plan.language)
         convert = converter(self._plan.language) if self._plan.converts_titles else None
         with parts.writer(part, PAGE_FACTS) as writer:
-            for batch in parts.read_batches(element, columns, rows=1024):
-                writer.write_batch(page_facts(batch, self._plan.mapping, redirects, nouns))
+            for batch in parts.read_batches(element, PAGE_COLUMNS, rows=1024):
+                facts = page_facts(batch, self._plan.mapping, redirects, nouns, phrases)
+                writer.write_batch(facts)
                 if convert is not None:
                     writer.write_batch(script_facts(batch, convert))
         return _PartName(files.name(part))
@@ -148,6 +158,7 @@ def resolve_stage(plan: Plan) -> Stage:
         for report in ordered:
             _tell_unused(report)
         built = _build(plan, ordered)
+        phrases = set_phrases(plan, built.table)
         save_table(built.table, plan.entities.path)
         by_source = np.bincount(built.table.sources, minlength=len(SOURCES)).tolist()
         plan.entities.finish(
@@ -155,6 +166,7 @@ def resolve_stage(plan: Plan) -> Stage:
                 "titles": len(built.table),
                 "entities_with_qid": int((built.table.qids > 0).sum()),
                 "entities": len(built.table.classes),
+                "phrases": phrases,
                 "entities_by_source": dict(zip(SOURCES, by_source, strict=True)),
                 "tables": tables,
                 "types_files": [report.to_json() for report in ordered],

@@ -241,12 +241,15 @@ def _feature(name: str, kind: str, labels: LabelSet) -> list[str]:
     if name == "ner_tags":
         tags = [f"          '{index}': {_scalar(tag)}" for index, tag in enumerate(labels.tags)]
         return [f"  - name: {name}", "    sequence:", "      class_label:", "        names:", *tags]
-    inner = kind.removeprefix("list<").removesuffix(">")
+    inner = kind[5:-1] if kind.startswith("list<") else kind
     if inner.startswith("struct<"):
         parts_of_it = inner.removeprefix("struct<").removesuffix(">").split(", ")
         pairs = [part.split(": ") for part in parts_of_it]
         fields = [f"    - name: {part}\n      dtype: {dtype}" for part, dtype in pairs]
         return [f"  - name: {name}", "    list:", *fields]
+    if inner.startswith("list<"):
+        value = inner[5:-1]
+        return [f"  - name: {name}", "    sequence:", f"      sequence: {value}"]
     return [f"  - name: {name}", f"    {'dtype' if inner == kind else 'sequence'}: {inner}"]
 
 

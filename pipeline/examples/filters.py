@@ -22,6 +22,7 @@ class Batch:
         documents: columns of the documents.
         sentences: their sentences.
         labels: category index of each anchor, shape (anchors,).
+        described: whether each anchor has a phrase that says what it is, shape (anchors,).
         frequent: whether each category is among the most frequent, shape (categories,).
         settings: settings of the corpus.
     """
@@ -29,6 +30,7 @@ class Batch:
     documents: pa.RecordBatch
     sentences: Sentences
     labels: Ints
+    described: Bools
     frequent: Bools
     settings: CorpusSettings
 
@@ -63,10 +65,17 @@ def drop_probability(entity_mentions: int, steps: Sequence[tuple[int, float]]) -
 
 
 def no_category(batch: Batch, is_kept: Bools) -> Bools:
-    """Sentences without a mention that has a category; of --keep-untyped, without a mention."""
+    """Sentences without a mention that has a category.
+
+    Of --keep-untyped, those without a mention; of --keep-described, those without a mention that
+    has a category or a phrase.
+    """
     if batch.settings.keep_untyped:
         return batch.sentences.count(np.ones(len(batch.labels), bool)) == 0
-    return ~with_category(batch.sentences, batch.labels)
+    counts = batch.labels != ENTITY_INDEX
+    if batch.settings.keep_described:
+        counts = counts | batch.described
+    return batch.sentences.count(counts) == 0
 
 
 def frequent(batch: Batch, is_kept: Bools) -> Bools:

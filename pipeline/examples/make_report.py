@@ -98,6 +98,7 @@ def _coverage(plan: Plan, statistics: Statistics) -> Coverage:
         tables=counts.get("tables", {}),
         types_files=counts.get("types_files", []),
         voters=counts.get("voters", []),
+        phrases=counts.get("phrases", {}),
         support=counts.get("support", []),
         page_typer=counts.get("page_typer"),
         filling=statistics.filling,

@@ -69,6 +69,7 @@ class Coverage:
         types_files: counts of each file of instance types.
         voters: each source of classes: how many entities it knows, its weight, and how many of its
             statements agree with the other sources.
+        phrases: number of entities with a phrase that says what they are, and of phrases.
         support: how the probabilities of the column `support` were calibrated: bins of the votes,
             how many statements of a voter that was left out agree, and what is written.
         page_typer: how the page typer was calibrated; None without one.
@@ -82,6 +83,7 @@ class Coverage:
     tables: dict[str, Any]
     types_files: list[dict[str, Any]]
     voters: list[dict[str, Any]]
+    phrases: dict[str, int]
     support: list[dict[str, Any]]
     page_typer: dict[str, Any] | None
     filling: Counts

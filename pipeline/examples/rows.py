@@ -38,6 +38,8 @@ COLUMNS = pa.schema(
         # Probability that the category of each mention is right; null for ENTITY.
         ("support", pa.list_(pa.float32())),
         ("inner", pa.list_(INNER)),  # mentions inside of mentions
+        # What each mention is in Wikipedia's own words, such as "studio album" and "album".
+        ("phrases", pa.list_(pa.list_(pa.string()))),
         ("token_starts", pa.list_(pa.int32())),  # first character of a token, from `start` on
         ("unlinked", pa.list_(pa.bool_())),  # tokens that may belong to names that are not marked
         ("page_id", pa.int64()),
@@ -68,10 +70,13 @@ def schema(labels: LabelSet) -> pa.Schema:
         if pa.types.is_struct(inner):
             features[column.name] = [{part.name: _value(part.type) for part in inner}]
             continue
+        if pa.types.is_list(inner):
+            features[column.name] = _sequence(_sequence(_value(inner.value_type)))
+            continue
         value = _value(inner)
         if column.name == "ner_tags":
             value = {"names": labels.tags, "_type": "ClassLabel"}
-        features[column.name] = {"feature": value, "_type": "Sequence"} if is_list else value
+        features[column.name] = _sequence(value) if is_list else value
     metadata = {"huggingface": json.dumps({"info": {"features": features}}, ensure_ascii=False)}
     return COLUMNS.with_metadata(metadata)
 
@@ -79,6 +84,11 @@ def schema(labels: LabelSet) -> pa.Schema:
 def _value(kind: pa.DataType) -> dict[str, Any]:
     """A single value, as `datasets` describes it."""
     return {"dtype": {"float": "float32"}.get(str(kind), str(kind)), "_type": "Value"}
+
+
+def _sequence(value: dict[str, Any]) -> dict[str, Any]:
+    """A list of values, as `datasets` describes it."""
+    return {"feature": value, "_type": "Sequence"}
 
 
 @dataclass(frozen=True)
@@ -171,6 +181,7 @@ def example_rows(
         _lists("sources", of_anchors, np.array(SOURCES)[sentences.sources[anchors]]),
         _lists("support", of_anchors, support),
         inner,
+        _lists("phrases", of_anchors, entities.phrases_of(sentences.entities[anchors])),
         _lists("token_starts", of_tokens, token_starts),
         _lists("unlinked", of_tokens, unlinked),
         page_id,

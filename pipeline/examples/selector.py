@@ -172,7 +172,8 @@ class Selector:
         by_source = np.bincount(sentences.sources, minlength=len(SOURCES)).tolist()
         selection.mention_sources.update(dict(zip(SOURCES, by_source, strict=True)))
         selection.anchors_outside += sentences.outside
-        facts = Batch(batch, sentences, labels, self._frequent, self._settings)
+        described = self._entities.has_phrases(sentences.entities)
+        facts = Batch(batch, sentences, labels, described, self._frequent, self._settings)
         is_kept = np.ones(len(sentences), bool)
         for reason, drops in FILTERS.items():
             dropped = drops(facts, is_kept) & is_kept

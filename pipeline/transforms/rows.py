@@ -87,6 +87,7 @@ class Example(NamedTuple):
     sources: Sequence[str]
     support: Sequence[float | None]
     inner: Sequence[Inner]
+    phrases: Sequence[Sequence[str]]
     token_starts: Sequence[int]
     unlinked: Sequence[bool]
     page_id: int

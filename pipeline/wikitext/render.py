@@ -18,7 +18,7 @@ from pipeline.wikitext.inline import strip_quotes
 from pipeline.wikitext.links import LinkPass
 from pipeline.wikitext.paragraphs import ANY_MARKER, Anchor, Prose, paragraphs
 from pipeline.wikitext.preprocess import MARKERS, NOTE
-from pipeline.wikitext.template_arguments import plain_arguments, template_title
+from pipeline.wikitext.template_arguments import DESCRIPTION, plain_arguments, template_title
 from pipeline.wikitext.templates import render_template
 
 __all__ = ["Anchor", "Rendered", "Template", "render"]
@@ -161,7 +161,9 @@ class _Renderer:
         text = render_template(name, content, self._site.language)
         title = self._titles[name] if name in self._titles else self._title(name)
         if title is not None:
-            self._templates.append((start, Template(title, self._arguments(start, end, text))))
+            is_note = text == NOTE and title.lower() != DESCRIPTION
+            values = () if is_note else self._arguments(start, end)
+            self._templates.append((start, Template(title, values)))
         return text
 
     def _title(self, name: str) -> str | None:
@@ -170,9 +172,9 @@ class _Renderer:
             self._titles[name] = title
         return title
 
-    def _arguments(self, start: int, end: int, text: str) -> tuple[str, ...]:
-        """Arguments of a template that begins a line and is not a note."""
-        if text == NOTE or (start and self._source[start - 1] not in "\n :*|="):
+    def _arguments(self, start: int, end: int) -> tuple[str, ...]:
+        """Arguments of a template that begins a line."""
+        if start and self._source[start - 1] not in "\n :*|=":
             return ()
         before = self._source[max(0, start - 80) : start].rpartition("\n")[2]
         if end - start > _MAX_ARGUMENTS_CHARS or before.strip(" :*|="):

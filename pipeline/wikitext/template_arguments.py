@@ -12,6 +12,9 @@ from pipeline.wikitext.inline import decode_references
 from pipeline.wikitext.links import INVALID_TITLE
 from pipeline.wikitext.preprocess import MARKERS
 
+DESCRIPTION = "short description"
+"""The template whose first argument says what the page is; it shows nothing."""
+
 MAX_VALUE_CHARS = 200
 """Longer values are truncated; conditions of mappings only look for words."""
 

@@ -21,6 +21,8 @@ _KEPT = 0.9
 """Probability of a gold class to be a candidate: without it, none of the others is right."""
 _OTHERS = 8
 """Candidates at random, at most; half as many more stand beside a gold class in the ontology."""
+_PHRASE, _PHRASES = 0.5, 12
+"""Probability that one of the phrases of a mention is a candidate, and phrases at random."""
 
 
 class OpenLoss:
@@ -69,7 +71,7 @@ class OpenLoss:
         head: Any = self._model.get_submodule("classifier")
         total = total + 0.0 * torch.stack([weight.sum() for weight in head.parameters()]).sum()
         number = (labels - 1).div(2, rounding_mode="floor").clamp(min=0)
-        typed = (labels > 0) & self._is_typed.to(labels.device)[number]
+        typed = (labels > 0) & self._has_types(number)
         if typed.any():
             kinds = self._kinds(logits[..., TAGS:][typed], number[typed])
             total = (
@@ -80,12 +82,17 @@ class OpenLoss:
     def _kinds(self, vectors: Tensor, numbers: Tensor) -> Tensor:
         """Mean loss of the types of some sub-words."""
         gold, place = torch.unique(numbers, return_inverse=True)
-        names, targets = self.candidates(gold.tolist())
+        names, right = self.candidates(gold.tolist())
         type_vectors = name_vectors(self._model, self._tokenizer, names)
         head: Any = self._model.get_submodule("classifier")
-        return functional.cross_entropy(
-            head.scores(vectors, type_vectors), targets.to(vectors.device)[place]
-        )
+        chances = head.scores(vectors, type_vectors).log_softmax(-1)
+        is_wrong = ~right.to(vectors.device)[place]
+        losses: Tensor = -chances.masked_fill(is_wrong, -torch.inf).logsumexp(-1)
+        return losses.mean()
+
+    def _has_types(self, numbers: Tensor) -> Tensor:
+        """Whether the type of each mention is known, by its number."""
+        return self._is_typed.to(numbers.device)[numbers]
 
     def candidates(self, gold: Sequence[int]) -> tuple[list[str], Tensor]:
         """Candidates for the types of a batch.
@@ -94,10 +101,13 @@ class OpenLoss:
             gold: the types, by number.
 
         Returns:
-            The names of the candidates; for each type the number of the right one, or the number
-            after the last one for none, shape (gold,).
+            The names of the candidates; for each type which of them are right, or that none is,
+            shape (gold, candidates + 1).
         """
-        return self.names, torch.tensor([self._order.index(number) for number in gold])
+        right = torch.zeros(len(gold), len(self.names) + 1, dtype=torch.bool)
+        for row, number in enumerate(gold):
+            right[row, min(self._order.index(number), len(self.names))] = True
+        return self.names, right
 
     @torch.no_grad()
     def best(self, logits: Tensor, labels: Any) -> Tensor:
@@ -115,7 +125,11 @@ class OpenLoss:
 
 
 class ChainLoss(OpenLoss):
-    """The loss of an open head on a corpus of links, with candidates that are drawn."""
+    """The loss of an open head on a corpus of links, with candidates that are drawn.
+
+    Attributes:
+        phrases: all phrases of mentions.
+    """
 
     def __init__(
         self,
@@ -124,6 +138,7 @@ class ChainLoss(OpenLoss):
         categories: Sequence[str],
         tree: ClassTree,
         chains: float,
+        phrase_sets: Sequence[Sequence[str]] = ((),),
     ) -> None:
         """Prepares the candidates.
 
@@ -134,45 +149,64 @@ class ChainLoss(OpenLoss):
             tree: the classes.
             chains: share of the batches whose candidates are classes of whole chains; in the
                 others they are the gold classes.
+            phrase_sets: lists of phrases of mentions; see `pretrain.training.phrase_sets`.
         """
         words = [None if name == ENTITY else spaced(name) for name in categories]
         super().__init__(model, tokenizer, words)
         self._chains = chains
-        lines = [[] if name == ENTITY else [name, *tree.ancestors(name)] for name in categories]
-        self._classes = sorted({name for line in lines for name in line})
-        place = {name: number for number, name in enumerate(self._classes)}
         # The deepest class first: it is the right one.
         self._lines = [
-            [place[name] for name in sorted(line, key=lambda name: (-tree.depth(name), name))]
-            for line in lines
+            [spaced(c) for c in sorted(line, key=lambda c: (-tree.depth(c), c))]
+            for line in (
+                [] if name == ENTITY else [name, *tree.ancestors(name)] for name in categories
+            )
         ]
-        parents = [set(tree.parents(name)) for name in self._classes]
-        self._siblings = [
-            [
-                n
-                for n, other_parents in enumerate(parents)
-                if other_parents & parents_of_class and n != number
+        self._own = [[] if name == ENTITY else [spaced(name)] for name in categories]
+        classes = sorted({name for line in self._lines for name in line})
+        by_words = {spaced(name): name for name in tree.names}
+        parents = {name: set(tree.parents(by_words[name])) for name in classes}
+        self._classes = classes
+        self._siblings = {
+            name: [
+                sibling
+                for sibling in classes
+                if sibling != name and parents[sibling] & parents[name]
             ]
-            for number, parents_of_class in enumerate(parents)
-        ]
-        self._own = [place.get(name, -1) for name in categories]
+            for name in classes
+        }
+        self._phrase_sets = [list(phrases) for phrases in phrase_sets]
+        self.phrases = sorted({name for phrases in phrase_sets for name in phrases})
+
+    def _has_types(self, numbers: Tensor) -> Tensor:
+        size = len(self._own)
+        return super()._has_types(numbers % size) | (numbers >= size)
 
     def candidates(self, gold: Sequence[int]) -> tuple[list[str], Tensor]:
-        """Draws candidates; the right one is the deepest class of the chain among them."""
-        class_numbers: set[int] = set()
+        """Draws candidates.
+
+        Right are the phrases of a mention, and of its chain the deepest class.
+        """
+        names: set[str] = set()
         by_chain = float(torch.rand(())) < self._chains
-        for category in gold:
-            line = self._lines[category] if by_chain else [self._own[category]]
+        mentions = [divmod(number, len(self._own))[::-1] for number in gold]
+        for category, phrase_set in mentions:
+            line = self._lines[category] if by_chain else self._own[category]
             chance = _CHAIN if by_chain else _KEPT
-            class_numbers.update(n for n in line if float(torch.rand(())) < chance)
-        beside = [n for category in gold for n in self._siblings[self._own[category]]]
-        for source, count in ((beside, _OTHERS // 2), (range(len(self._classes)), _OTHERS)):
-            picks = torch.randint(len(source), (count,)) if len(source) else ()
-            class_numbers.update(source[int(n)] for n in picks)
-        chosen_ones = sorted(class_numbers)
-        place = {n: row for row, n in enumerate(chosen_ones)}
-        right = [
-            next((place[n] for n in self._lines[category] if n in place), len(place))
-            for category in gold
-        ]
-        return [spaced(self._classes[n]) for n in chosen_ones], torch.tensor(right)
+            names.update(name for name in line if float(torch.rand(())) < chance)
+            phrases = self._phrase_sets[phrase_set]
+            if phrases and (not line or float(torch.rand(())) < _PHRASE):
+                names.add(phrases[int(torch.randint(len(phrases), ()))])
+        owned = [name for category, _ in mentions for name in self._own[category]]
+        beside = [sibling for name in owned for sibling in self._siblings[name]]
+        sources = (beside, _OTHERS // 2), (self._classes, _OTHERS), (self.phrases, _PHRASES)
+        for source, count in sources:
+            picks = torch.randint(len(source), (count,)).tolist() if source else ()
+            names.update(source[number] for number in picks)
+        chosen_ones = sorted(names)
+        place = {name: row for row, name in enumerate(chosen_ones)}
+        right = torch.zeros(len(gold), len(place) + 1, dtype=torch.bool)
+        for row, (category, phrase_set) in enumerate(mentions):
+            deepest = [name for name in self._lines[category] if name in place][:1]
+            fitting = {*deepest, *(n for n in self._phrase_sets[phrase_set] if n in place)}
+            right[row, [place[name] for name in fitting] or [len(place)]] = True
+        return chosen_ones, right

@@ -28,6 +28,7 @@ from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures
 from pretrain.training.logs import progress
 from pretrain.training.models import load_model
+from pretrain.training.phrase_sets import PHRASES, PhraseSets
 from pretrain.training.pieces import PieceCounts, count_subwords
 from pretrain.training.scores import EntityScores, best_label
 from pretrain.training.session import TrainingRun
@@ -113,6 +114,7 @@ class _Inputs:
         train: train pieces.
         validation: validation pieces.
         counts: counts of the train sentences.
+        phrase_sets: phrases of the mentions of the train pieces, for an open head.
     """
 
     base: str
@@ -120,6 +122,7 @@ class _Inputs:
     train: PieceFeatures
     validation: PieceFeatures
     counts: PieceCounts
+    phrase_sets: PhraseSets | None
 
 
 def _inputs(training: TrainingRun[PretrainSettings], corpora: Corpora) -> _Inputs:
@@ -141,14 +144,22 @@ def _inputs(training: TrainingRun[PretrainSettings], corpora: Corpora) -> _Input
     }
     if not all(len(dataset) for dataset in pieces.values()):
         raise UserError(f"{corpora}: no sentence fits into --max-subwords {settings.max_subwords}")
+    phrase_sets = None
+    if settings.head == "open" and PHRASES in rows["train"].column_names:
+        phrase_sets = PhraseSets(rows["train"], len(corpora.labels.categories))
     train = PieceFeatures(
-        rows["train"], pieces["train"], tokenizer, corpora.new_labels, bool(settings.mask_unlinked)
+        rows["train"],
+        pieces["train"],
+        tokenizer,
+        corpora.new_labels,
+        bool(settings.mask_unlinked),
+        phrase_sets,
     )
     validation = PieceFeatures(
         rows["validation"], pieces["validation"], tokenizer, corpora.new_labels
     )
     counts = PieceCounts.of(rows["train"], pieces["train"])
-    return _Inputs(base, tokenizer, train, validation, counts)
+    return _Inputs(base, tokenizer, train, validation, counts, phrase_sets)
 
 
 def _trainer(
@@ -164,10 +175,12 @@ def _trainer(
     loss, best = token_loss, best_label
     if is_open:
         add_open_head(model)
+        sets = inputs.phrase_sets.sets if inputs.phrase_sets else [[]]
         head = ChainLoss(
-            model, inputs.tokenizer, labels.categories, ClassTree.shipped(), settings.chains
+            model, inputs.tokenizer, labels.categories, ClassTree.shipped(), settings.chains, sets
         )
         model.config.open_types = {name: name for name in head.names}
+        model.config.open_phrases = head.phrases
         loss, best = head.loss, head.best
     trainer = TaggingTrainer(
         model=model,

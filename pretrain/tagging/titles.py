@@ -143,5 +143,6 @@ def as_rows(lists: Sequence[Sentence], ids: Mapping[str, int], like: Dataset) ->
         "tokens": [row.tokens for row in lists],
         "ner_tags": [[ids[tag] for tag in row.tags] for row in lists],
         "unlinked": [[False] * len(row.tags) for row in lists],
+        "phrases": [[[] for tag in row.tags if tag[0] == "B"] for row in lists],
     }
     return Dataset.from_dict({name: columns[name] for name in like.features}, like.features)

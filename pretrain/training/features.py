@@ -23,6 +23,7 @@ from nerbert.text.tags import LabelSet
 from ontology.categories import ENTITY, CategorySet
 from ontology.classes import ClassTree
 from pretrain.settings import AS_IN_CORPUS
+from pretrain.training.phrase_sets import PHRASES, PhraseSets
 from pretrain.training.subwords import IGNORED, first_subwords
 
 
@@ -62,6 +63,7 @@ _KINDS = {
     "tokens": ListOf(Value("string")),
     "ner_tags": ListOf(Value("int32")),
     "unlinked": ListOf(Value("bool")),
+    PHRASES: ListOf(ListOf(Value("string"))),
 }
 
 
@@ -111,6 +113,7 @@ class PieceFeatures(TorchDataset[Feature]):
         tokenizer: PreTrainedTokenizerFast,
         new_labels: npt.NDArray[np.int64],
         mask_unlinked: bool = False,
+        phrase_sets: PhraseSets | None = None,
     ) -> None:
         """Combines examples and pieces.
 
@@ -120,12 +123,14 @@ class PieceFeatures(TorchDataset[Feature]):
             tokenizer: tokenizer of the model.
             new_labels: label id of the view for each label id of the corpus, shape (old tags,).
             mask_unlinked: whether names without link are ignored in the loss.
+            phrase_sets: adds what a mention is to its labels.
         """
         self._corpus = corpus.with_format("arrow")
         self._pieces = pieces
         self.tokenizer = tokenizer
         self._new_labels = new_labels
         self._mask_unlinked = mask_unlinked
+        self._phrase_sets = phrase_sets
 
     @property
     def lengths(self) -> npt.NDArray[np.int32]:
@@ -160,18 +165,24 @@ class PieceFeatures(TorchDataset[Feature]):
             if UNLINKED in table.column_names
             else [[False] * len(row) for row in tags]
         )
+        labels = [self._new_labels[np.array(row, np.int64)] for row in tags]
+        if self._phrase_sets and PHRASES in table.column_names:
+            columns = labels, table.column(PHRASES).to_pylist()
+            labels = [self._phrase_sets.added(*row) for row in zip(*columns, strict=True)]
         return [
             self._feature(piece, encoding, row[span], names[span])
             for piece, encoding, row, names, span in zip(
-                indices, encodings, tags, unlinked, spans, strict=True
+                indices, encodings, labels, unlinked, spans, strict=True
             )
         ]
 
-    def _feature(self, piece: int, encoding: Any, tags: list[int], unlinked: list[bool]) -> Feature:
+    def _feature(
+        self, piece: int, encoding: Any, of_words: npt.NDArray[np.int64], unlinked: list[bool]
+    ) -> Feature:
         words, first = first_subwords(encoding.word_ids)
         labels = np.full(len(first), IGNORED)
         names = np.zeros(len(first), bool)
-        labels[first] = self._new_labels[np.array(tags, np.int64)[words]]
+        labels[first] = of_words[words]
         names[first] = np.array(unlinked, bool)[words]
         if self._mask_unlinked:
             labels[names] = IGNORED

@@ -225,7 +225,7 @@ def test_a_truncated_table_is_told_and_counted(wiki):
     card = (wiki / "o" / "corpus" / "README.md").read_text()
     assert "3 of 6 articles have a Wikidata id (3 rows, truncated)." in card
     report = json.loads((wiki / "o" / "corpus" / "report.json").read_text())
-    counted = {"pages": 3, "rows": 3, "truncated": 1}
+    counted = {"pages": 3, "described": 0, "rows": 3, "truncated": 1}
     assert report["coverage"]["tables"] == {"articles": 6, "page_props": counted}
 
 

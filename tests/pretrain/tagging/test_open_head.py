@@ -64,7 +64,7 @@ def test_candidates_are_right_by_the_ontology(monkeypatch, others):
         for row, category in enumerate(gold):
             line = {CATEGORIES[category], *tree.ancestors(CATEGORIES[category])}
             right = [n for n, name in enumerate(candidates) if name in set(map(spaced, line))]
-            target = int(targets[row])
+            (target,) = targets[row].nonzero().flatten().tolist()
             if right:
                 assert target == max(right, key=lambda n: depth[candidates[n]])
             else:
@@ -106,7 +106,7 @@ def test_the_loss_by_loops(model):
             cosines = [float(scores[3:] @ vector) for vector in vectors] + [head.none.item()]
             place = [1, 3, 4].index(category)
             scaled = torch.tensor(cosines) * head.scale.exp().item()
-            kind_losses.append(-float(scaled.log_softmax(-1)[int(targets[place])]))
+            kind_losses.append(-float(scaled.softmax(-1)[targets[place]].sum().log()))
     expected = (tag_loss + 8 * np.mean(kind_losses)) / 17
     assert found == pytest.approx(expected, rel=1e-4)
 
@@ -226,8 +226,9 @@ def model_of(folder):
 
 def test_all_types_of_a_set_are_candidates(model):
     loss = open_loss.OpenLoss(model.model, model.tokenizer, ["city", None, "sci"])
-    names, targets = loss.candidates([0, 2])
-    assert (names, targets.tolist()) == (["city", "sci"], [0, 1])
+    names, right = loss.candidates([0, 2])
+    assert names == ["city", "sci"]
+    assert right.tolist() == [[True, False, False], [False, True, False]]
     labels = torch.tensor([[-100, 1, 2, 3, 5, -100]])
     outputs = model.model(input_ids=torch.tensor([[2, 5, 6, 7, 8, 3]]))
     best = loss.best(outputs.logits, labels)
@@ -464,3 +465,48 @@ def test_every_type_that_fits_a_mention(model, trained, capsys):
     assert main(["predict", "--model", str(trained[0] / "straight"), *flags]) == 0
     found = json.loads(capsys.readouterr().out)["entities"]
     assert [e["type"] for e in found] == [e.type for e in all_.entities]
+
+
+def test_phrases_are_right_beside_the_class():
+    tree, sets = ClassTree.shipped(), [(), ("tennis player", "player"), ("city",), ("algorithm",)]
+    loss = open_loss.ChainLoss(None, None, CATEGORIES, tree, 0.3, sets)
+    size, drawn = len(CATEGORIES), set()
+    gold = [3 + size, 4, 4 + 2 * size, 3 * size]  # persons who play, cities, an algorithm
+    torch.manual_seed(0)
+    for _ in range(300):
+        names, right = loss.candidates(gold)
+        assert names == sorted(set(names))
+        for row, number in enumerate(gold):
+            category, phrases = CATEGORIES[number % size], sets[number // size]
+            line = [] if category == "ENTITY" else [category, *tree.ancestors(category)]
+            deepest = [spaced(n) for n in sorted(line, key=tree.depth) if spaced(n) in names][-1:]
+            expected = {*deepest, *(phrase for phrase in phrases if phrase in names)}
+            marked = {name for name, is_right in zip(names, right[row], strict=False) if is_right}
+            assert marked == expected
+            assert bool(right[row, -1]) == (not expected)
+            drawn.add((row, *sorted(marked)))
+        assert right[3].nonzero().flatten().tolist() == [names.index("algorithm")]
+    assert {(0, "person", "tennis player"), (1, "city"), (2, "city")} <= drawn
+
+
+def test_mentions_without_a_class_count_by_their_phrases(model):
+    tree, size = ClassTree.shipped(), len(CATEGORIES)
+    labels = torch.tensor([[-100, 1 + 2 * size, 2 + 2 * size, 0, -100]])
+    losses: list[float] = []
+    model.model.requires_grad_(False)
+    outputs = model.model(input_ids=torch.tensor([[2, 5, 6, 7, 3]]))
+    for sets in ([(), ("algorithm",)], [(), ()]):
+        loss = open_loss.ChainLoss(model.model, model.tokenizer, CATEGORIES, tree, 0.0, sets)
+        torch.manual_seed(0)
+        names, right = loss.candidates([size])
+        torch.manual_seed(0)
+        value = float(loss.loss(outputs, labels, 3))
+        vectors = open_head.name_vectors(model.model, model.tokenizer, names)
+        scores = model.model.classifier.scores(outputs.logits[0, 1:3, 3:], vectors)
+        kinds = -scores.log_softmax(-1)[:, right[0]].exp().sum(-1).log().mean()
+        tags = torch.nn.functional.cross_entropy(
+            outputs.logits[0, 1:4, :3], torch.tensor([1, 2, 0]), reduction="sum"
+        )
+        assert value == pytest.approx(float(tags + 3 * kinds) / 3, rel=1e-4)
+        losses.append(value)
+    assert losses[0] != losses[1]

@@ -8,6 +8,7 @@ from tests.helpers.corpora import LABELS, example, simple_corpus, write_corpus, 
 from tests.helpers.lazy import lazy
 
 data = lazy("pretrain.training.features")
+datasets = lazy("datasets")
 pieces_module = lazy("pretrain.training.pieces")
 tagging = lazy("pretrain.training.models")
 tiny = lazy("pretrain.training.tiny")
@@ -145,7 +146,7 @@ def test_a_corpus_without_unlinked_is_read_when_that_is_not_asked_for(tmp_path):
     assert Corpus.open(str(simple_corpus(tmp_path / "newer"))).has_unlinked
     corpus = Corpus.open(str(tmp_path / "corpus"))
     rows = data.load_split(corpus, "validation", cache_dir=str(tmp_path / "cache"))
-    assert rows.column_names == ["id", "tokens", "ner_tags"]
+    assert rows.column_names == ["id", "tokens", "ner_tags", "phrases"]
 
 
 @pytest.mark.parametrize(("wanted", "found"), [(0, 40), (1, 1), (20, 20), (21, 21), (99, 40)])
@@ -153,3 +154,25 @@ def test_the_first_examples_are_read(tmp_path, wanted, found):
     corpus = Corpus.open(str(simple_corpus(tmp_path / "corpus")))
     rows = data.load_split(corpus, "train", wanted, cache_dir=str(tmp_path / "cache"))
     assert rows["id"] == [f"1:{number}:0" for number in range(found)]
+
+
+def test_labels_say_category_and_phrases():
+    rows = datasets.Dataset.from_dict(
+        {
+            "phrases": [
+                [["tennis player", "player"], []],
+                [],
+                [["city"], ["tennis player", "player"]],
+            ]
+        }
+    )
+    sets = lazy("pretrain.training.phrase_sets").PhraseSets(rows, 4)
+    assert sets.sets == [[], ["city"], ["tennis player", "player"]]
+    labels = np.array([0, 3, 4, 4, 0, 5, 3, 0])
+    added = sets.added(labels, [["tennis player", "player"], [], ["city"]])
+    assert added.tolist() == [0, 3 + 16, 4 + 16, 4 + 16, 0, 5, 3 + 8, 0]
+    number, inside = (added - 1) // 2, added % 2
+    assert (number % 4)[labels > 0].tolist() == ((labels - 1) // 2)[labels > 0].tolist()
+    assert inside.tolist() == (labels % 2).tolist()
+    assert sets.added(np.zeros(3, np.int64), []).tolist() == [0, 0, 0]
+    assert sets.added(labels, [["unheard of"], [], []]).tolist() == labels.tolist()

@@ -1,0 +1,104 @@
+"""Taggers as differences from an encoder."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from finetune.options import SHIPPED
+from nerbert.errors import UserError
+from tests.helpers.lazy import lazy
+from tests.helpers.runs import ROOT
+from tests.helpers.toy import QUICK, rows
+
+shipped = lazy("finetune.tagger.shipped")
+tagging = lazy("finetune.tagger.tagger")
+settings = lazy("dataclasses")
+
+FILES = ("tokenizer.json", "tokenizer_config.json")
+TEXT = "Anna Keller came to Ulm ."
+
+
+@pytest.fixture(scope="module")
+def trained(base, tmp_path_factory):
+    """An open tagger of the toy set."""
+    folder = str(tmp_path_factory.mktemp("open") / "tagger")
+    open_settings = settings.replace(QUICK, head="open")
+    tagging.Tagger(base, open_settings).fit(rows(48), rows(12, 48)).save(folder)
+    return folder
+
+
+@pytest.fixture
+def data(base, trained, tmp_path, monkeypatch):
+    """A place of shipped taggers, with one of them, and an empty cache."""
+    monkeypatch.setattr("finetune.tagger.shipped._DATA", tmp_path / "data")
+    monkeypatch.setattr("finetune.tagger.shipped._cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr("finetune.tagger.shipped._TOKENIZER", FILES)
+    for name in SHIPPED:
+        shipped.write_difference(base, trained, str(tmp_path / "data" / name), "some/encoder")
+    return tmp_path
+
+
+def test_the_whole_checkpoint_tags_as_the_trained_one(base, trained, data):
+    (name, *_) = SHIPPED
+    folder = shipped.checkpoint_of(name, base)
+    taggers = [tagging.Tagger.load(path, device="cpu") for path in (trained, folder)]
+    expected, got = (tagger.predict(TEXT, types=["person", "city"]) for tagger in taggers)
+    assert [(e.start, e.end, e.type) for e in expected] == [(e.start, e.end, e.type) for e in got]
+    assert [e.score for e in got] == pytest.approx([e.score for e in expected], abs=0.01)
+    times = {path: path.stat().st_mtime_ns for path in Path(folder).iterdir()}
+    assert shipped.checkpoint_of(name, "no such folder") == folder  # made once
+    assert {path: path.stat().st_mtime_ns for path in Path(folder).iterdir()} == times
+    assert tagging.Tagger.load(name, device="cpu").base == folder
+
+
+def test_a_difference_of_small_rank_is_the_best_one(base, trained, tmp_path):
+    shipped.write_difference(base, trained, str(tmp_path), "some/encoder", 3)
+    before, after = (load_file(Path(path, "model.safetensors")) for path in (base, trained))
+    prefix = json.loads((tmp_path / "encoder.json").read_text())["prefix"]
+    got = shipped._added(before, load_file(tmp_path / "difference.safetensors"), prefix)
+    assert got.keys() == after.keys()
+    narrow = 0
+    for name, values in after.items():
+        start = before.get(name.removeprefix(prefix), np.zeros_like(values))
+        left, scales, right = np.linalg.svd(np.atleast_2d(values - start), full_matrices=False)
+        rank = 3 if name.removeprefix(prefix) in before and values.ndim == 2 else len(scales)
+        narrow += rank < len(scales)
+        best = (left[:, :rank] * scales[:rank]) @ right[:rank]
+        error = np.abs(got[name] - start - best.reshape(values.shape)).max()
+        assert error <= 0.02 * max(scales[0], 1e-3)
+    assert narrow > 3
+
+
+def test_encoders_that_are_not_at_hand_or_others(base, data, monkeypatch):
+    (name, *_) = SHIPPED
+    with pytest.raises(UserError, match=r"--encoder .*: model.safetensors is missing; give a copy"):
+        shipped.checkpoint_of(name, str(data))
+    other = data / "other"
+    shutil.copytree(base, other)
+    weights = load_file(other / "model.safetensors")
+    save_file({key: values + 1 for key, values in weights.items()}, other / "model.safetensors")
+    with pytest.raises(UserError, match="its weights are not those of some/encoder"):
+        shipped.checkpoint_of(name, str(other))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(UserError, match=r"its encoder some/encoder is not at hand .* --encoder"):
+        shipped.checkpoint_of(name)
+    assert not (data / "cache").exists() or not any((data / "cache").iterdir())
+    path = data / "data" / name / "difference.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UserError, match="is damaged; install nerbert again"):
+        shipped.checkpoint_of(name, base)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_files_are_whole(name):
+    folder = ROOT / "finetune" / "data" / name
+    facts = json.loads((folder / "encoder.json").read_text())
+    assert shipped._digest(folder / "difference.safetensors") == facts["difference"]
+    config = json.loads((folder / "config.json").read_text())
+    assert config["tag_head"] == "open"
+    assert {"politician", "album", "city"} <= set(config["open_types"])
+    assert "tennis player" in config["open_phrases"]
