@@ -162,6 +162,7 @@ def _encoder_file(name: str, repository: str, encoder: str | None, file: str) ->
 
 
 def _cache() -> Path:
+    # Commands that name no shipped tagger need not load it.
     from huggingface_hub.constants import HF_HOME
 
     return Path(HF_HOME) / "nerbert"
