@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from ontology.classes import lines_of
 
@@ -159,6 +159,7 @@ def _shipped(language: str) -> Nouns:
     return Nouns(_table().get(language, {}))
 
 
+@lru_cache(maxsize=1)  # a page is asked for its class, and then for its phrases
 def _opening(title: str, sentence: str) -> tuple[str, int]:
     """A first sentence without brackets, and where the words behind the title begin in it."""
     text = _STRESS.sub("", sentence.replace("’", "'"))
