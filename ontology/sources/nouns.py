@@ -156,7 +156,7 @@ def _noun(noun: str) -> str:
 
 @cache
 def _shipped(language: str) -> Nouns:
-    return Nouns(_table().get(language, {}))
+    return Nouns(words_of_languages("nouns.tsv").get(language, {}))
 
 
 @lru_cache(maxsize=1)  # a page is asked for its class, and then for its phrases
@@ -176,10 +176,10 @@ def _names(text: str, title: str) -> bool:
 
 
 @cache
-def _table() -> dict[str, dict[str, list[str]]]:
-    """Language -> class -> nouns of the shipped table."""
-    table: dict[str, dict[str, list[str]]] = {}
-    for line in lines_of("nouns.tsv"):
-        language, name, nouns = line.split("\t")
-        table.setdefault(language, {})[name] = nouns.split("|")
-    return table
+def words_of_languages(table: str) -> dict[str, dict[str, list[str]]]:
+    """Language -> class or kind -> words, of a shipped table."""
+    words: dict[str, dict[str, list[str]]] = {}
+    for line in lines_of(table):
+        language, name, cell = line.split("\t")
+        words.setdefault(language, {})[name] = cell.split("|")
+    return words

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise, takewhile
 
-from ontology.classes import lines_of
-from ontology.sources.nouns import Nouns
+from ontology.sources.nouns import Nouns, words_of_languages
 
 _MOST_WORDS = 4
 _FURTHEST = 120
@@ -186,14 +185,5 @@ def _any(words: Iterable[str]) -> str:
 
 @cache
 def _shipped(language: str) -> NounPhrases:
-    return NounPhrases(_table().get(language, {}), Nouns.shipped(language), language)
-
-
-@cache
-def _table() -> dict[str, dict[str, list[str]]]:
-    """Language -> kind -> words of the shipped table."""
-    table: dict[str, dict[str, list[str]]] = {}
-    for line in lines_of("phrases.tsv"):
-        language, kind, words = line.split("\t")
-        table.setdefault(language, {})[kind] = words.split("|")
-    return table
+    rules = words_of_languages("phrases.tsv").get(language, {})
+    return NounPhrases(rules, Nouns.shipped(language), language)
