@@ -1,6 +1,7 @@
 """Names that say what a thing is, and functions that fit on a screen, in all packages."""
 
 import ast
+import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,12 @@ ARE_RIGHT = {"tell"}
 MOST_VAGUE = 10
 """Options whose flags stay (`--kept`, `--which`, `--judged`), and names in files of results."""
 LONGEST = 60
+TOP = {*PACKAGES, "tests", "benchmarks", "docs", "run_pipeline.py", "pyproject.toml"} | set(
+    "constraints.txt mkdocs.yml Dockerfile .dockerignore .gitignore .github .ci .pre-commit-config.yaml MANIFEST.in LICENSE "
+    "README.md CHANGELOG.md CITATION.cff CONTRIBUTING.md SECURITY.md".split()
+)
+LARGEST = 700_000
+"""Bytes of a file that is not weights."""
 
 
 @cache
@@ -49,6 +56,17 @@ def test_functions_and_classes_say_what_they_are():
     names = [(place, node.name) for place, node in nodes() if isinstance(node, kinds)]
     vague = [f"{place} {name}" for place, name in names if name.strip("_") in VAGUE - ARE_RIGHT]
     assert not vague
+
+
+@pytest.mark.unit
+def test_the_repository_has_nothing_that_lies_about():
+    tracked = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True)
+    if tracked.returncode:
+        pytest.skip("no clone")
+    paths = tracked.stdout.split()
+    assert {path.partition("/")[0] for path in paths} <= TOP
+    large = [path for path in paths if (ROOT / path).stat().st_size > LARGEST]
+    assert large == ["finetune/data/open-en/difference.safetensors"]
 
 
 @pytest.mark.unit
