@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass as options_class
 
+from finetune.data.sets import DataSets
 from nerbert.commands.options import CHECKED, Text, Texts, option
 from nerbert.errors import UserError
 
@@ -136,11 +137,13 @@ class Plan:
         file = resources.files("finetune.papers.reproduce") / "data" / f"{options.paper}.toml"
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         scale = table["scales"][options.scale]
+        crossner = sorted(map(str, DataSets(options.data_root).root.glob("crossner/*/*.txt*")))
         values: dict[str, str] = {
             "out": shlex.quote(os.path.abspath(options.output)),
             "dump": shlex.join(options.dump),
             "types": shlex.join(options.types),
             "root": shlex.join(["--data-root", options.data_root]) if options.data_root else "",
+            "crossner": shlex.join(["--exclude", *crossner]) if crossner else "",
         }
         for name, value in scale.items():  # a value may hold earlier ones
             values[name] = _filled(str(value), values)
