@@ -36,6 +36,29 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Puts a command's options, as Python names them, where a page says `{options: COMMAND}`."""
+    return re.sub(
+        r"^\{options: (\w+)\}$",
+        lambda match: python_options(match[1]),
+        markdown,
+        flags=re.MULTILINE,
+    )
+
+
+def python_options(name: str) -> str:
+    """A folded table of the options of a command."""
+    options = COMMANDS[name].command().options
+    rows = [f"    | `{one.name}` | {_default(one)} | {_cell(one.help)} |" for one in options]
+    head = [
+        f'??? note "{len(rows)} options"',
+        "",
+        "    | option | default | |",
+        "    |---|---|---|",
+    ]
+    return "\n".join([*head, *rows])
+
+
 def commands() -> str:
     """The page: for each command its text, and a table of its options."""
     parts = [
@@ -55,8 +78,11 @@ def commands() -> str:
 
 def _row(option: Option) -> str:
     flag = option.name.upper() if option.facts["positional"] else "`, `".join(option.flags)
-    default = "required" if option.is_required else _shown(option.default)
-    return f"| `{flag}` | {default} | {_cell(option.help)} |"
+    return f"| `{flag}` | {_default(option)} | {_cell(option.help)} |"
+
+
+def _default(option: Option) -> str:
+    return "required" if option.is_required else _shown(option.default)
 
 
 def _shown(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,7 +39,12 @@ def model_card(
     base = options.base_model
     is_local = Path(base).exists()
     base_name = Path(base).name if is_local else base
+    sets = [named_set for name in record["data"] if (named_set := known_set(name))]
+    languages = sorted({named_set.language for named_set in sets})
     data = ModelCardData(
+        # Only what somebody stated: folders of one's own have neither.
+        language=languages if len(sets) == len(record["data"]) else None,
+        license=_licence(base),
         library_name="transformers",
         pipeline_tag="token-classification",
         tags=["named-entity-recognition", "nerbert"],
@@ -66,6 +72,15 @@ def model_card(
         versions=", ".join(f"{key} {value}" for key, value in results["versions"].items()),
     )
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n{body}"))
+
+
+def _licence(encoder: str) -> str | None:
+    """The licence that a local encoder's card states: the weights are made from it."""
+    path = Path(encoder, "README.md")
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    header = re.match(r"---\n(.*?)\n---", text, re.DOTALL)
+    stated = header and re.search(r"^license:\s*([\w.+-]+)$", header[1], re.MULTILINE)
+    return stated[1] if stated else None
 
 
 def _examples(rows: Sequence[Sentence]) -> list[str]:

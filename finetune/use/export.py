@@ -29,11 +29,16 @@ def export(options: ExportOptions) -> str:
             "--types and --min-score: only for --model with --input FILE; leave them out"
         )
     if options.format in ("onnx", "int8"):
+        for flag in ("data", "input", "output"):
+            if getattr(options, flag) is not None:
+                raise UserError(f"--{flag}: the files lie in the checkpoint; leave it out")
         return _onnx(options)
     if (options.data is None) == (options.input is None):
         raise UserError(f"--format {options.format}: give --data SET, or --model with --input FILE")
     if options.output is None:
         raise UserError("--output is missing: file to write")
+    if options.output == "-":
+        raise UserError("--output -: this format is a file; name one")
     path = Path(options.output)
     outputs = [path, interface(path)] if options.format == "label-studio" else [path]
     if present := [output_path for output_path in outputs if os.path.lexists(output_path)]:

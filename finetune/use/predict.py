@@ -48,8 +48,12 @@ def print_predictions(options: PredictOptions) -> None:
         UserError: there is no text, a file cannot be read or is there already, or the model is not
             a tagger.
     """
+    if options.output == "-":
+        options = replace(options, output=None)
     if options.output is not None and os.path.lexists(options.output):
         raise UserError("is there already; choose another name", options.output)
+    if options.texts and options.input:
+        raise UserError(f"--input {options.input}: there are texts, too; give one or the other")
     if options.link is not None and options.format not in ("auto", "jsonl", "csv", "tsv"):
         raise UserError(f"--link: --format {options.format} has no place for it; give jsonl")
     texts = _texts(options)

@@ -15,6 +15,7 @@ from typing import Any
 from nerbert.commands.flags import Help, Parser, add_flag, value_of
 from nerbert.commands.options import DETAILS, Option, options_of
 from nerbert.commands.process import (
+    be_verbose,
     begin_logging,
     check_system,
     end_bars,
@@ -162,6 +163,9 @@ class Command:
         parser.add_argument(
             "-q", "--quiet", action="store_true", help="log warnings and errors only"
         )
+        parser.add_argument(
+            "-v", "--verbose", action="store_true", help="log what libraries do, too"
+        )
         return parser
 
     def parse(self, argv: Sequence[str] | None = None, prog: str | None = None) -> Parsed:
@@ -184,6 +188,8 @@ class Command:
         prints = texts.pop("print_recipe", False)
         if texts.pop("quiet", False):
             logging.getLogger().setLevel(logging.WARNING)
+        if texts.pop("verbose", False):
+            be_verbose()
         name = texts.pop("recipe", self._recipes.default)
         values = self._recipes.read(name, self._kinds) if name else {}
         by_name = {entry.name: entry for entry in self.options}

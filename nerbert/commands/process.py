@@ -158,8 +158,15 @@ def no_cycle_search() -> Iterator[None]:
 _VERBOSITIES = ("TRANSFORMERS_VERBOSITY", "DATASETS_VERBOSITY", "HF_HUB_VERBOSITY")
 
 
+def be_verbose() -> None:
+    """Shows all that we and the libraries log: requests, retries, caches."""
+    logging.getLogger().setLevel(logging.DEBUG)
+
+
 def quiet_libraries() -> None:
     """Hides the messages and progress bars of transformers and datasets, also if loaded later."""
+    if logging.getLogger().isEnabledFor(logging.DEBUG):
+        return
     # Without a network it repeats each request for half a minute, with two lines for each.
     os.environ.update(dict.fromkeys(_VERBOSITIES, "error"), HF_HUB_DISABLE_PROGRESS_BARS="1")
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)

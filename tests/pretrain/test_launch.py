@@ -294,3 +294,17 @@ def test_transformers_example_trains_on_the_corpus_folder(demo, tmp_path, cache)
     assert last < 0.7 * first
     assert tags == json.loads((demo[0] / "corpus" / "labels.json").read_text())["tags"]
     assert ours == []
+
+
+@pytest.mark.unit
+def test_what_is_no_corpus_is_said_before_torch_is_loaded(tmp_path):
+    code = (
+        "import sys; from nerbert.commands.table import run_command\n"
+        f"code = run_command('pretrain', ['--corpus', {str(tmp_path)!r}, '--output', 'out'])\n"
+        "assert code == 2 and 'torch' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no corpus (labels.json is missing)" in done.stderr

@@ -305,6 +305,19 @@ def test_flags_of_a_tagger_need_texts(flags, toy_set, tmp_path, capsys):
     assert "only for --model with --input FILE" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        ("--format onnx --model x --output y", "--output: the files lie in the checkpoint"),
+        ("--format int8 --model x --data y", "--data: the files lie in the checkpoint"),
+        ("--format jsonl --data x --output -", "--output -: this format is a file; name one"),
+    ],
+)
+def test_outputs_that_would_not_be_there(flags, problem, capsys):
+    assert main(["export", *flags.split()]) == 2
+    assert problem in capsys.readouterr().err
+
+
 def test_a_file_appears_whole_or_not_at_all(labelled, tmp_path):
     def broken():
         yield labelled[0]

@@ -55,6 +55,10 @@ def test_a_file(saved):
     assert (saved / "out.jsonl").read_text() == predict(saved, "--input", "texts.txt")
     code, _, err = run("--model", "tagger", "x", "--output", "out.jsonl", cwd=saved, name="predict")
     assert (code, err) == (2, "--output out.jsonl: is there already; choose another name\n")
+    assert (
+        predict(saved, "--input", "texts.txt", "--output", "-") == (saved / "out.jsonl").read_text()
+    )
+    assert not (saved / "-").exists()
 
 
 @pytest.mark.parametrize(("name", "separator"), [("csv", ","), ("tsv", "\t")])
@@ -117,6 +121,14 @@ def test_no_text(saved, monkeypatch):
         monkeypatch.setattr("sys.stdin", io.StringIO(typed))
         code, _, err = run("--model", "tagger", cwd=saved, name="predict")
         assert (code, err) == (2, "no text: give texts, --input FILE, or a pipe\n")
+
+
+@pytest.mark.parametrize("text", ["Ada lived.", "Ada Byron lived in Bern for some years"])
+def test_a_text_beside_a_file(saved, text):
+    code, _, err = run(
+        "-m", "tagger", "--input", "texts.txt", "--", text, cwd=saved, name="predict"
+    )
+    assert (code, err) == (2, "--input texts.txt: there are texts, too; give one or the other\n")
 
 
 @pytest.mark.parametrize("text", ["Ada lived.", "Ada Byron lived in Bern for some years"])

@@ -10,9 +10,12 @@ import sys
 import time
 
 import pytest
+from huggingface_hub import ModelCard
 
 from finetune.data import conll
+from finetune.options import TrainOptions
 from finetune.scoring.calibration import Calibration, Reliability
+from finetune.use.card import model_card
 from nerbert.commands.table import main
 from tests.helpers.hub import served_hub
 from tests.helpers.lazy import lazy
@@ -66,6 +69,29 @@ def trained(base, toy_set, tmp_path_factory):
     return output, out, err
 
 
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("text", "licence"),
+    [
+        ("---\nlicense: apache-2.0\n---\nAn encoder.", "apache-2.0"),
+        ("An encoder.", None),
+        ("---\n: [\n---\n", None),
+        ("---\n- a\n---\n", None),
+        (None, None),
+    ],
+)
+def test_a_card_has_the_licence_that_the_encoder_states(text, licence, tmp_path):
+    if text is not None:
+        (tmp_path / "README.md").write_text(text)
+    options = TrainOptions(base_model=str(tmp_path), data=("crossner/ai",), output="tagger")
+    record = {"data": ["crossner/ai"], "settings": {}}
+    results = {"sentences": {"train": 1}, "steps": 1, "versions": {}}
+    card = ModelCard(model_card(options, record, results, rows(1, 1)))
+    assert (card.data.license, card.data.language) == (licence, ["en"])
+    record["data"].append("a folder")
+    assert ModelCard(model_card(options, record, results, rows(1, 1))).data.language is None
+
+
 def test_an_ordinary_checkpoint(trained):
     output, out, _ = trained
     model = transformers.AutoModelForTokenClassification.from_pretrained(output)
@@ -111,8 +137,6 @@ def _rows(output):
 
 
 def test_card_and_events(trained):
-    from huggingface_hub import ModelCard
-
     output, _, _ = trained
     card = ModelCard.load(output / "README.md")
     assert card.data.pipeline_tag == "token-classification"

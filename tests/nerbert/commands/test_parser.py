@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from nerbert.commands.options import CHECKED, Text, Texts, option
 from nerbert.commands.parser import Command, exit_code
-from nerbert.commands.process import signals_as_ctrl_c
+from nerbert.commands.process import quiet_libraries, signals_as_ctrl_c
 from nerbert.commands.table import COMMANDS
 from nerbert.errors import BadLossError, UserError
 from tests.helpers.runs import run
@@ -239,3 +239,31 @@ def test_quiet(tmp_path):
     code, out, err = run("-q", "--stage", "extract", "-o", "out", cwd=tmp_path)
     assert (code, err) == (0, "")
     assert "Done up to extract" in out
+
+
+def test_verbose(tmp_path):
+    code, out, err = run("-v", "--stage", "extract", "-o", "out", cwd=tmp_path)
+    assert code == 0
+    assert "Done up to extract" in out
+    quiet_code, _, usual = run("--stage", "extract", "-o", "again", cwd=tmp_path)
+    assert quiet_code == 0
+    assert len(err.splitlines()) >= len(usual.splitlines()) > 0
+
+
+@pytest.mark.unit
+def test_verbose_lets_libraries_speak(monkeypatch):
+    for name in ("TRANSFORMERS", "DATASETS", "HF_HUB"):
+        monkeypatch.setenv(f"{name}_VERBOSITY", "warning")
+    monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "0")
+    root = logging.getLogger()
+    before = root.level
+    try:
+        COMMANDS["predict"].command().parse(["-v", "text"])
+        assert root.level == logging.DEBUG
+        quiet_libraries()
+        assert os.environ["TRANSFORMERS_VERBOSITY"] == "warning"
+        root.setLevel(logging.INFO)
+        quiet_libraries()
+        assert os.environ["TRANSFORMERS_VERBOSITY"] == "error"
+    finally:
+        root.setLevel(before)
