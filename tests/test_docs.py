@@ -60,8 +60,8 @@ def test_flags_and_files_that_are_named_exist(document):
 
     text = (ROOT / document).read_text(encoding="utf-8")
     known = "".join(parser.format_help() for parser in PARSERS.values())
-    others = {"--help", "--nproc-per-node", "--check", "--ignore-missing"}
-    # Of uv, Slurm, Docker, of the job server of Beam, and of Java.
+    others = {"--help", "--nproc-per-node", "--check", "--ignore-missing", "--no-compile"}
+    # Of pip, uv, Slurm, Docker, of the job server of Beam, and of Java.
     others |= {"--torch-backend", "--rm", "--user", "--spark-master-url", "--job-host"}
     others |= {"--job-port", "--add-opens"}
     others |= {"--dependency", "--array", "--parsable", "--cpus-per-task"}

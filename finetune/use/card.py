@@ -79,8 +79,8 @@ def _licence(encoder: str) -> str | None:
     path = Path(encoder, "README.md")
     text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     header = re.match(r"---\n(.*?)\n---", text, re.DOTALL)
-    stated = header and re.search(r"^license:\s*([\w.+-]+)$", header[1], re.MULTILINE)
-    return stated[1] if stated else None
+    line = header and re.search(r"^license:\s*([\w.+-]+)$", header[1], re.MULTILINE)
+    return line[1] if line else None
 
 
 def _examples(rows: Sequence[Sentence]) -> list[str]:
