@@ -123,7 +123,7 @@ class RunOptions(DataOptions, Device):
         help="names of sets (also patterns), hf:NAME, folders with train, dev and test",
         metavar="SET",
     )
-    seeds: int = option(3, "number of repetitions with different seeds", ge=1, le=len(SEEDS))
+    seeds: int = option(3, "repetitions with different seeds", ge=1, le=len(SEEDS))
     output: Text = option("report", "folder of the report", metavar="DIR", recipe=False)
 
 
@@ -142,7 +142,7 @@ class EvaluateOptions(RunOptions):
     """
 
     # Five seeds: Liu et al. 2021 (NER-BERT), section 4.4.
-    seeds: int = option(5, "number of repetitions with different seeds", ge=1, le=len(SEEDS))
+    seeds: int = option(5, "repetitions with different seeds", ge=1, le=len(SEEDS))
     regime: Regime = option(
         "target",
         "train on the target; on the source, then on the target; on both together; on the source "

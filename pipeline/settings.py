@@ -317,6 +317,9 @@ class CorpusSettings:
     alpha: float = option(
         0.7, "exponent of balancing", metavar="A", group=_CORPUS, ge=0, le=1, decides="balance"
     )
+    language_alpha: float = option(
+        0.7, "exponent of languages, with dumps of several wikis", group=_MORE, ge=0, le=1
+    )
 
     def __post_init__(self) -> None:
         if self.max_tokens < self.min_tokens:

@@ -6,9 +6,10 @@ probability p(E) proportional to |E|**0.7.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -185,7 +186,7 @@ class Weights:
     Attributes:
         mode: category-first (a sum over categories), calibrated (a geometric mean) or none.
         by_category: a number for each category; for `calibrated` the logarithm of its factor.
-        log_scale: logarithm of the scale of `calibrated`.
+        log_scale: logarithm of the scale of `calibrated` and `none`.
         least: fewest copies of a sentence: 1 if none may be lost.
     """
 
@@ -194,11 +195,17 @@ class Weights:
     log_scale: float = 0.0
     least: int = 0
 
+    def times(self, factor: float) -> Weights:
+        """Weights of `factor` times as many copies; no fewer than `least` of a sentence."""
+        if self.mode == "category-first":
+            return replace(self, by_category=tuple(factor * copies for copies in self.by_category))
+        return replace(self, log_scale=self.log_scale + math.log(factor))
+
     def expected(self, category_counts: CategoryCounts) -> Floats:
         """Expected copies of each sentence, shape (rows,)."""
         values = np.asarray(self.by_category)
         if self.mode == "none":
-            return np.ones(category_counts.n_rows)
+            return np.full(category_counts.n_rows, math.exp(self.log_scale))
         if self.mode == "category-first":
             return np.maximum(
                 category_counts.sum_by_row(values[category_counts.categories]), self.least

@@ -43,30 +43,43 @@ def balancing_weights(
     plan: Plan, statistics: Statistics, selected: SelectionReport, sources: Sequence[str]
 ) -> balance.Weights:
     """Decides how often train examples are repeated."""
-    settings, categories = plan.settings, statistics.categories
-    fewest = int(settings.every_sentence)
-    least = settings.min_support
-    once = np.array([name != ENTITY and statistics.support(name) < least for name in categories])
-    mentions = selected.by_category["train"]
-    if settings.balance == "none" or not any(mentions.values()):
-        return balance.Weights("none", ())
-    if settings.balance == "category-first":
-        copies = balance.category_first(
-            categories,
-            mentions,
-            selected.with_category["train"],
-            selected.sentences["train"],
-            settings.alpha,
-        )
-        copies[once] = np.minimum(copies[once], 1)
-        return balance.Weights("category-first", tuple(copies.tolist()), least=fewest)
     tags = (
         batch.column("ner_tags")
         for source in sources
         for batch in parts.read_batches(example_part(plan, source, "train"), ["ner_tags"])
     )
-    category_counts, times = balance.signatures(tags, len(categories))
-    logs, scale, _ = balance.calibrate(category_counts, times, len(categories), settings.alpha)
+    support = {name: statistics.support(name) for name in statistics.categories}
+    return weights_of(plan.settings.decide("balance"), support, selected, tags)
+
+
+def weights_of(
+    settings: Mapping[str, Any],
+    support: Mapping[str, float],
+    selected: SelectionReport,
+    tags: Iterable[pa.ListArray],
+) -> balance.Weights:
+    """Decides how often train examples are repeated.
+
+    Args:
+        settings: the options of balancing.
+        support: category -> share of its mentions whose page several sources know.
+        selected: counts of the examples.
+        tags: label ids of the train examples, which only `calibrated` reads.
+    """
+    fewest, least = int(settings["every_sentence"]), settings["min_support"]
+    alpha = settings["alpha"]
+    once = np.array([name != ENTITY and share < least for name, share in support.items()])
+    mentions = selected.by_category["train"]
+    if settings["balance"] == "none" or not any(mentions.values()):
+        return balance.Weights("none", ())
+    if settings["balance"] == "category-first":
+        n_sentences = selected.sentences["train"]
+        holding = selected.with_category["train"]
+        copies = balance.category_first(list(support), mentions, holding, n_sentences, alpha)
+        copies[once] = np.minimum(copies[once], 1)
+        return balance.Weights("category-first", tuple(copies.tolist()), least=fewest)
+    category_counts, times = balance.signatures(tags, len(support))
+    logs, scale, _ = balance.calibrate(category_counts, times, len(support), alpha)
     logs[once] = np.minimum(logs[once], -scale)
     return balance.Weights("calibrated", tuple(logs.tolist()), scale, fewest)
 
@@ -155,15 +168,13 @@ def dataset_card(
     balanced, out = funnel.train_after_balancing, funnel.sentences.out
     table = sorted(report.categories.table.items(), key=lambda row: (-row[1].train, row[0]))
     examples = {"train": balanced.examples, "validation": out["validation"]}
-    columns = [(field.name, _type_name(field.type)) for field in COLUMNS]
     return filled(
         "pipeline.examples",
         language=report.language,
         example=example,
         command=command,
         voters=_lines(map(_voter_row, report.coverage.voters)),
-        data_files=_lines(_data_files(examples)),
-        features=_lines(line for name, kind in columns for line in _feature(name, kind, labels)),
+        header=card_header(examples, COLUMNS, labels),
         dumps=", ".join(report.dumps),
         types=", ".join(types) or "infoboxes of the dump",
         tables="".join(f" {fact}." for fact in table_facts(report.coverage.tables).values()),
@@ -224,6 +235,22 @@ def _cell(name: str) -> str:
     """A name in a table of Markdown: files of instance types may hold any characters."""
     printable = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in name)
     return printable.replace("|", "\\|")
+
+
+def card_header(examples: Mapping[str, int], columns: pa.Schema, labels: LabelSet) -> str:
+    """Lines of the head of a card: the files of each split, and the columns, for `datasets`."""
+    features = (_feature(field.name, _type_name(field.type), labels) for field in columns)
+    return "\n".join(
+        [
+            "configs:",
+            "- config_name: default",
+            "  data_files:",
+            *_data_files(examples),
+            "dataset_info:",
+            "  features:",
+            *(line for lines in features for line in lines),
+        ]
+    )
 
 
 def _data_files(examples: Mapping[str, int]) -> list[str]:

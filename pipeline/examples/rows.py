@@ -61,10 +61,10 @@ _ENTITY_TAGS = 2
 _AFTER = np.iinfo(np.int64).max
 
 
-def schema(labels: LabelSet) -> pa.Schema:
+def schema(labels: LabelSet, columns: pa.Schema = COLUMNS) -> pa.Schema:
     """The columns, with metadata that tells Hugging Face `datasets` the names of the labels."""
     features: dict[str, Any] = {}
-    for column in COLUMNS:
+    for column in columns:
         is_list = pa.types.is_list(column.type)
         inner = column.type.value_type if is_list else column.type
         if pa.types.is_struct(inner):
@@ -78,7 +78,7 @@ def schema(labels: LabelSet) -> pa.Schema:
             value = {"names": labels.tags, "_type": "ClassLabel"}
         features[column.name] = _sequence(value) if is_list else value
     metadata = {"huggingface": json.dumps({"info": {"features": features}}, ensure_ascii=False)}
-    return COLUMNS.with_metadata(metadata)
+    return columns.with_metadata(metadata)
 
 
 def _value(kind: pa.DataType) -> dict[str, Any]:

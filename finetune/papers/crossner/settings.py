@@ -149,7 +149,7 @@ class CrossnerOptions(DataRoot):
     )
     source: Text = option("conll2003-crossner", "source set", metavar="SET")
     shots: Texts = option((ALL,), SHOTS, metavar="N")
-    seeds: int = option(3, "number of repetitions with different seeds", ge=1, le=len(SEEDS))
+    seeds: int = option(3, "repetitions with different seeds", ge=1, le=len(SEEDS))
     output: Text = option("crossner", "folder of the report", metavar="DIR", recipe=False)
     corpus: Texts = option(
         (),

@@ -120,7 +120,7 @@ class DualOptions(DataOptions):
         "shares of the source whose labels are used; the rest is unlabelled text (default: 1)",
         metavar="S",
     )
-    seeds: int = option(1, "number of repetitions with different seeds", ge=1, le=len(SEEDS))
+    seeds: int = option(1, "repetitions with different seeds", ge=1, le=len(SEEDS))
     output: Text = option("dual", "folder of models and report", metavar="DIR", recipe=False)
 
     def __post_init__(self) -> None:

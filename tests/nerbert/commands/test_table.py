@@ -83,7 +83,7 @@ def test_missing_extra_is_one_line(tmp_path):
     code = (
         "import sys; sys.modules['torch'] = sys.modules['transformers'] = None\n"
         "from nerbert.commands.table import main\n"
-        "sys.exit(main(['pretrain', '--corpus', 'c', '--output', 'o']))"
+        "sys.exit(main(['dapt', '--corpus', 'c', '--output', 'o']))"
     )
     done = run(code, tmp_path, "-c")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr

@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.examples import balance, corpus_files
 from pipeline.examples.counts import SelectionReport, Statistics
+from pipeline.settings import CorpusSettings
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,7 @@ def test_sentences_of_categories_without_support_are_not_repeated(mode, monkeypa
     monkeypatch.setattr(corpus_files.parts, "read_batches", lambda *_: [batch])
 
     def copies(least):
-        settings = SimpleNamespace(balance=mode, alpha=0.7, min_support=least, every_sentence=False)
+        settings = CorpusSettings(balance=mode, alpha=0.7, min_support=least, every_sentence=False)
         plan = SimpleNamespace(settings=settings)
         weights = corpus_files.balancing_weights(plan, known, selected, [""])
         held = balance.CategoryCounts.of_tags(tags, len(names))

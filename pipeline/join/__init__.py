@@ -1,0 +1,1 @@
+"""Several wikis in one corpus."""

@@ -1,0 +1,229 @@
+"""Runs `nerbert join`: the examples of several runs, balanced by category and by language."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nerbert.errors import RunError, UserError
+from nerbert.reports import filled
+from nerbert.storage import files, parts
+from nerbert.storage.folders import Folder
+from nerbert.text.corpus import SPLITS
+from nerbert.text.tags import LabelSet
+from pipeline.examples import balance
+from pipeline.examples.corpus_files import card_header
+from pipeline.examples.counts import SelectionReport
+from pipeline.examples.rows import schema
+from pipeline.join.languages import BalancedLanguage, balanced_languages
+from pipeline.join.runs import JOINED, JoinedExamples, Run, joined_labels
+from pipeline.join.settings import JoinSettings
+
+VERSION = 1
+"""Raised if a change of the code changes the rows of a join."""
+
+_LOGGER = logging.getLogger("nerbert")
+
+
+@dataclass
+class Part:
+    """What a language has in the corpus.
+
+    Attributes:
+        selected: counts of its examples before balancing.
+        factor: how many times as many copies as in a corpus of its own.
+        train: number of train examples after balancing.
+        mentions: number of mentions of each category in these.
+    """
+
+    selected: SelectionReport
+    factor: float
+    train: int
+    mentions: Counter[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        sentences = self.selected.sentences
+        return {
+            "train": sentences["train"],
+            "validation": sentences["validation"],
+            "factor": round(self.factor, 4),
+            "train_balanced": self.train,
+        }
+
+
+def join(settings: JoinSettings) -> str:
+    """Makes a corpus of several runs, unless it is there already; returns a summary.
+
+    Raises:
+        UserError: a folder is no finished run, two have one language, or the output holds
+            something else.
+        RunError: there is no train example.
+    """
+    runs = [Run.open(folder) for folder in settings.runs]
+    languages = Counter(run.report.language for run in runs)
+    if twice := [language for language, count in languages.items() if count > 1]:
+        raise UserError(f"two runs of the language {twice[0]}; join takes one run of a language")
+    made_from = {
+        "version": VERSION,
+        "runs": [run.fingerprint for run in runs],
+        "language_alpha": settings.language_alpha,
+        "validation_share": settings.validation_share,
+        "seed": settings.seed,
+    }
+    folder = Folder.of(settings.output, "join", made_from)
+    with files.locked(settings.output):
+        if folder.is_complete():
+            _LOGGER.info("join: up to date")
+        else:
+            folder.prepare()
+            _write(settings, runs)
+            folder.finish()
+    return _summary(settings.output)
+
+
+def _write(settings: JoinSettings, runs: Sequence[Run]) -> None:
+    labels = joined_labels(runs)
+    all_examples = [
+        JoinedExamples(run, labels, settings.validation_share, settings.seed) for run in runs
+    ]
+    written: dict[str, Part] = {}
+    number = 0
+    for balanced in balanced_languages(all_examples, settings.language_alpha):
+        examples = balanced.examples
+        part = Part(balanced.selected, balanced.factor, 0, Counter())
+        for name in examples.run.parts:
+            _write_part(settings, balanced, name, number, part)
+            number += 1
+        written[examples.language] = part
+        _LOGGER.info("join: %s, %d train examples", examples.language, part.train)
+    _write_report(settings, runs, labels, written)
+    if not any(part.train for part in written.values()):
+        raise RunError("No train example: the runs have none")
+
+
+def _write_part(
+    settings: JoinSettings, balanced: BalancedLanguage, name: str, number: int, part: Part
+) -> None:
+    """Writes the examples of a part of a run, and adds their counts to `part`."""
+    labels = balanced.examples.labels
+    natural = balance.Weights("none", ())
+    columns, n_categories = schema(labels, JOINED), len(labels.categories)
+    paths = {
+        split: files.join(settings.output, split, f"part-{number:05}.parquet") for split in SPLITS
+    }
+    with (
+        parts.writer_if_rows(paths["train"], columns) as train,
+        parts.writer_if_rows(paths["validation"], columns) as validation,
+    ):
+        for split, batch in balanced.examples.batches(name):
+            is_train = split == "train"
+            repeated, counts, copies = balance.repeat(
+                batch, balanced.weights if is_train else natural, n_categories, settings.seed
+            )
+            (train if is_train else validation)(repeated.cast(columns))
+            if is_train:
+                mentions = np.bincount(
+                    counts.categories, counts.mentions * copies[counts.rows], n_categories
+                ).astype(int)
+                part.train += len(repeated)
+                part.mentions.update(dict(zip(labels.categories, mentions.tolist(), strict=True)))
+
+
+def _write_report(
+    settings: JoinSettings, runs: Sequence[Run], labels: LabelSet, written: Mapping[str, Part]
+) -> None:
+    """Writes labels, report and card."""
+
+    def total(split: str, name: str) -> int:
+        return sum(part.selected.by_category[split][name] for part in written.values())
+
+    table = {
+        name: {
+            "train": total("train", name),
+            "validation": total("validation", name),
+            "train_balanced": sum(part.mentions[name] for part in written.values()),
+        }
+        for name in labels.categories
+    }
+    report = {
+        "language": list(written),
+        "dumps": [dump for run in runs for dump in run.report.dumps],
+        "settings": {
+            "language_alpha": settings.language_alpha,
+            "validation_share": settings.validation_share,
+            "seed": settings.seed,
+        },
+        "languages": {
+            language: {**part.to_json(), "has_items": _has_items(run)}
+            for run, (language, part) in zip(runs, written.items(), strict=True)
+        },
+        "categories": {"kept": len(labels.categories) - 1, "table": table},
+    }
+    files.write_json(files.join(settings.output, "labels.json"), labels.to_json())
+    files.write_json(files.join(settings.output, "report.json"), report)
+    card = filled("pipeline.join", **_card_values(report, labels))
+    files.write_bytes(files.join(settings.output, "README.md"), card.encode("utf-8"))
+
+
+def _has_items(run: Run) -> bool:
+    """Whether the run knows Wikidata items, by which translations are in one split."""
+    return "page_props" in run.report.coverage.tables
+
+
+def _card_values(report: Mapping[str, Any], labels: LabelSet) -> dict[str, str]:
+    languages, table = report["languages"], report["categories"]["table"]
+    examples = {
+        "train": sum(row["train_balanced"] for row in languages.values()),
+        "validation": sum(row["validation"] for row in languages.values()),
+    }
+    ordered = sorted(table.items(), key=lambda row: (-row[1]["train"], row[0]))
+    return {
+        "languages": ", ".join(languages),
+        "header": card_header(examples, JOINED, labels),
+        "dumps": ", ".join(report["dumps"]),
+        "n_categories": f"{report['categories']['kept']:,}",
+        "alpha": f"{report['settings']['language_alpha']:g}",
+        "n_tags": str(len(labels.tags)),
+        "rows": "\n".join(_row(name, row) for name, row in languages.items()),
+        "categories": "\n".join(
+            f"| {name} | {row['train']:,} | {row['train_balanced']:,} | {row['validation']:,} |"
+            for name, row in ordered
+        ),
+    }
+
+
+def _row(language: str, row: Mapping[str, Any]) -> str:
+    cells = (row["train"], row["train_balanced"], row["validation"])
+    return f"| {language} | " + " | ".join(f"{cell:,}" for cell in cells) + " |"
+
+
+def _summary(output: str) -> str:
+    report = files.read_json(files.join(output, "report.json"))
+    languages = report["languages"]
+    lines = [
+        f"{name:10} {row['train']:>12,} -> {row['train_balanced']:,} train ({row['factor']:g} "
+        f"times the copies of its own corpus), {row['validation']:,} validation"
+        for name, row in languages.items()
+    ]
+    reached = balance.exponent(
+        {name: row["train"] for name, row in languages.items()},
+        {name: row["train_balanced"] for name, row in languages.items()},
+    )
+    lines.append(
+        f"languages  {len(languages):>12,}, alpha {report['settings']['language_alpha']:g}, "
+        f"achieved exponent {'n/a' if reached is None else round(reached, 4)}"
+    )
+    if without := [name for name, row in languages.items() if not row["has_items"]]:
+        lines.append(
+            f"           no Wikidata items: {', '.join(without)}; translations may be in both "
+            "splits (run these with --page-props)"
+        )
+    lines.append(f"categories {report['categories']['kept']:>12,} and ENTITY")
+    lines.append(f"corpus     {output}")
+    return "\n".join(lines)
