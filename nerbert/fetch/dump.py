@@ -8,7 +8,7 @@ import re
 from pydantic import BaseModel, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Text, option
+from nerbert.commands.options import CHECKED, Text, Texts, option
 from nerbert.errors import RunError, UserError
 from nerbert.fetch.client import Client
 from nerbert.fetch.download import Downloader, report
@@ -58,16 +58,17 @@ class Status(BaseModel):
 
 @dataclass(frozen=True, config=CHECKED)
 class DumpOptions:
-    """Downloads the dump of a wiki: the articles, and tables about its pages.
+    """Downloads the dumps of wikis: the articles, and tables about their pages.
 
-        nerbert fetch dump --wiki ukwiki --output dumps
+        nerbert fetch dump --wiki uk --output dumps
+        nerbert fetch dump --wiki en uk de --tables --output dumps
         nerbert fetch dump --wiki enwiki --date 20250201 --parts 1-3 --tables --output dumps
 
     Files that are published in parts are taken in parts, never the whole file beside them. All
     files are checked against the published checksums. If the command is stopped, run it again.
     """
 
-    wiki: Text = option(help="name of the wiki's database, such as ukwiki", metavar="NAME")
+    wiki: Texts = option(help="language of the wiki, or its database: uk, ukwiki", metavar="NAME")
     output: Text = option(help="folder for the files", metavar="DIR", recipe=False)
     date: Text = option("latest", "date of the dump, YYYYMMDD, or latest", metavar="DATE")
     parts: Text | None = option(
@@ -82,19 +83,28 @@ class DumpOptions:
             raise ValueError(f"--date {self.date}: write YYYYMMDD, or latest")
         if self.parts is not None and not re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", self.parts):
             raise ValueError(f"--parts {self.parts}: write a number, or two such as 1-3")
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.wiki):
-            raise ValueError(f"--wiki {self.wiki}: write the database's name, such as ukwiki")
+        for name in self.wiki:
+            if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
+                raise ValueError(f"--wiki {name}: write a language, or a database such as ukwiki")
+
+    @property
+    def databases(self) -> list[str]:
+        """The wikis' databases, each once."""
+        names = (name.replace("-", "_") for name in self.wiki)
+        return list(dict.fromkeys(n if "wik" in n else f"{n}wiki" for n in names))
 
 
 def fetch(options: DumpOptions) -> str:
     """Downloads the files of a dump, or lists them; returns text to print."""
     downloader = Downloader()
-    requests = dump_files(options, downloader)
+    requests = [
+        file for wiki in options.databases for file in dump_files(wiki, options, downloader)
+    ]
     return report(requests, options.dry_run, downloader, options.output)
 
 
-def dump_files(options: DumpOptions, downloader: Downloader) -> list[Wanted]:
-    """The files of a dump, with their sizes and checksums.
+def dump_files(wiki: str, options: DumpOptions, downloader: Downloader) -> list[Wanted]:
+    """The files of a wiki's dump, with their sizes and checksums.
 
     Raises:
         UserError: there is no such wiki, date or part.
@@ -102,19 +112,19 @@ def dump_files(options: DumpOptions, downloader: Downloader) -> list[Wanted]:
     """
     facts = source("dumps")
     base = (options.mirror or facts["url"]).rstrip("/")
-    date, status = _status(base, options, downloader.client)
+    date, status = _status(base, wiki, options, downloader.client)
     files = status.files(facts["articles"])
     articles = {name: file for name, file in files.items() if _ARTICLES.fullmatch(name)}
     if not articles:
-        raise RunError(f"{options.wiki} {date}: no pages-articles-multistream file in this dump")
-    selected = _in_parts(articles, options)
+        raise RunError(f"{wiki} {date}: no pages-articles-multistream file in this dump")
+    selected = _in_parts(articles, wiki, options)
     for job in facts["tables"] if options.tables else ():
-        selected |= _table(status, job, f"{options.wiki} {date}")
-    folder = f"{options.wiki}/{date}"
+        selected |= _table(status, job, f"{wiki} {date}")
+    folder = f"{wiki}/{date}"
     for name, file in selected.items():
         _check_name(name, file, folder)
     if not all(file.digest for file in selected.values()):
-        place = f"{base}/{facts['checksums'].format(wiki=options.wiki, date=date)}"
+        place = f"{base}/{facts['checksums'].format(wiki=wiki, date=date)}"
         sums = {name: digest for digest, name in _CHECKSUM.findall(downloader.client.text(place))}
         selected = {
             name: file.model_copy(update={"sha1": sums.get(name)})
@@ -153,40 +163,29 @@ def _table(status: Status, job: str, dump: str) -> Files:
     return files
 
 
-def _status(base: str, options: DumpOptions, client: Client) -> tuple[str, Status]:
+def _status(base: str, wiki: str, options: DumpOptions, client: Client) -> tuple[str, Status]:
     """Date and status of a dump whose articles are finished, the newest one for "latest"."""
     facts = source("dumps")
     if options.date != "latest":
-        status = _read_status(base, options.wiki, options.date, client)
+        status = _read_status(base, wiki, options.date, client)
         if not status.files(facts["articles"]):
             raise RunError(
-                f"{options.wiki} {options.date}: the articles are not finished; take an earlier "
-                "--date"
+                f"{wiki} {options.date}: the articles are not finished; take an earlier --date"
             )
         return options.date, status
-    page = _dates(base, options.wiki, client)
+    page = client.text(f"{base}/{facts['dates'].format(wiki=wiki)}")
     jobs = [facts["articles"], *(facts["tables"] if options.tables else ())]
     missing = "there is no date"
     for date in sorted(set(_DATE.findall(page)), reverse=True):
-        status = _read_status(base, options.wiki, date, client)
+        status = _read_status(base, wiki, date, client)
         unfinished = [job for job in jobs if not status.files(job)]
         if not unfinished:
             return date, status
         missing = f"{date} lacks {', '.join(unfinished)}"
     raise RunError(
-        f"{base}/{options.wiki}: no finished dump there ({missing}); try another --mirror"
+        f"{base}/{wiki}: no finished dump there ({missing}); try another --mirror"
         + (", or leave out --tables" if options.tables else "")
     )
-
-
-def _dates(base: str, wiki: str, client: Client) -> str:
-    """The page that lists the dates of a wiki's dumps."""
-    try:
-        return client.text(f"{base}/{source('dumps')['dates'].format(wiki=wiki)}")
-    except UserError as error:
-        if wiki.endswith("wiki") or "no such file" not in str(error):
-            raise
-        raise UserError(f"--wiki {wiki}: no such wiki there; did you mean {wiki}wiki?") from None
 
 
 def _read_status(base: str, wiki: str, date: str, client: Client) -> Status:
@@ -197,13 +196,13 @@ def _read_status(base: str, wiki: str, date: str, client: Client) -> Status:
         raise RunError(f"{place}: not the status of a dump; try another --mirror") from None
 
 
-def _in_parts(articles: Files, options: DumpOptions) -> Files:
+def _in_parts(articles: Files, wiki: str, options: DumpOptions) -> Files:
     """The articles' files that are wanted, in the order of their parts."""
     number = {name: int(_part(name) or 0) for name in articles}
     if any(number.values()):  # the whole file beside its parts has the same pages
         articles = {name: file for name, file in articles.items() if number[name]}
     elif options.parts:
-        raise UserError(f"--parts {options.parts}: {options.wiki} has no parts; leave this out")
+        raise UserError(f"--parts {options.parts}: {wiki} has no parts; leave this out")
     if options.parts:
         first, _, last = options.parts.partition("-")
         part_range = range(int(first), int(last or first) + 1)

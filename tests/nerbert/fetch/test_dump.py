@@ -62,6 +62,16 @@ def test_latest_is_the_newest_finished(wikis, capsys, tmp_path):
     assert f"{name}: 72 bytes, sha1 (1 of 1 files)" in err
 
 
+def test_several_wikis_by_their_languages(wikis, capsys, tmp_path):
+    flags = ("--wiki", "uk", "en", "ukwiki", "--dry-run")
+    code, out, err = fetch(wikis, capsys, tmp_path, *flags)
+    assert code == 0, err
+    one, other = (fetch(wikis, capsys, tmp_path, "--wiki", w, "--dry-run")[1] for w in ("uk", "en"))
+    files = [line for line in (one + other).splitlines() if "multistream" in line]
+    assert [line for line in out.splitlines() if "multistream" in line] == files
+    assert len(files) > 3
+
+
 def test_tables(wikis, capsys, tmp_path):
     code, _, err = fetch(
         wikis, capsys, tmp_path, "--wiki", "ukwiki", "--date", "20250101", "--tables"
@@ -126,7 +136,7 @@ def test_other_checksums(mirror, capsys, tmp_path, digests):
             ["--wiki", "ukwiki", "--date", "yesterday"],
             "--date yesterday: write YYYYMMDD, or latest",
         ),
-        (["--wiki", "../etc"], "--wiki ../etc: write the database's name, such as ukwiki"),
+        (["--wiki", "../etc"], "--wiki ../etc: write a language, or a database such as ukwiki"),
         (["--wiki", "enwiki", "--parts", "a"], "--parts a: write a number"),
         ([], "--wiki"),
     ],
