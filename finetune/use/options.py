@@ -180,3 +180,39 @@ class ExportOptions(DataRoot, Labelling):
         le=1,
     )
     output: Text | None = option(None, "file or folder to write", metavar="PATH", recipe=False)
+
+
+@dataclass(frozen=True, config=CHECKED)
+class ReleaseOptions(DataRoot):
+    """Makes a corpus of one or several wikis, and a tagger of any type from it, to be published.
+
+        nerbert release --wikis en uk de --output all
+        nerbert release --dump dumps --types dbpedia/*.bz2 --output all --base-model MINILM
+
+    It downloads what is not named, makes and joins the corpora, pre-trains with the open head,
+    scores the tagger on CrossNER without training, writes the format of GLiNER and checksums, and
+    sends the corpus and the tagger to the hub if that is asked for. It runs the commands of
+    nerbert one after the other; if it is stopped, run it again.
+    """
+
+    output: Text = option(help="folder of all outputs", metavar="DIR", recipe=False)
+    wikis: Texts = option((), "languages of the wikis to download: en uk de", metavar="CODE")
+    dump: Texts = option((), "dumps that are at hand", metavar="PATH", recipe=False)
+    types: Texts = option((), "DBpedia's types of pages at hand", metavar="FILE", recipe=False)
+    page_props: Texts = option((), "tables at hand", metavar="FILE", recipe=False)
+    langlinks: Texts = option((), "tables at hand", metavar="FILE", recipe=False)
+    base_model: Text | None = option(
+        None, "encoder (default: that of pretrain --recipe open)", metavar="MODEL"
+    )
+    max_steps: int | None = option(None, "steps of pre-training (default: the recipe's)", ge=1)
+    scale: Literal["debug", "full"] = option("full", "debug: a tiny model, in minutes")
+    push_to_hub: Text | None = option(
+        None,
+        "send the corpus to this repository, and the tagger to USER/NAME-open",
+        metavar="USER/NAME",
+    )
+    dry_run: bool = option(False, "print the commands, and do nothing")
+
+    def __post_init__(self) -> None:
+        if bool(self.wikis) == bool(self.dump):
+            raise ValueError("give --wikis to download, or --dump with what is at hand")

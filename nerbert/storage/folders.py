@@ -156,7 +156,9 @@ class Folder:
     def _check_ours(self, state: Mapping[str, Any], present: Mapping[str, int]) -> None:
         """Checks that a folder may be emptied."""
         visible = [name for name in present if not _is_hidden(name)]
-        if visible and STATE not in present:
+        # A process that is killed while it marks its folder leaves an unfinished mark.
+        is_marked = any((finished_name(name) or name) == STATE for name in visible)
+        if visible and not is_marked:
             raise UserError(
                 f"{self.path}: not empty, and no run made it; move its files, or choose another "
                 "--output"

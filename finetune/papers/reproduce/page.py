@@ -8,35 +8,20 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 from finetune.papers.reproduce.claims import LEAST_SEEDS, ScoredRun, Verdict, read_runs
-from finetune.papers.reproduce.plan import Plan, ReproduceOptions, Step
+from finetune.papers.reproduce.plan import Plan, ReproduceOptions
 from finetune.scoring.tables import markdown
 from nerbert.commands.process import cores
+from nerbert.commands.steps import Done, Step
 from nerbert.errors import UserError
 from nerbert.reports import versions
 from nerbert.storage import files
 
 _ROOT = Path(__file__).parents[3]
 _LIBRARIES = ("nerbert", "torch", "transformers", "tokenizers", "datasets", "numpy")
-
-
-@dataclass(frozen=True)
-class Done:
-    """The outcome of a step: its time, or why it was not run.
-
-    Attributes:
-        step: the step.
-        seconds: time that it took; 0 if it did not run.
-        why_not: why it has no result; empty if it has.
-    """
-
-    step: Step
-    seconds: float = 0.0
-    why_not: str = ""
 
 
 def page(plan: Plan, done: list[Done], verdicts: list[Verdict], options: ReproduceOptions) -> str:

@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass as options_class
 
 from finetune.data.sets import DataSets
 from nerbert.commands.options import CHECKED, Text, Texts, option
+from nerbert.commands.steps import Step
 from nerbert.errors import UserError
 
 Paper = Literal["nerbert", "crossner", "tner", "dualner"]
@@ -50,31 +51,6 @@ class ReproduceOptions:
         None, "folder of the named sets (default: NERBERT_DATA, or data)", metavar="DIR"
     )
     dry_run: bool = option(False, "print the commands and hours, and do nothing")
-
-
-@dataclass(frozen=True)
-class Step:
-    """One command.
-
-    Attributes:
-        name: name of the step; its output is the folder of this name.
-        says: what it repeats, with the section, table or figure of the paper.
-        command: the words of the command, without `nerbert`.
-        hours: hours at the scale, estimated: of two cores, at that of the paper of one A100.
-        after: steps that must have run before, if they are of the scale.
-        why_not: why it does not run; empty if it does.
-        published: what the paper has instead, where no table has it.
-        figures: file of a figure -> its number in the paper and what it shows.
-    """
-
-    name: str
-    says: str
-    command: list[str]
-    hours: float
-    after: tuple[str, ...]
-    why_not: str
-    published: str = ""
-    figures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

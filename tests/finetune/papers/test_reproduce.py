@@ -10,9 +10,9 @@ from typing import get_args
 
 import pytest
 
-from finetune.papers.reproduce import run
 from finetune.papers.reproduce.claims import Verdict, judge_claim, read_runs
 from finetune.papers.reproduce.plan import Claim, Paper, Plan, ReproduceOptions, Scale
+from nerbert.commands import steps
 from nerbert.commands.table import COMMANDS, main
 from tests.helpers.toy import write_set
 
@@ -208,26 +208,27 @@ def test_every_claim_cites_the_paper_and_a_step_gives_its_scores():
 
 def test_the_time_before_a_stop_counts(tmp_path, monkeypatch, capsys):
     now, stops = iter(range(100, 1000, 10)), iter([True, *[False] * 9])
-    monkeypatch.setattr(run.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(steps.time, "monotonic", lambda: next(now))
 
     def failure(step, log):
         if next(stops):
             raise KeyboardInterrupt
         return ""
 
-    monkeypatch.setattr(run, "_failure", failure)
+    monkeypatch.setattr(steps, "_failure", failure)
     plan, record = Plan.of(options("dualner", "debug")), {"steps": {}}
     with pytest.raises(KeyboardInterrupt):
-        list(run._run(plan, tmp_path, record))
+        list(steps.run_steps(plan.steps, tmp_path, record))
     for _ in range(2):  # looking at what is done does not count
-        done = {one.step.name: one.seconds for one in run._run(plan, tmp_path, record)}
+        done = {one.step.name: one.seconds for one in steps.run_steps(plan.steps, tmp_path, record)}
         assert (done["dual"], done["share"]) == (20, 10)
-    record = json.loads((tmp_path / run.STEPS).read_text())
-    assert "dual: " in (outlook := run._outlook(plan, record, tmp_path, "debug"))
-    assert "nerbert dualner" not in outlook
+    lines = "\n".join(steps.outlook(plan.steps, tmp_path, "two cores"))
+    assert "dual: " in lines
+    assert "nerbert dualner" not in lines
     (tmp_path / "dual").mkdir()
     (tmp_path / "dual" / "new.json").write_text("{}")  # outputs that no step left
-    assert run._outlook(plan, record, tmp_path, "debug").count("    nerbert dualner") == 1
+    lines = "\n".join(steps.outlook(plan.steps, tmp_path, "two cores"))
+    assert lines.count("    nerbert dualner") == 1
 
 
 def test_a_dry_run_names_the_steps_that_lack_an_earlier_one(tmp_path, monkeypatch, capsys):
@@ -283,19 +284,19 @@ def test_each_step_looks_at_its_own_outputs(tmp_path, monkeypatch):
         (folder / "matrix.md").write_text("| <img src=x onerror=alert(1)> |\n|---|\n| <b>1</b> |\n")
         return ""
 
-    monkeypatch.setattr(run, "_failure", step_done)
+    monkeypatch.setattr(steps, "_failure", step_done)
     monkeypatch.chdir(tmp_path)
     flags = ["reproduce", "dualner", "--scale", "debug", "--output"]
     assert main([*flags, "out"]) == 0
-    (steps,) = [asked.copy()]
+    (names,) = [asked.copy()]
     html = (tmp_path / "out" / "report" / "index.html").read_text()
     assert "Content-Security-Policy" in html
     assert not re.search("<(img|b)[ >]", html.split("<body>")[1])
     record = json.loads((tmp_path / "out" / "steps.json").read_text())
-    shutil.rmtree(tmp_path / "out" / steps[0])
+    shutil.rmtree(tmp_path / "out" / names[0])
     assert main([*flags, "../" + tmp_path.name + "/out"]) == 0
-    assert asked == steps * 2
-    assert (tmp_path / "out" / steps[0] / "matrix.json").is_file()
+    assert asked == names * 2
+    assert (tmp_path / "out" / names[0] / "matrix.json").is_file()
     again = json.loads((tmp_path / "out" / "steps.json").read_text())
     assert [s["command"] for s in again["steps"].values()] == [
         s["command"] for s in record["steps"].values()
@@ -344,7 +345,7 @@ def test_steps_of_another_shape_or_of_the_user(sets, tmp_path, capsys, content):
 
 
 def test_folders_and_pages_of_the_user_stay(sets, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(run, "_failure", lambda step, log: "no sets")
+    monkeypatch.setattr(steps, "_failure", lambda step, log: "no sets")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("mine")
     assert main(FLAGS) == 2

@@ -80,6 +80,17 @@ def test_a_folder_without_our_state_is_not_emptied(tmp_path):
     assert names(tmp_path) == ["part-00000.parquet"]
 
 
+def test_a_run_that_was_killed_while_it_marked_its_folder_goes_on(tmp_path):
+    (tmp_path / ".stage.json.12ab.tmp").write_bytes(b'{"sta')
+    made(tmp_path, True)
+    assert ".stage.json.12ab.tmp" not in os.listdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / ".stage.json.12ab.tmp").write_bytes(b"half")
+    (tmp_path / "mine" / "notes").write_bytes(b"mine")
+    with pytest.raises(UserError, match="notes: changed since a run wrote it"):
+        made(tmp_path / "mine", True)
+
+
 def test_a_folder_that_is_removed_while_a_run_writes(tmp_path):
     folder = made(tmp_path / "f", False)
     shutil.rmtree(tmp_path / "f")

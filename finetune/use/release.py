@@ -1,0 +1,134 @@
+"""Runs `nerbert release`: from dumps to what is published, as steps that go on after a stop."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from finetune.data.sets import DataSets
+from finetune.use.options import ReleaseOptions
+from nerbert.commands.steps import Done, Step, failed_step, outlook, run_steps, steps_folder
+from nerbert.errors import RunError
+from nerbert.storage import files
+
+SUMS = "SHA256SUMS"
+"""File with the checksums of what is published, as `sha256sum --check` reads it."""
+
+_PUBLISHED = "run/corpus", "tagger", "gliner"
+
+
+def release(options: ReleaseOptions) -> str:
+    """Runs the steps that are not done; returns where the results are.
+
+    Raises:
+        UserError: the folder holds something else.
+        RunError: a step failed.
+    """
+    output = Path(options.output).absolute()
+    first = _downloads(options, output)
+    if options.dry_run:
+        return "\n".join(outlook([*first, *_steps(options, output)], output, "two cores"))
+    with steps_folder(output, {"release": options.scale}) as record:
+        _check(list(run_steps(first, output, record)))
+        # Only now are the names of the files known.
+        _check(list(run_steps(_steps(options, output), output, record)))
+        sums = _checksums(output)
+    corpus, tagger = output / "run" / "corpus", output / "tagger"
+    return f"corpus      {corpus}\ntagger      {tagger}\nchecksums   {sums}"
+
+
+def _check(done: Sequence[Done]) -> None:
+    if failed := failed_step(done):
+        raise RunError(f"{failed.step.name}: {failed.why_not}")
+
+
+def _downloads(options: ReleaseOptions, output: Path) -> list[Step]:
+    """The steps that fetch what is not at hand."""
+    steps = []
+    if options.wikis:
+        wikis = [*options.wikis]
+        dumps = ["fetch", "dump", "--wiki", *wikis, "--tables", "--output", str(output / "dumps")]
+        steps.append(Step("dumps", "the newest dumps, and tables", dumps))
+        if not options.types:
+            languages = [*dict.fromkeys([*wikis, "en"])]
+            types = ["fetch", "types", "--language", *languages, "--output", str(output / "types")]
+            steps.append(Step("types", "DBpedia's types of pages", types))
+    if options.data_root is None and options.scale == "full":
+        sets = ["fetch", "sets", "crossner", "--output", str(output / "sets")]
+        steps.append(Step("sets", "CrossNER, to score the tagger", sets))
+    return steps
+
+
+def _steps(options: ReleaseOptions, output: Path) -> list[Step]:
+    """The steps from dumps to what is published."""
+    is_debug = options.scale == "debug"
+    root = options.data_root or (str(output / "sets") if not is_debug else None)
+    scored = "crossner/ai" if is_debug else "crossner/*"
+    corpus, tagger = str(output / "run" / "corpus"), str(output / "tagger")
+    model = ["--base-model", options.base_model] if options.base_model else []
+    size = ["--max-steps", str(options.max_steps)] if options.max_steps else []
+    recipe = "open-debug" if is_debug else "open"
+    learn = ["--corpus", corpus, "--recipe", recipe, *model, *size, "--output", tagger]
+    data = ["--data", scored, *(["--data-root", root] if root else [])]
+    scores = [
+        "--models",
+        tagger,
+        *data,
+        "--regime",
+        "zero-shot",
+        "--output",
+        str(output / "scores"),
+    ]
+    rows = ["--data", corpus, "--part", "train", "--output", str(output / "gliner" / "train.json")]
+    steps = [
+        Step("run", "the corpora, and one of all", _corpus(options, output, root)),
+        Step("tagger", "pre-training with the open head", ["pretrain", *learn], after=("run",)),
+        Step("scores", "CrossNER without training", ["evaluate", *scores], after=("tagger",)),
+        Step("gliner", "GLiNER's format", ["export", "--format", "gliner", *rows], after=("run",),
+             once=True),
+    ]  # fmt: skip
+    if options.push_to_hub:
+        for name, folder, repository in (
+            ("push-corpus", corpus, options.push_to_hub),
+            ("push-tagger", tagger, f"{options.push_to_hub}-open"),
+        ):
+            steps.append(Step(name, "to the hub", ["push", folder, repository], after=("scores",)))
+    return steps
+
+
+def _corpus(options: ReleaseOptions, output: Path, root: str | None) -> list[str]:
+    """The command of the corpora, without CrossNER's sentences."""
+    dumps, types = output / "dumps", output / "types"
+    crossner = [
+        str(path)
+        for split in ("dev", "test")
+        for path in sorted(DataSets(root).root.glob(f"crossner/*/{split}.txt*"))
+    ]
+    flags = {
+        "--dump": [*options.dump] or [str(dumps)],
+        "--types": [*options.types] or _present(types, "*.ttl.bz2"),
+        "--page-props": [*options.page_props] or _present(dumps, "*-page_props.sql.gz"),
+        "--langlinks": [*options.langlinks] or _present(dumps, "*-langlinks.sql.gz"),
+        "--exclude": crossner,
+    }
+    words = [word for flag, paths in flags.items() if paths for word in (flag, *paths)]
+    return ["corpus", *words, "--recipe", "open", "--output", str(output / "run")]
+
+
+def _present(folder: Path, pattern: str) -> list[str]:
+    return sorted(map(str, folder.glob(pattern)))
+
+
+def _checksums(output: Path) -> Path:
+    """Writes the checksums of the published files."""
+    lines = []
+    for folder in _PUBLISHED:
+        listed = files.listing(str(output / folder))
+        for name in sorted(name for name in listed if not files.name(name).startswith(".")):
+            path = output / folder / name
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            lines.append(f"{digest}  {path.relative_to(output).as_posix()}\n")
+    files.write_bytes(str(output / SUMS), "".join(lines).encode("utf-8"))
+    return output / SUMS
