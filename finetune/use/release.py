@@ -8,6 +8,7 @@ from pathlib import Path
 
 from finetune.data.sets import DataSets
 from finetune.use.options import ReleaseOptions
+from finetune.use.sending import files_to_send, kind_of_result
 from nerbert.commands.steps import Done, Step, failed_step, outlook, run_steps, steps_folder
 from nerbert.errors import RunError
 from nerbert.storage import files
@@ -15,7 +16,7 @@ from nerbert.storage import files
 SUMS = "SHA256SUMS"
 """File with the checksums of what is published, as `sha256sum --check` reads it."""
 
-_PUBLISHED = "run/corpus", "tagger", "gliner"
+_GLINER = "train.json"
 
 
 def release(options: ReleaseOptions) -> str:
@@ -80,7 +81,7 @@ def _steps(options: ReleaseOptions, output: Path) -> list[Step]:
         "--output",
         str(output / "scores"),
     ]
-    rows = ["--data", corpus, "--part", "train", "--output", str(output / "gliner" / "train.json")]
+    rows = ["--data", corpus, "--part", "train", "--output", str(output / "gliner" / _GLINER)]
     steps = [
         Step("run", "the corpora, and one of all", _corpus(options, output, root)),
         Step("tagger", "pre-training with the open head", ["pretrain", *learn], after=("run",)),
@@ -123,12 +124,13 @@ def _present(folder: Path, pattern: str) -> list[str]:
 def _checksums(output: Path) -> Path:
     """Writes the checksums of the published files."""
     lines = []
-    for folder in _PUBLISHED:
-        listed = files.listing(str(output / folder))
-        for name in sorted(name for name in listed if not files.name(name).startswith(".")):
-            path = output / folder / name
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            lines.append(f"{digest}  {path.relative_to(output).as_posix()}\n")
+    paths = [output / "gliner" / _GLINER]
+    for name in ("run", "tagger"):
+        folder, record, _ = kind_of_result(output / name)
+        paths += [folder / file for file in files_to_send(folder, record)]
+    for path in sorted(paths):
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        lines.append(f"{digest}  {path.relative_to(output).as_posix()}\n")
     files.write_bytes(str(output / SUMS), "".join(lines).encode("utf-8"))
     return output / SUMS

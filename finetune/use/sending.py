@@ -45,7 +45,7 @@ def push_folder(options: PushOptions) -> str:
         UserError: the folder is neither, it is not finished or not as it was written, it holds
             files that no run made, it has no card, or the hub refuses it.
     """
-    folder, record, kind = _kind_of_result(Path(options.path))
+    folder, record, kind = kind_of_result(Path(options.path))
     paths = files_to_send(folder, record)
     check_token(options.repository)
     push(folder, paths, options.repository, options.private, kind)
@@ -53,7 +53,7 @@ def push_folder(options: PushOptions) -> str:
     return f"{folder} is on the hub: {place}"
 
 
-def _kind_of_result(folder: Path) -> tuple[Path, str, str]:
+def kind_of_result(folder: Path) -> tuple[Path, str, str]:
     """The folder to send, the name of its record, and its kind on the hub."""
     for corpus in (folder, folder / "corpus"):
         if (corpus / "labels.json").is_file():
