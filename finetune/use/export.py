@@ -44,12 +44,20 @@ def export(options: ExportOptions) -> str:
     if present := [output_path for output_path in outputs if os.path.lexists(output_path)]:
         raise UserError(f"{present[0]} is there already; choose another name", options.output)
     types: dict[str, None] = {}  # of the tagger, also those that it finds nowhere
-    rows = _rows(options, types)
+    total = 0
+
+    def counted() -> Iterator[Labelled]:
+        nonlocal total
+        for total, row in enumerate(_rows(options, types), start=1):  # noqa: B007
+            yield row
+
+    rows = counted()
     if options.format == "label-studio":
         count = write_label_studio(rows, path, types)
     else:
         count = parts("exports")[options.format](rows, path)
-    return f"{path}: {count:,} texts"
+    left_out = f", {total - count:,} with names of unknown type left out" if total > count else ""
+    return f"{path}: {count:,} texts{left_out}"
 
 
 def _rows(options: ExportOptions, types: dict[str, None]) -> Iterator[Labelled]:

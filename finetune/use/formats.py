@@ -66,23 +66,6 @@ def _plain(row: Labelled) -> dict[str, Any]:
     return {"text": row.text, "entities": entities}
 
 
-def write_gliner(rows: Rows, path: Path) -> int:
-    """Writes the list of GLiNER's training: tokens, and mentions by first and last token.
-
-    Mentions inside of mentions are among them.
-    """
-    return _write_list(
-        (
-            {
-                "tokenized_text": row.tokens,
-                "ner": [[start, end - 1, name] for start, end, name in row.spans],
-            }
-            for row in rows
-        ),
-        path,
-    )
-
-
 def write_label_studio(rows: Rows, path: Path, types: dict[str, None] | None = None) -> int:
     """Writes tasks of Label Studio, and beside them the labelling interface, as `.xml`.
 
@@ -103,7 +86,7 @@ def write_label_studio(rows: Rows, path: Path, types: dict[str, None] | None = N
             kind = "predictions" if row.is_predicted else "annotations"
             yield {"id": number, "data": {"text": row.text}, kind: [{"result": result}]}
 
-    count = _write_list(tasks(), path)
+    count = write_list(tasks(), path)
     labels = "".join(f"\n    <Label value={quoteattr(name)}/>" for name in sorted(types))
     view = f'<View>\n  <Labels name="label" toName="text">{labels}\n  </Labels>\n'
     view += '  <Text name="text" value="$text"/>\n</View>\n'
@@ -271,7 +254,7 @@ def _write_lines(lines: Iterable[str], path: Path) -> int:
     return count
 
 
-def _write_list(rows: Iterable[Any], path: Path) -> int:
+def write_list(rows: Iterable[Any], path: Path) -> int:
     """Writes a JSON list, a row at a time."""
     count = 0
     with files.atomic_write(str(path)) as file:

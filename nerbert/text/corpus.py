@@ -54,11 +54,14 @@ class PlacedSentence(NamedTuple):
         sentence: tokens and tags.
         starts: first character of each token; None in a corpus without the column `token_starts`.
         inner: mentions inside of mentions: first token, one after the last, category.
+        unlinked: whether each token may belong to a name that is not marked; empty in a corpus
+            without the column `unlinked`.
     """
 
     sentence: Sentence
     starts: list[int] | None
     inner: list[TypedSpan]
+    unlinked: list[bool]
 
 
 @dataclass(frozen=True)
@@ -133,18 +136,19 @@ class Corpus:
         """Reads the tagged sentences of a split, in order, with the places of their tokens."""
         tags = self.labels.tags
         for part in self.parts(split):
-            optional = [
-                name for name in ("token_starts", "inner") if name in parts.column_names(part)
-            ]
+            names = parts.column_names(part)
+            optional = [name for name in ("token_starts", "inner", "unlinked") if name in names]
             for batch in parts.read_batches(str(part), ["tokens", "ner_tags", *optional]):
                 columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
                 starts = columns.get("token_starts", [None] * len(batch))
                 all_inner = columns.get("inner", [()] * len(batch))
-                rows = zip(columns["tokens"], columns["ner_tags"], starts, all_inner, strict=True)
-                for tokens, label_ids, places, inner in rows:
+                unlinked = columns.get("unlinked", [()] * len(batch))
+                labelled = columns["tokens"], columns["ner_tags"]
+                rows = zip(*labelled, starts, all_inner, unlinked, strict=True)
+                for tokens, label_ids, places, inner, names_aside in rows:
                     sentence = Sentence(tokens, [tags[label_id] for label_id in label_ids])
                     spans = [(each["start"], each["end"], each["label"]) for each in inner or ()]
-                    yield PlacedSentence(sentence, places, spans)
+                    yield PlacedSentence(sentence, places, spans, list(names_aside))
 
     def table(self, split: str) -> pa.Table:
         """Reads all columns of a split into memory; `to_pandas()` makes a data frame of it.

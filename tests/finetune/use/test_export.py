@@ -15,7 +15,7 @@ import pytest
 
 from finetune.data import conll
 from finetune.tagger.entities import Entity
-from finetune.use import formats
+from finetune.use import formats, gliner
 from finetune.use.labelled import Labelled
 from nerbert.commands.table import main
 from nerbert.errors import UserError
@@ -61,7 +61,7 @@ def test_mentions_inside_of_mentions(tmp_path):
     spacy = pytest.importorskip("spacy")
     sentence = Sentence("at Ulm University in Rom".split(), "O B-school I-school O B-city".split())
     row = Labelled.of_sentence(sentence, inner=[(1, 2, "city")])
-    formats.write_gliner([row], tmp_path / "x.json")
+    gliner.write_gliner([row], tmp_path / "x.json")
     (example,) = json.loads((tmp_path / "x.json").read_text())
     assert example["ner"] == [[1, 1, "city"], [1, 2, "school"], [4, 4, "city"]]
     formats.write_spacy([row], tmp_path / "x.spacy")
@@ -161,7 +161,7 @@ def peer(code, *arguments):
 
 
 def test_gliner_rows(labelled, tmp_path):
-    assert formats.write_gliner(labelled, tmp_path / "x.json") == 2
+    assert gliner.write_gliner(labelled, tmp_path / "x.json") == 2
     found = json.loads((tmp_path / "x.json").read_text())
     assert found[0] == {
         "tokenized_text": ["Ada", "Byron", "in", "Ulm"],
@@ -173,9 +173,50 @@ def test_gliner_rows(labelled, tmp_path):
         assert texts == [entity.text for entity in one.entities]
 
 
+def test_gliner_learns_nothing_false(tmp_path):
+    """No name of unknown type is a negative, no class that a mention has by its chain either."""
+    city = Sentence("Ada lived in Ulm".split(), ["B-Person", "O", "O", "B-City"])
+    link = Sentence("Ada wrote Notes".split(), ["B-Person", "O", "B-ENTITY"])
+    place = Sentence("Europe and Asia".split(), ["B-PopulatedPlace", "O", "B-PopulatedPlace"])
+    party = Sentence("The CDU".split(), ["O", "B-PoliticalParty"])
+    rows = [
+        Labelled.of_sentence(city),
+        Labelled.of_sentence(link),
+        Labelled.of_sentence(city, unlinked=[False, True, False, False]),
+        *[Labelled.of_sentence(row) for row in (place, party, city) * 20],
+    ]
+    assert gliner.write_gliner(rows, tmp_path / "x.json") == 61
+    found = json.loads((tmp_path / "x.json").read_text())
+    kinds = {name for row in found for *_, name in row["ner"]}
+    assert kinds == {"person", "city", "populated place", "political party"}
+    drawn = set()
+    for row in found:
+        own = {name for *_, name in row["ner"]}
+        drawn |= {(name, other) for name in own for other in row.get("ner_negatives", ())}
+    assert ("populated place", "person") in drawn
+    assert ("city", "political party") in drawn
+    assert not drawn & {("city", "populated place"), ("populated place", "city")}
+    assert all(name != other for name, other in drawn)
+    gliner.write_gliner(rows, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "x.json").read_bytes()
+
+
+def test_a_corpus_for_gliner(demo, tmp_path, capsys):
+    corpus = demo[0] / "corpus"
+    flags = ["export", "--format", "gliner", "--data", str(corpus), "--output"]
+    assert main([*flags, str(tmp_path / "x.json")]) == 0
+    rows = json.loads((tmp_path / "x.json").read_text())
+    left_out = sum(load_corpus(corpus).rows["train"]) - len(rows)
+    assert f": {len(rows):,} texts, {left_out:,} with names of unknown type left out" in (
+        capsys.readouterr().out
+    )
+    assert len(rows) > 50
+    assert not {"ENTITY", "entity"} & {name for row in rows for *_, name in row["ner"]}
+
+
 @pytest.mark.slow
 def test_gliner_reads_them(labelled, base, tmp_path):
-    formats.write_gliner(labelled, tmp_path / "x.json")
+    gliner.write_gliner(labelled, tmp_path / "x.json")
     rows = json.loads((tmp_path / "x.json").read_text())
     kinds = {"person": 1, "city": 2}
     out = [json.loads(line) for line in peer(PEER, tmp_path / "x.json", base).splitlines()]
