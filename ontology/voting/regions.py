@@ -16,6 +16,7 @@ from ontology.voting.statements import Bools, Hierarchy, Ints, Statements, among
 
 _SETTLEMENT, _REGION, _EITHER = "Settlement", "AdministrativeRegion", "PopulatedPlace"
 _COUNTRY, _MUNICIPALITY, _ALLIANCE = "Country", "Municipality", "Organisation"
+_PLACE, _WATER = "Place", "BodyOfWater"
 _FEWEST_INSIDE = 5
 """Titles "..., X" that make X a region. In DBpedia's English files 61 settlements have so many, and
 no class below Settlement; 60 are regions (the other one is the city of Sao Paulo)."""
@@ -86,15 +87,22 @@ def _by_table(
     entities_of_classes: list[tuple[str, Ints]],
     first_sentence: int,
 ) -> Statements:
-    """The statements; entities of the shipped table have its class where they are places."""
+    """The statements; entities of the shipped table have its class where they are places.
+
+    Regions are places where people live; seas, which some infoboxes call lakes, any place.
+    """
     classes = statements.classes.copy()
-    places = hierarchy.above[classes, hierarchy.index[_EITHER]]
+    either = hierarchy.index[_EITHER]
     for name, regions in entities_of_classes:
         if name in hierarchy.index:
             number = hierarchy.index[name]
             # First sentences call them what not every dump says: a page may be in another one.
             deeper = hierarchy.above[classes, number] & (statements.voters != first_sentence)
-            wrong = places if name == _EITHER else places & ~deeper
+            is_water = (
+                _WATER in hierarchy.index and hierarchy.above[number, hierarchy.index[_WATER]]
+            )
+            places = hierarchy.above[classes, hierarchy.index[_PLACE] if is_water else either]
+            wrong = places if name in (_EITHER, _WATER) else places & ~deeper
             classes[wrong & np.isin(statements.entities, regions)] = number
     return Statements(statements.entities, classes, statements.voters)
 

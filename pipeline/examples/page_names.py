@@ -27,13 +27,18 @@ _BRACKET = re.compile(r"\s*\([^()]*\)$")
 _SHORTEST_SURNAME = 3  # "Li" and "Wu" are words of other languages too often
 # "Alexander II of Russia", "William the Conqueror", "Karl der Große": the last word is no surname.
 _OF = re.compile(r"(?<!van)(?<!von) (?:of|the|der|dem|den|des|le)$")
-_TITLE, REPEAT, _SURNAME, _OWN_NAME = map(SOURCES.index, ("title", "repeat", "surname", "own-name"))
+_TITLE, REPEAT, SURNAME, _OWN_NAME = map(SOURCES.index, ("title", "repeat", "surname", "own-name"))
 
 Meaning = tuple[int, str, int]
 """Entity, title, index of the source of a name."""
 
 _GENERATION = re.compile(r",? (?:Jr|Sr)\.?$|,? I{1,3}$|,? I?V$")
 """What follows a surname and is none."""
+_PARTICLES = frozenset(
+    "af al bin da das de degli dei del della den der di do dos du el ibn la las le ten ter van von "
+    "zu zum zur".split()
+)
+"""Words before a surname that belong to it."""
 _INITIALS = re.compile(r"\s?\(([^\W\d_]{2,8})(?=[);,])")
 """What may be the initials of the name before it: " (NATO)"."""
 _WITHOUT_GENITIVE = ("s", "x", "z", "ß")
@@ -82,7 +87,7 @@ class NamedPage:
         """Adds a name, unless it may mean something else in another sentence."""
         entity, target, source = meaning
         # Half of the surnames look like demonyms: "Davis", "Reagan", "Piëch".
-        doubts = is_people if source == _SURNAME else partial(is_ambiguous, title=target)
+        doubts = is_people if source == SURNAME else partial(is_ambiguous, title=target)
         may_be_name = name[:1].isupper() or language in WITHOUT_CAPITALS
         if may_be_name and not doubts(name, language=language):
             self.mean(name, entity if entity >= 0 else target)
@@ -242,7 +247,7 @@ class PageNames:
             if entity >= 0 and self._is_person[self._entities.classes[entity]]:
                 surname = _surname(name)
                 if surname and (entity == page.entity or surname != page_surname):
-                    page.add(surname, (entity, target, _SURNAME), self._language)
+                    page.add(surname, (entity, target, SURNAME), self._language)
 
     def _add_genitives(self, page: NamedPage) -> None:
         """Adds the genitives of German names: "Schopenhauers" on the page of Schopenhauer."""
@@ -274,6 +279,22 @@ def _surname(name: str) -> str:
     surname = surname.removesuffix("'s").removesuffix("’s")  # a link may hold "Ulysses Grant's"
     is_surname = len(surname) >= _SHORTEST_SURNAME and before and not _OF.search(before)
     return surname if is_surname else ""
+
+
+def particle_before(text: str, start: int, title: str) -> int:
+    """Length of the particle of a person's surname that stands before it in a text: "de Gaulle".
+
+    Args:
+        text: the text.
+        start: where the surname begins.
+        title: title of the person's page.
+    """
+    words = plain_title(title).split(" ")[:-1]
+    size = next((n for n, word in enumerate(words[::-1]) if word not in _PARTICLES), 0)
+    particle = "".join(f"{word} " for word in words[len(words) - size :])
+    before = text[max(0, start - len(particle) - 1) : start].lower()
+    is_whole = before.endswith(particle) and not before[: -len(particle) or None][-1:].isalnum()
+    return len(particle) if particle and is_whole else 0
 
 
 def _pairs(starts: Ints, ends: Ints) -> list[tuple[int, int]]:

@@ -20,7 +20,14 @@ from pipeline.examples.contexts import Contexts, features_of
 from pipeline.examples.exact_names import ExactNames
 from pipeline.examples.mentions import SOURCES, Ints, Sentences
 from pipeline.examples.name_search import Capitals
-from pipeline.examples.page_names import REPEAT, Meaning, NamedPage, PageNames
+from pipeline.examples.page_names import (
+    REPEAT,
+    SURNAME,
+    Meaning,
+    NamedPage,
+    PageNames,
+    particle_before,
+)
 from pipeline.examples.unlinked import PageWords
 from pipeline.language import NO_WORDS, CommonWords
 from pipeline.plan import DICTIONARY, propagates
@@ -107,7 +114,10 @@ class Propagation:
             longer = {name for name in page.longer if " " in name}
             sought = page.number, unambiguous.keys() | longer, page.spans
             for row, start, end, name in occurrences(*sought, self._no_places(unambiguous)):
-                mentions.append((row, start, end, *unambiguous.get(name, _NOTHING)))
+                meaning = unambiguous.get(name, _NOTHING)
+                if meaning[2] == SURNAME:
+                    start -= particle_before(page.text, start, meaning[1])
+                mentions.append((row, start, end, *meaning))
         free: list[_Free] = []
         if capitals and (self.dictionary is not None or self._contexts is not None):
             for number, row, start, end in capitals.whole_names(

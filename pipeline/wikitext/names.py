@@ -130,6 +130,33 @@ def is_name(text: str, title: str) -> bool:
     return text[1:] == title.partition(" (")[0][1:]
 
 
+_POSSESSIVE = ("'s", "’s")
+_ADJECTIVE = re.compile(r"\w-[a-z]{3,}$")
+
+
+def without_possessive(text: str, title: str) -> str:
+    """The text of an English anchor without "'s", if its page is not called so.
+
+    >>> without_possessive("Germany's", "Germany")
+    'Germany'
+    >>> without_possessive("McDonald's", "McDonald's")
+    "McDonald's"
+    """
+    is_called_so = title.partition(" (")[0].endswith(_POSSESSIVE)
+    return text[:-2] if text[:-2] and text.endswith(_POSSESSIVE) and not is_called_so else text
+
+
+def is_adjective(text: str, title: str) -> bool:
+    """Whether an English anchor is made with a word in lower case, and no name: "German-born".
+
+    Titles have such names: "Unix-like", "Ban Ki-moon"; not that of "Spanish-language".
+    """
+    if _ADJECTIVE.search(text) is None:
+        return False
+    plain = text.replace("-", " ").lower()
+    return text.endswith("-language") or plain not in title.replace("-", " ").lower()
+
+
 def _is_date(title: str) -> bool:
     """Whether a title is that of a day of the year or of a century, in any language."""
     if _CENTURY.match(title):

@@ -94,6 +94,9 @@ def training_arguments(
         raise UserError("--output_dir: give --output instead")
     if "eval_steps" in typed_names and "save_steps" not in typed_names:
         training_flags = [*training_flags, "--save_steps", _value(training_flags, "--eval_steps")]
+    if "bf16" in {*typed_names, *settings.training} and not torch.accelerator.is_available():
+        # Else transformers says that this needs a GPU; processors have it, too.
+        training_flags = [*training_flags, "--use_cpu", "true"]
     parser = _Parser(TrainingArguments, allow_abbrev=False)  # type: ignore[arg-type]
     on_gpu = torch.cuda.is_available() and "use_cpu" not in typed_names
     parser.set_defaults(**{**_defaults(settings.output, on_gpu), **kind, **settings.training})

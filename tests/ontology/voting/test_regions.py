@@ -18,6 +18,12 @@ TREE = ClassTree(
         "Province": ["AdministrativeRegion"],
         "Municipality": ["AdministrativeRegion"],
         "Country": ["PopulatedPlace"],
+        "Island": ["PopulatedPlace"],
+        "NaturalPlace": ["Place"],
+        "BodyOfWater": ["NaturalPlace"],
+        "Lake": ["BodyOfWater"],
+        "River": ["BodyOfWater"],
+        "Sea": ["BodyOfWater"],
         "Organisation": [],
     }
 )
@@ -99,6 +105,14 @@ def test_what_a_source_calls_settlement_and_region_is_a_region(region, expected)
 def test_regions_of_the_table(title, expected):
     stated = ["Settlement", "City", "Country", "Province", "Place"]
     assert meant({title: stated, "Kochi": ["City"]}) == {title: expected, "Kochi": ["City"]}
+
+
+def test_seas_that_infoboxes_call_lakes():
+    stated = ["Lake", "River", "Sea", "Place", "Country", "Organisation"]
+    expected = [*["Sea"] * 5, "Organisation"]
+    assert meant({"Red Sea": stated, "Kochi": ["City"]}) == {"Red Sea": expected, "Kochi": ["City"]}
+    assert meant({"Pacific Ocean": ["River", "Sea"]}) == {"Pacific Ocean": ["BodyOfWater"] * 2}
+    assert meant({"Iberian Peninsula": ["Island"]}) == {"Iberian Peninsula": ["PopulatedPlace"]}
 
 
 def test_the_table_has_each_title_once_with_a_class_of_the_ontology():

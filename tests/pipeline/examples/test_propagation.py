@@ -33,6 +33,8 @@ CLASSES = {
     "Angela Davis": "Scientist",
     "Edward German": "Scientist",
     "Robert Downey Jr.": "Scientist",
+    "Louis de Broglie": "Scientist",
+    "Bartel van der Waerden": "Scientist",
     "Tennis": "Company",
     "Mercury (planet)": "Planet",
 }
@@ -215,6 +217,21 @@ LINK = ("Ulm", "Ulm", "link")
             [
                 ("Robert Downey Jr.", "Robert Downey Jr.", "link"),
                 ("Downey", "Robert Downey Jr.", "surname"),
+            ],
+        ),
+        # The particle belongs to the surname.
+        (
+            "X",
+            "[Louis de Broglie] and [Bartel van der Waerden] met.\nDe Broglie saw Van der Waerden, "
+            "and de Broglie left Waerden's grande Broglie.",
+            [
+                ("Louis de Broglie", "Louis de Broglie", "link"),
+                ("Bartel van der Waerden", "Bartel van der Waerden", "link"),
+                ("De Broglie", "Louis de Broglie", "surname"),
+                ("Van der Waerden", "Bartel van der Waerden", "surname"),
+                ("de Broglie", "Louis de Broglie", "surname"),
+                ("Waerden", "Bartel van der Waerden", "surname"),
+                ("Broglie", "Louis de Broglie", "surname"),
             ],
         ),
         # Initials in a bracket; others may be those of something else.

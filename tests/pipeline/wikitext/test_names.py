@@ -6,9 +6,11 @@ from pipeline.wikitext.names import (
     NO_PLACE,
     SURE,
     doubt,
+    is_adjective,
     is_ambiguous,
     is_demonym,
     is_name,
+    without_possessive,
 )
 
 
@@ -173,3 +175,35 @@ def test_japanese_names_have_a_proper_noun(text, expected):
 def test_adjectives_are_no_names_of_places(text, title, expected):
     page = {"німецький", "німеччина", "сша"}
     assert doubt(text, title, "uk", plain=page.__contains__) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "expected"),
+    [
+        ("Germany's", "Germany", "Germany"),
+        ("London’s", "Greater London", "London"),
+        ("McDonald's", "McDonald's", "McDonald's"),
+        ("Sotheby’s", "Sotheby's (company)", "Sotheby’s"),
+        ("'s", "'s-Hertogenbosch", "'s"),
+        ("Zapateros'", "Zapatero", "Zapateros'"),
+    ],
+)
+def test_possessives(text, title, expected):
+    assert without_possessive(text, title) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "expected"),
+    [
+        ("German-born", "Germany", True),
+        ("Spanish-language", "Spanish language", True),
+        ("Windows-based", "Microsoft Windows", True),
+        ("Unix-like", "Unix-like", False),
+        ("Ban Ki-moon", "Ban Ki-moon", False),
+        ("Kim Jong-un", "Kim Jong Un", False),
+        ("Austria-Hungary", "Austria-Hungary", False),
+        ("Berlin", "Berlin", False),
+    ],
+)
+def test_adjectives_made_with_a_hyphen(text, title, expected):
+    assert is_adjective(text, title) is expected
