@@ -39,6 +39,9 @@ _DICTIONARY, _OTHER_TITLE = map(SOURCES.index, ("dictionary", "other-title"))
 Found = tuple[int, int, int, int, str, int]
 """Sentence, start, end, entity, title, index of the source of a mention."""
 
+_MADE_OTHER = {"vi": ("tiếng ", "người "), "id": ("bahasa ", "orang "), "ms": ("bahasa ", "orang ")}
+"""Words before the name of a country that make it a language or a people: "tiếng Anh"."""
+_LONGEST_BEFORE = 8
 _NOTHING: Meaning = (-1, "", SOURCES.index("link"))
 """What a name without a meaning means."""
 
@@ -72,6 +75,7 @@ class Propagation:
         self._common, self._language = common.words, language
         self._nouns = names_aside(common.nouns, entities)
         self._names = PageNames(entities, dictionary, language)
+        self._made_other = _MADE_OTHER.get(language, ())
 
     @classmethod
     def of_run(
@@ -114,6 +118,8 @@ class Propagation:
             longer = {name for name in page.longer if " " in name}
             sought = page.number, unambiguous.keys() | longer, page.spans
             for row, start, end, name in occurrences(*sought, self._no_places(unambiguous)):
+                if self._is_made_other(page.text, start):
+                    continue
                 meaning = unambiguous.get(name, _NOTHING)
                 if meaning[2] == SURNAME:
                     start -= particle_before(page.text, start, meaning[1])
@@ -124,10 +130,15 @@ class Propagation:
                 *_occupied(sentences, mentions), self._common
             ):
                 page = pages[number]
-                if not page.has_several(page.text[start:end]):
+                is_other = self._is_made_other(page.text, start)
+                if not (is_other or page.has_several(page.text[start:end])):
                     free.append((row, start, end, page))
         mentions = [mention for mention in mentions if mention[3:] != _NOTHING]
         return _merged(sentences, mentions + self._elsewhere(free))
+
+    def _is_made_other(self, text: str, start: int) -> bool:
+        """Whether the word before a place makes a language or a people of the name behind it."""
+        return text[max(0, start - _LONGEST_BEFORE) : start].lower().endswith(self._made_other)
 
     def _no_places(self, meanings: Mapping[str, Meaning]) -> list[str]:
         """The names that common nouns may stand beside; none where these have no capital."""

@@ -572,3 +572,18 @@ def test_names_where_all_nouns_have_a_capital(monkeypatch):
     assert in_language("de", text, "Immanuel Kant", common) == ["Kant", "Kants", "Immanuel Kant"]
     text = "in Ulm\nUniversität Ulm\ndie Stadt Ulm\nUlms Jahr"
     assert in_language("de", text, "Ulm", common) == ["Ulm"]
+
+
+def test_words_that_make_a_language_or_a_people_of_a_country():
+    """ "tiếng Anh" is English, "người Mỹ" an American."""
+    text = "nói cả tiếng Ulm.\n145 người Ulm.\nở Ulm."
+    batch = to_batch([document("Ulm", text)])
+    words = PageWords(batch.column("text").to_pylist())
+    sentences = sentences_of(batch, table())
+    labels = np.zeros(0, np.int64)
+    for language, expected in (("vi", ["ở Ulm."]), ("fr", text.split("\n"))):
+        more = Propagation(table(), None, NO_WORDS, language).extended(
+            batch, words, sentences, labels
+        )
+        lines = [text.split("\n")[row] for row in more.anchor_sentences.tolist()]
+        assert lines == expected
