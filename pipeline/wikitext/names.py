@@ -78,6 +78,8 @@ _DEMONYM = re.compile(
     r"Soviets?|Spaniards?|Swedes?|Swiss|Tajiks?|Thais?|Turks?|Uzbeks?|Welshm[ae]n|\w+landers?"
 )
 """English words for the people of a place, and what belongs to it."""
+_DIRECTION = re.compile(r"^(?:(?:North|South|East|West)(?:ern)?|Central|Latin|Middle) (?=\w+$)")
+"""What may stand before such a word: "South American"."""
 _PEOPLE = re.compile(
     rf"(?:{_DEMONYM.pattern})|\w{{3,}}(?:ians?|eans?|ese)|(?:Engl|Ir|Scott|Span|Brit|Dan|Swed|Finn|Pol|"
     r"Turk|Jew|Kurd|Flem|Dut|Fren|Wel)(?:ish|sh|ch)|(?:Americ|Germ|Afric|Mexic|Rom|Cub|Kor)ans?|"
@@ -275,8 +277,9 @@ def is_demonym(text: str, title: str, language: str) -> bool:
     """
     if not _is_demonym_form(text, language):
         return False
-    is_in_title = text.lower() in _WORD.findall(title.lower())
-    return not is_in_title or _DEMONYM.fullmatch(text) is not None
+    word = _DIRECTION.sub("", text)
+    is_in_title = word.lower() in _WORD.findall(title.lower())
+    return not is_in_title or _DEMONYM.fullmatch(word) is not None
 
 
 def is_ambiguous(text: str, title: str, language: str) -> bool:
@@ -294,7 +297,8 @@ def is_people(text: str, language: str) -> bool:
 
 
 def _is_demonym_form(text: str, language: str) -> bool:
-    is_form = _DEMONYM.fullmatch(text) or _DEMONYM_FORM.fullmatch(text)
+    word = _DIRECTION.sub("", text)
+    is_form = _DEMONYM.fullmatch(word) or _DEMONYM_FORM.fullmatch(word)
     return language in ENGLISH and is_form is not None
 
 

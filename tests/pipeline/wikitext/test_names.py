@@ -75,6 +75,11 @@ def test_is_name(text, title, expected):
         ("U.S.", "United States", "en", False),
         ("Peking", "Beijing", "en", False),
         ("American", "United States", "fr", False),
+        ("South American", "South America", "en", True),
+        ("North Korean", "North Korea", "en", True),
+        ("Eastern Europeans", "Eastern Europe", "en", True),
+        ("South Sudan", "South Sudan", "en", False),
+        ("West Bengal", "West Bengal", "en", False),
     ],
 )
 def test_is_demonym(text, title, language, expected):
