@@ -126,12 +126,14 @@ class Propagation:
                 mentions.append((row, start, end, *meaning))
         free: list[_Free] = []
         if capitals and (self.dictionary is not None or self._contexts is not None):
+            ambiguous = (-1, -1)  # sentence and end
             for number, row, start, end in capitals.whole_names(
                 *_occupied(sentences, mentions), self._common
             ):
                 page = pages[number]
-                is_other = self._is_made_other(page.text, start)
-                if not (is_other or page.has_several(page.text[start:end])):
+                if page.has_several(page.text[start:end]):
+                    ambiguous = row, end  # "York" is none if "New York" is the city or the state
+                elif (row, end) != ambiguous and not self._is_made_other(page.text, start):
                     free.append((row, start, end, page))
         mentions = [mention for mention in mentions if mention[3:] != _NOTHING]
         return _merged(sentences, mentions + self._elsewhere(free))

@@ -587,3 +587,14 @@ def test_words_that_make_a_language_or_a_people_of_a_country():
         )
         lines = [text.split("\n")[row] for row in more.anchor_sentences.tolist()]
         assert lines == expected
+
+
+def test_the_end_of_an_ambiguous_name_is_no_name():
+    """Where "New Ulm" may be the city or the battle, "Ulm" in it is neither."""
+    text = "[New Ulm|Ulm, Montana].\n[New Ulm|Battle of Ulm].\nNew Ulm grew.\nIt saw Ulm."
+    (mentions,) = found(("X", text), contexts=OfKinds("Place"))
+    assert mentions == [
+        ("New Ulm", "Ulm, Montana", "link"),
+        ("New Ulm", "Battle of Ulm", "link"),
+        ("Ulm", "Ulm", "other-title"),
+    ]
