@@ -51,7 +51,7 @@ def balanced_languages(
 def _counted(examples: JoinedExamples) -> SelectionReport:
     counts = SelectionReport()
     for name in examples.run.parts:
-        for split, batch in examples.batches(name):
+        for split, batch in examples.batches(name, ("title", "page_id", "ner_tags", "tokens")):
             counts.count(split, batch, examples.labels.categories)
     return counts
 

@@ -130,10 +130,17 @@ class JoinedExamples:
         places = {tag: number for number, tag in enumerate(self.labels.tags)}
         return np.array([places[tag] for tag in self.run.labels.tags], np.int32)
 
-    def batches(self, part: str) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Reads a part, batch by batch, with the split of each."""
+    def batches(
+        self, part: str, columns: Sequence[str] = COLUMNS.names
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Reads a part, batch by batch, with the split of each.
+
+        Args:
+            part: name of the part.
+            columns: columns to read, with those that decide the split: "title" and "page_id".
+        """
         for path in (self.run.examples_path(split, part) for split in SPLITS):
-            for batch in parts.read_batches(path) if files.exists(path) else ():
+            for batch in parts.read_batches(path, columns) if files.exists(path) else ():
                 splits = self.splits_of(batch)
                 for split in SPLITS:
                     rows = batch.filter(pa.array(splits == split, pa.bool_()))
@@ -142,7 +149,7 @@ class JoinedExamples:
     def train_tags(self) -> Iterator[pa.ListArray]:
         """Reads the label ids of the train examples, batch by batch."""
         for part in self.run.parts:
-            for split, batch in self.batches(part):
+            for split, batch in self.batches(part, ("title", "page_id", "ner_tags")):
                 if split == "train":
                     yield batch.column("ner_tags")
 
@@ -168,10 +175,12 @@ class JoinedExamples:
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         values = self._label_ids[tags.flatten().to_numpy(zero_copy_only=False)]
         columns["ner_tags"] = pa.ListArray.from_arrays(bounds, pa.array(values))
-        ids = [f"{self.language}:{example_id}" for example_id in columns["id"].to_pylist()]
-        columns["id"] = pa.array(ids, pa.string())
-        columns[LANGUAGE.name] = pa.array([self.language] * len(batch), LANGUAGE.type)
-        return pa.RecordBatch.from_arrays([columns[name] for name in JOINED.names], schema=JOINED)
+        if "id" in columns:
+            ids = [f"{self.language}:{example_id}" for example_id in columns["id"].to_pylist()]
+            columns["id"] = pa.array(ids, pa.string())
+            columns[LANGUAGE.name] = pa.array([self.language] * len(batch), LANGUAGE.type)
+        schema = pa.schema([JOINED.field(name) for name in columns])
+        return pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
 
 
 def joined_labels(runs: Sequence[Run]) -> LabelSet:
