@@ -212,7 +212,3 @@ class ReleaseOptions(DataRoot):
         metavar="USER/NAME",
     )
     dry_run: bool = option(False, "print the commands, and do nothing")
-
-    def __post_init__(self) -> None:
-        if bool(self.wikis) == bool(self.dump):
-            raise ValueError("give --wikis to download, or --dump with what is at hand")

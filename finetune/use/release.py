@@ -10,7 +10,7 @@ from finetune.data.sets import DataSets
 from finetune.use.options import ReleaseOptions
 from finetune.use.sending import files_to_send, kind_of_result
 from nerbert.commands.steps import Done, Step, failed_step, outlook, run_steps, steps_folder
-from nerbert.errors import RunError
+from nerbert.errors import RunError, UserError
 from nerbert.storage import files
 
 SUMS = "SHA256SUMS"
@@ -23,9 +23,11 @@ def release(options: ReleaseOptions) -> str:
     """Runs the steps that are not done; returns where the results are.
 
     Raises:
-        UserError: the folder holds something else.
+        UserError: the folder holds something else, or the options name no dump, or two kinds.
         RunError: a step failed.
     """
+    if bool(options.wikis) == bool(options.dump):
+        raise UserError("give --wikis to download, or --dump with what is at hand")
     output = Path(options.output).absolute()
     first = _downloads(options, output)
     if options.dry_run:

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass as options_class
 
-from finetune.data.sets import DataSets
 from nerbert.commands.options import CHECKED, Text, Texts, option
 from nerbert.commands.steps import Step
 from nerbert.errors import UserError
@@ -110,6 +109,9 @@ class Plan:
         Raises:
             UserError: --only names no step.
         """
+        # It loads numpy, which the help of the command need not.
+        from finetune.data.sets import DataSets
+
         file = resources.files("finetune.papers.reproduce") / "data" / f"{options.paper}.toml"
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         scale = table["scales"][options.scale]
