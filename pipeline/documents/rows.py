@@ -23,15 +23,8 @@ from pipeline.documents.marks import holes_by_sentence, markup_by_sentence
 from pipeline.dump.pages import WIKITEXT, Page, redirect_section
 from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
 from pipeline.dump.units import Unit, read_unit
-from pipeline.wikitext.names import (
-    ENGLISH,
-    SURE,
-    doubt,
-    is_adjective,
-    is_name,
-    named_target,
-    without_possessive,
-)
+from pipeline.wikitext.english import is_adjective, without_possessive
+from pipeline.wikitext.names import SURE, doubt, is_name, named_target
 from pipeline.wikitext.render import Rendered, render
 
 T = TypeVar("T")
@@ -272,13 +265,10 @@ def _anchors(
     for anchor in rendered.anchors:
         if anchor.target != page.title:  # MediaWiki shows a link to the page itself as bold text
             text = rendered.text[anchor.start : anchor.end]
-            is_compound = False
-            if language in ENGLISH:
-                text = without_possessive(text, anchor.target)
-                anchor = anchor._replace(end=anchor.start + len(text))
-                is_compound = is_adjective(text, anchor.target)
-            name = is_name(text, anchor.target) and not is_compound
-            name = name and not nouns.describe(text, anchor.target)
+            text = without_possessive(text, anchor.target, language)
+            name = is_name(text, anchor.target) and not (
+                is_adjective(text, anchor.target, language) or nouns.describe(text, anchor.target)
+            )
             against = SURE
             if name:
                 before = rendered.text[max(0, anchor.start - _LONGEST_BEFORE) : anchor.start]
@@ -286,7 +276,8 @@ def _anchors(
                 against = doubt(
                     text, anchor.target, language, plain=plain, lexicon=lexicon, is_concept=concept
                 )
-            anchors.append((*anchor, name, against))
+            end = anchor.start + len(text)
+            anchors.append((anchor.start, end, anchor.target, name, against))
     return anchors
 
 

@@ -18,7 +18,7 @@ from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.mentions import ENTITY_INDEX, Ints, Labelling, Sentences
 from pipeline.examples.page_names import plain_title
 from pipeline.examples.rows import INNER, Tokenised
-from pipeline.wikitext.names import is_people
+from pipeline.wikitext.english import is_people
 
 LINKS = 1_000_000
 """A page links such a name once and means it everywhere: it counts as so many links."""

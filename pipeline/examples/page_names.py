@@ -14,13 +14,8 @@ from nerbert.text.common_nouns import DETERMINERS
 from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
-from pipeline.wikitext.names import (
-    WITHOUT_CAPITALS,
-    are_initials,
-    is_ambiguous,
-    is_people,
-    shares_word,
-)
+from pipeline.wikitext.english import is_ambiguous, is_people
+from pipeline.wikitext.names import SURNAME_PARTICLES, WITHOUT_CAPITALS, are_initials, shares_word
 
 # "Mercury (planet)": the bracket tells pages of one name apart, and is not a part of it.
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
@@ -34,11 +29,6 @@ Meaning = tuple[int, str, int]
 
 _GENERATION = re.compile(r",? (?:Jr|Sr)\.?$|,? I{1,3}$|,? I?V$")
 """What follows a surname and is none."""
-_PARTICLES = frozenset(
-    "af al bin da das de degli dei del della den der di do dos du el ibn la las le ten ter van von "
-    "zu zum zur".split()
-)
-"""Words before a surname that belong to it."""
 _INITIALS = re.compile(r"\s?\(([^\W\d_]{2,8})(?=[);,])")
 """What may be the initials of the name before it: " (NATO)"."""
 _WITHOUT_GENITIVE = ("s", "x", "z", "ß")
@@ -290,7 +280,7 @@ def particle_before(text: str, start: int, title: str) -> int:
         title: title of the person's page.
     """
     words = plain_title(title).split(" ")[:-1]
-    size = next((n for n, word in enumerate(words[::-1]) if word not in _PARTICLES), 0)
+    size = next((n for n, word in enumerate(words[::-1]) if word not in SURNAME_PARTICLES), 0)
     particle = "".join(f"{word} " for word in words[len(words) - size :])
     before = text[max(0, start - len(particle) - 1) : start].lower()
     is_whole = before.endswith(particle) and not before[: -len(particle) or None][-1:].isalnum()

@@ -32,7 +32,8 @@ from pipeline.examples.unlinked import PageWords
 from pipeline.language import NO_WORDS, CommonWords
 from pipeline.plan import DICTIONARY, propagates
 from pipeline.settings import CorpusSettings
-from pipeline.wikitext.names import WITHOUT_CAPITALS, is_ambiguous, shares_word
+from pipeline.wikitext.english import is_ambiguous
+from pipeline.wikitext.names import WITHOUT_CAPITALS, shares_word
 
 _DICTIONARY, _OTHER_TITLE = map(SOURCES.index, ("dictionary", "other-title"))
 

@@ -16,7 +16,7 @@ import numpy as np
 from nerbert.text.common_nouns import CommonNouns
 from nerbert.text.tokens import Tokens
 from pipeline.examples.mentions import Bools, Ints
-from pipeline.wikitext.names import is_people
+from pipeline.wikitext.english import is_people
 
 # As in page_names, but with a blank before it: "f(x)" is a name.
 _BRACKET = re.compile(r" \([^()]+\)$")

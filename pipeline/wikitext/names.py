@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from pipeline.wikitext.english import ENGLISH, is_demonym
 from pipeline.wikitext.lexicon import has_proper_noun
 
 NOUNS_IN_UPPER_CASE = frozenset("als bar de frr ksh lb nds pdc pfl stq".split())
@@ -17,10 +18,14 @@ WITHOUT_CAPITALS = frozenset(
 )
 """Codes of languages in scripts without capitals."""
 
-_PARTICLES = frozenset(
-    "a abu ad af al am an ap as at av ben bin d da dal das de degli dei del della den der des di "
-    "do dos du e el en f i ibn in la las le les lo los o of san st t ten ter the til to tot ur "
-    "van vom von y zu zum zur".split()
+SURNAME_PARTICLES = frozenset(
+    "af al bin da das de degli dei del della den der di do dos du el ibn la las le ten ter "
+    "van von zu zum zur".split()
+)
+"""Words before a surname that belong to it: "de Gaulle"."""
+_PARTICLES = SURNAME_PARTICLES | set(
+    "a abu ad am an ap as at av ben d dal des e en f i in les lo los o of san st t the til to "
+    "tot ur vom y".split()
 )
 """Words in lower case inside of names: "de Gaulle", "Battle of the Bulge"."""
 
@@ -69,27 +74,6 @@ _MAY_BEGIN_A_DATE = frozenset("0123456789IVXLC")
 # Three or four digits: "99" may be a name ("99 Luftballons"), and hardly stands for a year.
 _YEAR = re.compile(r"\W*\d{3,4}\W*")
 
-# The endings of English demonyms; surnames have them, too: see `is_people`.
-_DEMONYM_FORM = re.compile(r"\w+(?:ans?|ese|ish|is?|ch|ic)")
-_DEMONYM = re.compile(
-    r"Arabs?|Argentines?|Basques?|Croats?|Cypriots?|Czechs?|Danes?|Dutchm[ae]n|Englishm[ae]n|"
-    r"Filipinos?|Finns?|Frenchm[ae]n|Greeks?|Icelanders?|Irishm[ae]n|Kazakhs?|Kyrgyz|Lao|"
-    r"Londoners?|Malays?|Manx|Ottomans?|Poles?|Russians?|Scots?|Serbs?|Slovaks?|Slovenes?|"
-    r"Soviets?|Spaniards?|Swedes?|Swiss|Tajiks?|Thais?|Turks?|Uzbeks?|Welshm[ae]n|\w+landers?"
-)
-"""English words for the people of a place, and what belongs to it."""
-_DIRECTION = re.compile(r"^(?:(?:North|South|East|West)(?:ern)?|Central|Latin|Middle) (?=\w+$)")
-"""What may stand before such a word: "South American"."""
-_PEOPLE = re.compile(
-    rf"(?:{_DEMONYM.pattern})|\w{{3,}}(?:ians?|eans?|ese)|(?:Engl|Ir|Scott|Span|Brit|Dan|Swed|Finn|Pol|"
-    r"Turk|Jew|Kurd|Flem|Dut|Fren|Wel)(?:ish|sh|ch)|(?:Americ|Germ|Afric|Mexic|Rom|Cub|Kor)ans?|"
-    r"Iraqis?|Israelis?|Pakistanis?|Saudis?|Yemenis?|Slavic|Arabic|Nordic|Celtic|Germanic|Catholics?|"
-    r"Muslims?|Buddhists?|Hindus?|Jews?|Sikhs?|Protestants?"
-)
-"""Words of peoples that are hardly surnames."""
-
-ENGLISH = ("en", "simple")
-"""Wikis in English."""
 # As they are typed before a name: "'t Hooft".
 _APOSTROPHES = "'’‘`"
 
@@ -130,33 +114,6 @@ def is_name(text: str, title: str) -> bool:
     if len(words) == 1 or not _is_lower(words[-1]):
         return True
     return text[1:] == title.partition(" (")[0][1:]
-
-
-_POSSESSIVE = ("'s", "’s")
-_ADJECTIVE = re.compile(r"\w-[a-z]{3,}$")
-
-
-def without_possessive(text: str, title: str) -> str:
-    """The text of an English anchor without "'s", if its page is not called so.
-
-    >>> without_possessive("Germany's", "Germany")
-    'Germany'
-    >>> without_possessive("McDonald's", "McDonald's")
-    "McDonald's"
-    """
-    is_called_so = title.partition(" (")[0].endswith(_POSSESSIVE)
-    return text[:-2] if text[:-2] and text.endswith(_POSSESSIVE) and not is_called_so else text
-
-
-def is_adjective(text: str, title: str) -> bool:
-    """Whether an English anchor is made with a word in lower case, and no name: "German-born".
-
-    Titles have such names: "Unix-like", "Ban Ki-moon"; not that of "Spanish-language".
-    """
-    if _ADJECTIVE.search(text) is None:
-        return False
-    plain = text.replace("-", " ").lower()
-    return text.endswith("-language") or plain not in title.replace("-", " ").lower()
 
 
 def _is_date(title: str) -> bool:
@@ -261,45 +218,6 @@ def doubt(
         return NO_PLACE if is_demonym(text, title, language) else SURE
     is_form = text.isalpha() and not title.startswith(text)
     return NO_PLACE if is_form and not text.isupper() and plain(text.lower()) else SURE
-
-
-def is_demonym(text: str, title: str, language: str) -> bool:
-    """Whether an anchor to a place is a word such as "French", and not the name of the place.
-
-    It is none if the title has the word ("Japan" of "Empire of Japan", not "Soviet" of "Soviet
-    Union"). Only English is known to need it: many languages write such words in lower case, and
-    then they are no names.
-
-    Args:
-        text: text of the anchor.
-        title: title of the linked page.
-        language: code of the language.
-    """
-    if not _is_demonym_form(text, language):
-        return False
-    word = _DIRECTION.sub("", text)
-    is_in_title = word.lower() in _WORD.findall(title.lower())
-    return not is_in_title or _DEMONYM.fullmatch(word) is not None
-
-
-def is_ambiguous(text: str, title: str, language: str) -> bool:
-    """Whether a word such as "Albanian" may mean a people, a language or a country.
-
-    It depends on the sentence, so a link elsewhere on the page says nothing. A page whose title is
-    the word itself ("Japan") is meant everywhere.
-    """
-    return _is_demonym_form(text, language) and text != title.partition(" (")[0]
-
-
-def is_people(text: str, language: str) -> bool:
-    """Whether a word is that of a people or a place for sure: "German", not "Davis" or "Reagan"."""
-    return language in ENGLISH and _PEOPLE.fullmatch(text) is not None
-
-
-def _is_demonym_form(text: str, language: str) -> bool:
-    word = _DIRECTION.sub("", text)
-    is_form = _DEMONYM.fullmatch(word) or _DEMONYM_FORM.fullmatch(word)
-    return language in ENGLISH and is_form is not None
 
 
 def _is_lower(word: str) -> bool:

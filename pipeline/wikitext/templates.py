@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache, partial
 
-from pipeline.wikitext.names import ENGLISH
+from pipeline.wikitext.english import ENGLISH
 from pipeline.wikitext.preprocess import HOLE, NOTE
 from pipeline.wikitext.template_arguments import arguments
 from pipeline.wikitext.template_texts import (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from pipeline.wikitext.names import ENGLISH
+from pipeline.wikitext.english import ENGLISH
 from pipeline.wikitext.template_texts import Arguments, Render, group_digits, pick, table
 
 _CODE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*")

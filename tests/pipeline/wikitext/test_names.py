@@ -1,17 +1,8 @@
 import pytest
 
+from pipeline.wikitext.english import is_adjective, is_ambiguous, is_demonym, without_possessive
 from pipeline.wikitext.lexicon import is_installed
-from pipeline.wikitext.names import (
-    NO_ENTITY,
-    NO_PLACE,
-    SURE,
-    doubt,
-    is_adjective,
-    is_ambiguous,
-    is_demonym,
-    is_name,
-    without_possessive,
-)
+from pipeline.wikitext.names import NO_ENTITY, NO_PLACE, SURE, doubt, is_name
 
 
 @pytest.mark.parametrize(
@@ -194,7 +185,8 @@ def test_adjectives_are_no_names_of_places(text, title, expected):
     ],
 )
 def test_possessives(text, title, expected):
-    assert without_possessive(text, title) == expected
+    assert without_possessive(text, title, "en") == expected
+    assert without_possessive(text, title, "nl") == text
 
 
 @pytest.mark.parametrize(
@@ -211,4 +203,5 @@ def test_possessives(text, title, expected):
     ],
 )
 def test_adjectives_made_with_a_hyphen(text, title, expected):
-    assert is_adjective(text, title) is expected
+    assert is_adjective(text, title, "en") is expected
+    assert not is_adjective(text, title, "hu")
