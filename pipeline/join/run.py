@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from nerbert.commands.options import decided_by
 from nerbert.errors import RunError, UserError
 from nerbert.reports import filled
 from nerbert.storage import files, parts
@@ -18,7 +19,6 @@ from nerbert.text.corpus import SPLITS
 from nerbert.text.tags import LabelSet
 from pipeline.examples import balance
 from pipeline.examples.corpus_files import card_header
-from pipeline.examples.counts import SelectionReport
 from pipeline.examples.rows import schema
 from pipeline.join.languages import BalancedLanguage, balanced_languages
 from pipeline.join.runs import JOINED, JoinedExamples, Run, joined_labels
@@ -35,25 +35,25 @@ class Part:
     """What a language has in the corpus.
 
     Attributes:
-        selected: counts of its examples before balancing.
-        factor: how many times as many copies as in a corpus of its own.
+        balanced: its examples, and how they are repeated.
         train: number of train examples after balancing.
         mentions: number of mentions of each category in these.
     """
 
-    selected: SelectionReport
-    factor: float
-    train: int
-    mentions: Counter[str]
+    balanced: BalancedLanguage
+    train: int = 0
+    mentions: Counter[str] = field(default_factory=Counter)
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready values."""
-        sentences = self.selected.sentences
+        sentences, run = self.balanced.selected.sentences, self.balanced.examples.run
         return {
             "train": sentences["train"],
             "validation": sentences["validation"],
-            "factor": round(self.factor, 4),
+            "factor": round(self.balanced.factor, 4),
             "train_balanced": self.train,
+            # Wikidata items, by which translations are in one split.
+            "has_items": "page_props" in run.report.coverage.tables,
         }
 
 
@@ -72,9 +72,7 @@ def join(settings: JoinSettings) -> str:
     made_from = {
         "version": VERSION,
         "runs": [run.fingerprint for run in runs],
-        "language_alpha": settings.language_alpha,
-        "validation_share": settings.validation_share,
-        "seed": settings.seed,
+        **decided_by(settings, "join"),
     }
     folder = Folder.of(settings.output, "join", made_from)
     with files.locked(settings.output):
@@ -95,22 +93,21 @@ def _write(settings: JoinSettings, runs: Sequence[Run]) -> None:
     written: dict[str, Part] = {}
     number = 0
     for balanced in balanced_languages(all_examples, settings.language_alpha):
-        examples = balanced.examples
-        part = Part(balanced.selected, balanced.factor, 0, Counter())
-        for name in examples.run.parts:
-            _write_part(settings, balanced, name, number, part)
+        part = Part(balanced)
+        for name in balanced.examples.run.parts:
+            _write_part(settings, part, name, number)
             number += 1
-        written[examples.language] = part
-        _LOGGER.info("join: %s, %d train examples", examples.language, part.train)
+        language = balanced.examples.language
+        written[language] = part
+        _LOGGER.info("join: %s, %d train examples", language, part.train)
     _write_report(settings, runs, labels, written)
     if not any(part.train for part in written.values()):
         raise RunError("No train example: the runs have none")
 
 
-def _write_part(
-    settings: JoinSettings, balanced: BalancedLanguage, name: str, number: int, part: Part
-) -> None:
+def _write_part(settings: JoinSettings, part: Part, name: str, number: int) -> None:
     """Writes the examples of a part of a run, and adds their counts to `part`."""
+    balanced = part.balanced
     labels = balanced.examples.labels
     natural = balance.Weights("none", ())
     columns, n_categories = schema(labels, JOINED), len(labels.categories)
@@ -141,7 +138,7 @@ def _write_report(
     """Writes labels, report and card."""
 
     def total(split: str, name: str) -> int:
-        return sum(part.selected.by_category[split][name] for part in written.values())
+        return sum(part.balanced.selected.by_category[split][name] for part in written.values())
 
     table = {
         name: {
@@ -154,26 +151,14 @@ def _write_report(
     report = {
         "language": list(written),
         "dumps": [dump for run in runs for dump in run.report.dumps],
-        "settings": {
-            "language_alpha": settings.language_alpha,
-            "validation_share": settings.validation_share,
-            "seed": settings.seed,
-        },
-        "languages": {
-            language: {**part.to_json(), "has_items": _has_items(run)}
-            for run, (language, part) in zip(runs, written.items(), strict=True)
-        },
+        "settings": decided_by(settings, "join"),
+        "languages": {language: part.to_json() for language, part in written.items()},
         "categories": {"kept": len(labels.categories) - 1, "table": table},
     }
     files.write_json(files.join(settings.output, "labels.json"), labels.to_json())
     files.write_json(files.join(settings.output, "report.json"), report)
     card = filled("pipeline.join", **_card_values(report, labels))
     files.write_bytes(files.join(settings.output, "README.md"), card.encode("utf-8"))
-
-
-def _has_items(run: Run) -> bool:
-    """Whether the run knows Wikidata items, by which translations are in one split."""
-    return "page_props" in run.report.coverage.tables
 
 
 def _card_values(report: Mapping[str, Any], labels: LabelSet) -> dict[str, str]:

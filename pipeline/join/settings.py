@@ -23,8 +23,15 @@ class JoinSettings:
         help="output folders of nerbert corpus", positional=True, metavar="RUN", recipe=False
     )
     output: Text = option(help="folder for the corpus", metavar="DIR", recipe=False)
-    language_alpha: float = option(0.7, "exponent of languages", metavar="X", ge=0, le=1)
-    validation_share: float = option(
-        0.1, "share of pages whose examples become validation", metavar="P", ge=0, le=1
+    language_alpha: float = option(
+        0.7, "exponent of languages", metavar="X", ge=0, le=1, decides="join"
     )
-    seed: Seed = option(0, "seed of all draws")
+    validation_share: float = option(
+        0.1,
+        "share of pages whose examples become validation",
+        metavar="P",
+        ge=0,
+        le=1,
+        decides="join",
+    )
+    seed: Seed = option(0, "seed of all draws", decides="join")
