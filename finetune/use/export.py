@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 from finetune.data.sets import DataSets
@@ -44,20 +45,16 @@ def export(options: ExportOptions) -> str:
     if present := [output_path for output_path in outputs if os.path.lexists(output_path)]:
         raise UserError(f"{present[0]} is there already; choose another name", options.output)
     types: dict[str, None] = {}  # of the tagger, also those that it finds nowhere
-    total = 0
-
-    def counted() -> Iterator[Labelled]:
-        nonlocal total
-        for total, row in enumerate(_rows(options, types), start=1):  # noqa: B007
-            yield row
-
-    rows = counted()
+    numbers = count()
+    rows = (row for row, _ in zip(_rows(options, types), numbers, strict=False))
     if options.format == "label-studio":
-        count = write_label_studio(rows, path, types)
+        written = write_label_studio(rows, path, types)
     else:
-        count = parts("exports")[options.format](rows, path)
-    left_out = f", {total - count:,} with names of unknown type left out" if total > count else ""
-    return f"{path}: {count:,} texts{left_out}"
+        written = parts("exports")[options.format](rows, path)
+    left_out = next(numbers) - written
+    return f"{path}: {written:,} texts" + (
+        f", {left_out:,} with names of unknown type left out" if left_out else ""
+    )
 
 
 def _rows(options: ExportOptions, types: dict[str, None]) -> Iterator[Labelled]:

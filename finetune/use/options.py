@@ -199,8 +199,8 @@ class ReleaseOptions(DataRoot):
     wikis: Texts = option((), "languages of the wikis to download: en uk de", metavar="CODE")
     dump: Texts = option((), "dumps that are at hand", metavar="PATH", recipe=False)
     types: Texts = option((), "DBpedia's types of pages at hand", metavar="FILE", recipe=False)
-    page_props: Texts = option((), "tables at hand", metavar="FILE", recipe=False)
-    langlinks: Texts = option((), "tables at hand", metavar="FILE", recipe=False)
+    page_props: Texts = option((), "tables of pages' items", metavar="FILE", recipe=False)
+    langlinks: Texts = option((), "tables of English titles", metavar="FILE", recipe=False)
     base_model: Text | None = option(
         None, "encoder (default: that of pretrain --recipe open)", metavar="MODEL"
     )

@@ -33,15 +33,15 @@ def release(options: ReleaseOptions) -> str:
     if options.dry_run:
         return "\n".join(outlook([*first, *_steps(options, output)], output, "two cores"))
     with steps_folder(output, {"release": options.scale}) as record:
-        _check(list(run_steps(first, output, record)))
+        _check_done(list(run_steps(first, output, record)))
         # Only now are the names of the files known.
-        _check(list(run_steps(_steps(options, output), output, record)))
+        _check_done(list(run_steps(_steps(options, output), output, record)))
         sums = _checksums(output)
     corpus, tagger = output / "run" / "corpus", output / "tagger"
     return f"corpus      {corpus}\ntagger      {tagger}\nchecksums   {sums}"
 
 
-def _check(done: Sequence[Done]) -> None:
+def _check_done(done: Sequence[Done]) -> None:
     if failed := failed_step(done):
         raise RunError(f"{failed.step.name}: {failed.why_not}")
 
@@ -50,11 +50,10 @@ def _downloads(options: ReleaseOptions, output: Path) -> list[Step]:
     """The steps that fetch what is not at hand."""
     steps = []
     if options.wikis:
-        wikis = [*options.wikis]
-        dumps = ["fetch", "dump", "--wiki", *wikis, "--tables", "--output", str(output / "dumps")]
-        steps.append(Step("dumps", "the newest dumps, and tables", dumps))
+        dumps = ["--wiki", *options.wikis, "--tables", "--output", str(output / "dumps")]
+        steps.append(Step("dumps", "the newest dumps, and tables", ["fetch", "dump", *dumps]))
         if not options.types:
-            languages = [*dict.fromkeys([*wikis, "en"])]
+            languages = [*dict.fromkeys([*options.wikis, "en"])]
             types = ["fetch", "types", "--language", *languages, "--output", str(output / "types")]
             steps.append(Step("types", "DBpedia's types of pages", types))
     if options.data_root is None and options.scale == "full":
@@ -74,15 +73,8 @@ def _steps(options: ReleaseOptions, output: Path) -> list[Step]:
     recipe = "open-debug" if is_debug else "open"
     learn = ["--corpus", corpus, "--recipe", recipe, *model, *size, "--output", tagger]
     data = ["--data", scored, *(["--data-root", root] if root else [])]
-    scores = [
-        "--models",
-        tagger,
-        *data,
-        "--regime",
-        "zero-shot",
-        "--output",
-        str(output / "scores"),
-    ]
+    scores = ["--models", tagger, *data, "--regime", "zero-shot"]
+    scores += ["--output", str(output / "scores")]
     rows = ["--data", corpus, "--part", "train", "--output", str(output / "gliner" / _GLINER)]
     steps = [
         Step("run", "the corpora, and one of all", _corpus(options, output, root)),
