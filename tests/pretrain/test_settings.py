@@ -129,3 +129,12 @@ def test_a_number_of_steps_between_scores_is_kept():
     )
     arguments.space_scores(args, 10, 10_000)
     assert (args.eval_steps, args.save_steps) == (5, 5)
+
+
+def test_sixteen_bits_without_a_gpu():
+    """transformers alone says that this needs a GPU."""
+    if lazy("torch").accelerator.is_available():
+        pytest.skip("a GPU is here")
+    args, _ = arguments.training_arguments(settings("--recipe", "open"), ["--bf16"])
+    assert args.bf16
+    assert args.use_cpu
