@@ -92,6 +92,9 @@ def trained(
     model: Any = head.model
     train = splits["train"]
     trainer_class, pieces, trainer_arguments = head.trainer(train, settings, kinds)
+    dev = splits.get("dev")
+    if dev and settings.scoring != "crossner":  # which reads all texts as one, in their order
+        dev = dev.by_length()
     chooses = "dev" in splits and settings.keep == "best"
     stopping = [Stopping(settings.patience, first=settings.stop_after)] if chooses else []
     layers = lora(model, head.modules, settings.lora_rank, settings.lora_alpha)
@@ -104,7 +107,7 @@ def trained(
             window=1,  # sorting over several steps would make small sets less random
             loss=head.loss,
             train_dataset=train,
-            eval_dataset=splits.get("dev"),
+            eval_dataset=dev,
             processing_class=train.tokenizer,
             data_collator=Collator(pad, attend=settings.attend_padding),
             compute_metrics=EntityScores(labels.tags, joined=settings.scoring == "crossner"),

@@ -147,6 +147,12 @@ class PieceFeatures(TorchDataset[Feature]):
     def __len__(self) -> int:
         return len(self._pieces)
 
+    def by_length(self) -> PieceFeatures:
+        """The same pieces, the shortest ones first, so that batches in order need little padding."""
+        pieces = self._pieces.select(np.argsort(self.lengths, kind="stable"))
+        settings = (self._new_labels, self._mask_unlinked, self._phrase_sets)
+        return PieceFeatures(self._corpus, pieces, self.tokenizer, *settings)
+
     def __getitem__(self, index: int) -> Feature:
         return self.__getitems__([index])[0]
 
