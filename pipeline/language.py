@@ -20,7 +20,7 @@ from pipeline.dump.site import language
 
 def trained(texts: Iterable[str], code: str) -> SentenceModel:
     """A model that is trained on texts in the language with this code, such as "en"."""
-    return SentenceModel.train(texts, language(code).abbreviations.split())
+    return SentenceModel.train(texts, language(code).abbreviations.split(), code)
 
 
 def pretrained(code: str) -> SentenceModel:
@@ -52,7 +52,7 @@ def pretrained(code: str) -> SentenceModel:
         frozenset(punkt.sent_starters),
         dict(punkt.ortho_context),
     )
-    return SentenceModel(f"nltk:{name}", parameters)
+    return SentenceModel(f"nltk:{name}", parameters, code)
 
 
 _MOST = 300

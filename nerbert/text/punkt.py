@@ -36,7 +36,7 @@ NUMBER = "##number##"
 BEGIN_UPPER, MIDDLE_UPPER, UNKNOWN_UPPER = 2, 4, 8
 BEGIN_LOWER, MIDDLE_LOWER, UNKNOWN_LOWER = 16, 32, 64
 _UPPER = BEGIN_UPPER | MIDDLE_UPPER | UNKNOWN_UPPER
-_LOWER = BEGIN_LOWER | MIDDLE_LOWER | UNKNOWN_LOWER
+LOWER = BEGIN_LOWER | MIDDLE_LOWER | UNKNOWN_LOWER
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class SentenceSplitter:
             if begins is False:
                 return False
             cases = parameters.contexts.get(next_kind, 0)
-            if begins is None and initial and after[0].isupper() and not cases & _LOWER:
+            if begins is None and initial and after[0].isupper() and not cases & LOWER:
                 return False
         return first == "break"
 
@@ -162,7 +162,7 @@ class SentenceSplitter:
         if token in (";", ":", ",", ".", "!", "?"):
             return False
         cases = self._parameters.contexts.get(kind, 0)
-        if token[0].isupper() and cases & _LOWER and not cases & MIDDLE_UPPER:
+        if token[0].isupper() and cases & LOWER and not cases & MIDDLE_UPPER:
             return True
         if token[0].islower() and (cases & _UPPER or not cases & BEGIN_LOWER):
             return False

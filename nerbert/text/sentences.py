@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nerbert.text.punkt import Parameters, SentenceSplitter, Span
+from nerbert.text.punkt import LOWER, Parameters, SentenceSplitter, Span
 from nerbert.text.punkt_training import train
 
 TRAINED = "dump"
@@ -27,6 +27,15 @@ _FULL_STOP = re.compile(
 """Marks that end a sentence and that Punkt does not know, and brackets in which they do not."""
 _OTHER_STOP = re.compile(r"[。！？｡।॥۔؟։።]|다\.[가-힣]")
 """Such a mark, or the end of a Korean verb without a blank behind it."""
+_ORDINALS = frozenset(
+    "als bar bs cs da de dsb et eu fi fo frr hr hsb hu is ksh lb ltg lv nb nds nn no pfl pl sh sk "
+    "sl sr stq sv szl tr".split()
+)
+"""Languages that write ordinals as a number and a full stop: "die 2. Bundesliga"."""
+_ORDINAL = re.compile(r"(?<![^\s(/–])\d{1,2}\.")
+_LETTERS = re.compile(r"[^\W\d_][\w-]*")
+_BRACKET = 200
+"""Characters in which a bracket closes, or its mark counts for nothing."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,8 @@ class SentenceModel:
     Attributes:
         source: "dump", or "nltk:" and the name of NLTK's model.
         parameters: parameters of the model.
-        language: code of the language of the texts, by which words are found in sentences; "" if it
-            is unknown.
+        language: code of the language of the texts, by which ordinals and words are found; "" if
+            it is unknown.
     """
 
     source: str
@@ -45,13 +54,16 @@ class SentenceModel:
     language: str = ""
 
     @classmethod
-    def train(cls, texts: Iterable[str], abbreviations: Iterable[str] = ()) -> SentenceModel:
+    def train(
+        cls, texts: Iterable[str], abbreviations: Iterable[str] = (), language: str = ""
+    ) -> SentenceModel:
         """Trains a model on texts without annotation. Source: Kiss and Strunk 2006.
 
         Args:
             texts: the texts.
             abbreviations: usual abbreviations of their language, in lower case and without their
                 last full stop; they are added to those that are found.
+            language: code of their language.
         """
         # The empty line after each text separates its last paragraph from the next text.
         lines = (line for text in texts for line in (*text.split("\n"), ""))
@@ -59,6 +71,7 @@ class SentenceModel:
         return cls(
             TRAINED,
             replace(parameters, abbreviations=parameters.abbreviations.union(abbreviations)),
+            language,
         )
 
     def to_json(self) -> str:
@@ -113,29 +126,58 @@ class SentenceModel:
         """Spans of the sentences of a text. No sentence crosses a line or ends inside an anchor."""
         # Punkt reads whole texts, which is faster than line by line.
         if text.isascii() or not _OTHER_STOP.search(text):
-            joined = _joined_in_lower_case(self._splitter.spans(text), text)
-            return _joined_over_anchors(joined, anchors)
+            return _joined_over_anchors(self._joined(self._splitter.spans(text), text), anchors)
         spans: list[Span] = []
         position = 0
         for line in text.split("\n"):
             spans += [(position + start, position + end) for start, end in self.split_line(line)]
             position += len(line) + 1
-        return _joined_over_anchors(_joined_in_lower_case(spans, text), anchors)
+        return _joined_over_anchors(self._joined(spans, text), anchors)
+
+    def _joined(self, spans: list[Span], text: str) -> list[Span]:
+        """Joins a span with the one before where no sentence ends.
+
+        That is before lower case, inside of a bracket, and behind an ordinal. Punkt ends one behind
+        an abbreviation that it does not know ("400 π.Χ. περίπου", "(von griech. Atlas)"), behind a
+        quoted one ("he asked"), and behind numbers.
+        """
+        joined: list[Span] = []
+        for start, end in spans:
+            if (
+                joined
+                and "\n" not in text[joined[-1][1] : start]
+                and (
+                    text[start].islower()
+                    or _is_in_bracket(joined[-1], start, text)
+                    or self._is_behind_ordinal(joined[-1][1], start, text)
+                )
+            ):
+                joined[-1] = (joined[-1][0], end)
+            else:
+                joined.append((start, end))
+        return joined
+
+    def _is_behind_ordinal(self, end: int, following: int, text: str) -> bool:
+        """Whether a sentence seems to end behind an ordinal, before a name or a noun.
+
+        A word that the texts have in lower case, too, begins a sentence.
+        """
+        if self.language not in _ORDINALS or not text[max(end - 2, 0)].isdigit():
+            return False
+        word = _LETTERS.match(text, following)
+        if word is None or _ORDINAL.search(text, max(end - 3, 0), end) is None:
+            return False
+        return not self.parameters.contexts.get(word[0].lower(), 0) & LOWER
 
 
-def _joined_in_lower_case(spans: list[Span], text: str) -> list[Span]:
-    """Joins a span with the one before if it begins in lower case: no sentence does.
-
-    Punkt ends one behind an abbreviation that it does not know ("400 π.Χ. περίπου"), and behind a
-    quoted one ("he asked").
-    """
-    joined: list[Span] = []
-    for start, end in spans:
-        if joined and text[start].islower() and "\n" not in text[joined[-1][1] : start]:
-            joined[-1] = (joined[-1][0], end)
-        else:
-            joined.append((start, end))
-    return joined
+def _is_in_bracket(sentence: Span, following: int, text: str) -> bool:
+    """Whether a bracket that opens inside of a sentence closes behind its end."""
+    start, end = sentence
+    opening = text.rfind("(", start + 1, end)
+    if opening < 0 or text.find(")", opening, end) >= 0:
+        return False
+    closing = text.find(")", following, following + _BRACKET)
+    return closing >= 0 and not {"(", "\n"} & {*text[following:closing]}
 
 
 def _split_full_stops(line: str) -> list[Span]:

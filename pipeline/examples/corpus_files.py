@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from nerbert.commands.options import options_of
 from nerbert.reports import filled
 from nerbert.storage import files, parts
 from nerbert.text.corpus import SENTENCES
-from nerbert.text.sentences import SentenceModel
 from nerbert.text.tags import LabelSet
 from ontology.categories import ENTITY
 from pipeline.documents.extract import model_path
@@ -92,8 +90,7 @@ def write_presentation(plan: Plan, statistics: Statistics, balanced: BalanceRepo
         files.write_bytes(files.join(plan.corpus.path, name), content)
 
     labels = LabelSet(tuple(statistics.categories))
-    model = SentenceModel.from_json(files.read_bytes(model_path(plan)))
-    write(SENTENCES, replace(model, language=plan.language).to_json().encode())
+    write(SENTENCES, files.read_bytes(model_path(plan)))
     report = corpus_report(plan, statistics, balanced)
     files.write_json(files.join(plan.corpus.path, "labels.json"), labels.to_json())
     files.write_json(files.join(plan.corpus.path, "report.json"), report.to_json())

@@ -38,11 +38,24 @@ def split(text, anchors=(), model=PLAIN):
         # No sentence begins in lower case.
         ("Το 400 π.Χ. περίπου ήταν. Και μετά.", ["Το 400 π.Χ. περίπου ήταν.", "Και μετά."]),
         ("Is it? he asked. No.\nand on.", ["Is it? he asked.", "No.", "and on."]),
+        ("Atom (fr. Greek. Atomos) is one. No.", ["Atom (fr. Greek. Atomos) is one.", "No."]),
+        ("It fell (see below. No end. So.", ["It fell (see below.", "No end.", "So."]),
+        ("A (b. C (d) e) f.", ["A (b. C (d) e) f."]),
+        ("(In part. All of it.) So.", ["(In part.", "All of it.)", "So."]),
         ("", []),
     ],
 )
 def test_split(text, sentences):
     assert split(text) == sentences
+
+
+def test_no_sentence_ends_behind_an_ordinal():
+    text = "Er war der 1. Duke. Die 2. Liga. Er hat 33. Im Jahr 1945. Tor im 16. Bis dann."
+    model = SentenceModel.train([text, "nur im Wald, und bis zum Fluss"], language="de")
+    wanted = ["Er war der 1. Duke.", "Die 2. Liga.", "Er hat 33.", "Im Jahr 1945."]
+    assert [text[a:b] for a, b in model.split(text)] == [*wanted, "Tor im 16.", "Bis dann."]
+    english = SentenceModel.train([text], language="en")
+    assert text[slice(*english.split(text)[0])] == "Er war der 1."
 
 
 def test_no_sentence_ends_inside_an_anchor():
