@@ -11,11 +11,12 @@ from ontology.classes import lines_of
 _BEFORE, _DIRECTLY, _BEHIND, _SILENT = ":", "=", "$", "-"
 """Instead of a class: words in front of the noun, or directly in front of it; words behind it; and
 nouns that say nothing."""
-_STOP, _HEAD, _MODIFIER, _ADJECTIVE = "!", "^", "&", "~"
+_STOP, _HEAD, _MODIFIER, _ADJECTIVE, _OF_NAMES = "!", "^", "&", "~", "+"
 """The same: words at which the first noun phrase ends; where nouns in a row are one name, endings
-of words that may follow it, and nouns in front of others ("film and television actor"); and nouns
+of words that may follow it, and nouns in front of others ("film and television actor"); nouns
 that are adjectives, too, and mean what they say behind an article only ("storico": historian, or
-historical)."""
+historical); and, where nouns have a capital, endings of adjectives that have one, too
+("Hamburger")."""
 
 _DASHES = "—|–|-"
 _BRACKETS = re.compile(r"\s*(?:\([^()]*\)|（[^（）]*）|\[[^][]*\])")
@@ -53,18 +54,25 @@ class Nouns:
         self.stops, heads = groups.pop(_STOP, []), groups.pop(_HEAD, [])
         self._adjectives = frozenset(groups.pop(_ADJECTIVE, []))
         self._modifiers = frozenset(groups.pop(_MODIFIER, []))
+        adjectives = "|".join(map(re.escape, groups.pop(_OF_NAMES, [])))
+        self._other_noun = (
+            re.compile(rf"(?<![\w-])(?![\w-]+(?:{adjectives})\s)[^\W\d_a-zß-ÿ][\w-]+\s")
+            if adjectives
+            else None
+        )
         stop = "|".join(map(re.escape, self.stops))
         marks = "[,;:]" if "," in self.stops else "[;:]"
         self._stop = re.compile(rf"{marks}|(?<![\w-])(?:{stop})(?![\w-])" if stop else marks)
         endings = "|".join(map(re.escape, heads))
         self._follows = re.compile(rf"\W*$|\W*[\w-]*(?:{endings})(?!\w)") if heads else None
         named = {noun: name for name, nouns in groups.items() for noun in nouns}
-        self.classes: dict[str, str | None] = {**silent, **named}
-        any_noun = "|".join(map(_noun, sorted(self.classes, key=len, reverse=True)))
+        any_noun = "|".join(map(_noun, sorted({**silent, **named}, key=len, reverse=True)))
+        ends = {form: named[noun] for noun in named for form in _ends_of_compounds(noun)}
+        self.classes: dict[str, str | None] = {**ends, **silent, **named}
         words = "|".join(map(re.escape, sorted(before, key=len, reverse=True)))
         self._before = re.compile(rf"(?<!\S)(?:{_DASHES}|(?i:{words})(?!\w))") if before else None
-        ends = rf"\s*(?:{'|'.join(map(re.escape, behind))})" if behind else r"(?![\w-])"
-        self._noun = re.compile(rf"({any_noun}){ends}")
+        after = rf"\s*(?:{'|'.join(map(re.escape, behind))})" if behind else r"(?![\w-])"
+        self._noun = re.compile(rf"({any_noun}){after}")
 
     @classmethod
     def shipped(cls, language: str) -> Nouns:
@@ -140,6 +148,8 @@ class Nouns:
         noun = self._noun.search(text, start, end + _NEAR)
         if noun is None or noun.start() >= end:
             return None
+        if self._other_noun and self._other_noun.search(text, start, noun.start()):
+            return None
         if noun[1] in self._adjectives and not _ARTICLE.fullmatch(text[start : noun.start()]):
             return None
         while noun.end() < end and (following := self._noun.match(text, noun.end() + 1)):
@@ -147,8 +157,16 @@ class Nouns:
         return noun
 
 
+def _ends_of_compounds(noun: str) -> list[str]:
+    """The forms of a noun behind the rest of a compound, if the table has it so: "-maler"."""
+    return [noun[1:], noun[1:].capitalize()] if noun[0] == "-" else []
+
+
 def _noun(noun: str) -> str:
     """Pattern of a noun, at the start of a word where words have spaces between them."""
+    if forms := _ends_of_compounds(noun):
+        small, capital = map(re.escape, forms)
+        return rf"(?<=[^\W\d_]){small}|(?<=\w-)(?:{small}|{capital})"
     if not _NO_SPACES.match(noun):
         return rf"(?<![\w-]){re.escape(noun)}"
     return _LONE.format(noun) if len(noun) == 1 else noun
