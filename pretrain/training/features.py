@@ -148,7 +148,7 @@ class PieceFeatures(TorchDataset[Feature]):
         return len(self._pieces)
 
     def by_length(self) -> PieceFeatures:
-        """The same pieces, the shortest ones first, so that batches in order need little padding."""
+        """The same pieces, the shortest first, so that batches in order need little padding."""
         pieces = self._pieces.select(np.argsort(self.lengths, kind="stable"))
         settings = (self._new_labels, self._mask_unlinked, self._phrase_sets)
         return PieceFeatures(self._corpus, pieces, self.tokenizer, *settings)
