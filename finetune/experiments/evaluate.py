@@ -103,10 +103,19 @@ def results_of(
 
         check_models(run.model for run in missing)
     countdown = Countdown(len(missing))
-    return [
-        store.result(run, make, f"{number} of {len(plan)}: {where(run)}", countdown)
-        for number, run in enumerate(plan, start=1)
-    ]
+    models = list(dict.fromkeys(run.model for run in plan))
+    # What a model has learnt from a source is kept for its next target; other models follow later.
+    order = sorted(
+        range(len(plan)),
+        key=lambda place: models.index(plan[place].model) if plan[place].source else 0,
+    )
+    results = {
+        place: store.result(
+            plan[place], make, f"{n} of {len(plan)}: {where(plan[place])}", countdown
+        )
+        for n, place in enumerate(order, start=1)
+    }
+    return [results[place] for place in range(len(plan))]
 
 
 def execute_run(

@@ -22,6 +22,7 @@ from finetune.settings import FitSettings, Regime, shots_of
 from finetune.tagger.fitting import Work
 from finetune.tagger.tagger import Tagger
 from nerbert.commands.process import quiet_libraries
+from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
 from nerbert.text.columns import Sentence
@@ -141,10 +142,33 @@ def fit_in_regime(
     keeps_head = base in models() or head_class(settings.head).keeps_domains
     if settings.carry_optimizer or keeps_head:
         return Tagger(base, settings).fit(target, dev, before=source, work=work)
-    with tempfile.TemporaryDirectory() as folder:
-        first = replace(settings, epochs=settings.source_epochs, least_steps=0)
-        Tagger(base, first).fit(source, work=work).save(folder)
-        return Tagger(folder, settings, head_init_map=same_name).fit(target, dev, work=work)
+    first = replace(settings, epochs=settings.source_epochs, least_steps=0)
+    folder = _SOURCE_TAGGERS.folder(base, first, source, work)
+    return Tagger(folder, settings, head_init_map=same_name).fit(target, dev, work=work)
+
+
+class _SourceTaggers:
+    """Keeps the taggers of a model that were trained on a source, for its other targets."""
+
+    def __init__(self) -> None:
+        self._base = ""
+        self._folders: dict[str, tempfile.TemporaryDirectory[str]] = {}
+
+    def folder(
+        self, base: str, settings: FitSettings, source: Sequence[Sentence], work: Work | None
+    ) -> str:
+        """The folder of the tagger that these settings give; it is trained if it is not there."""
+        if base != self._base:
+            self._base, self._folders = base, {}
+        key = fingerprint(asdict(settings), source)
+        if key not in self._folders:
+            folder = tempfile.TemporaryDirectory(prefix="nerbert-source-")
+            Tagger(base, settings).fit(source, work=work).save(folder.name)
+            self._folders[key] = folder
+        return self._folders[key].name
+
+
+_SOURCE_TAGGERS = _SourceTaggers()
 
 
 def joined(

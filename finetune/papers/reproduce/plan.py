@@ -125,8 +125,8 @@ class Plan:
         }
         for name, value in scale.items():  # a value may hold earlier ones
             values[name] = _filled(str(value), values)
-        if options.base_model:
-            values["base"] = values["encoder"] = shlex.quote(options.base_model)
+            if name in ("base", "encoder") and options.base_model:
+                values[name] = shlex.quote(options.base_model)
         names = dict.fromkeys(entry["name"] for entry in table["steps"])
         for name in options.only:
             if name not in names:

@@ -120,6 +120,32 @@ def test_every_regime_learns_the_target(base, regime):
         assert tagger.score(rows(12, 48)) > 0.9
 
 
+def test_a_source_is_learnt_once_for_all_targets(base, monkeypatch):
+    """The second target gets the same weights as if it were alone."""
+    source = [
+        Sentence(row.tokens, [tag.replace("city", "place") for tag in row.tags]) for row in rows(40)
+    ]
+    fits = []
+    fit = tagger_module.Tagger.fit
+    monkeypatch.setattr(
+        tagger_module.Tagger,
+        "fit",
+        lambda self, *a, **k: (fits.append(self), fit(self, *a, **k))[1],
+    )
+
+    def weights(target):
+        tagger = execution.fit_in_regime(base, "source-target", target, [], source, QUICK)
+        return {name: value.tolist() for name, value in tagger.model.state_dict().items()}
+
+    monkeypatch.setattr(execution, "_SOURCE_TAGGERS", execution._SourceTaggers())
+    weights(rows(24))
+    second = weights(rows(24, 48))
+    assert len(fits) == 3
+    monkeypatch.setattr(execution, "_SOURCE_TAGGERS", execution._SourceTaggers())
+    assert weights(rows(24, 48)) == second
+    assert len(fits) == 5
+
+
 def test_what_is_not_fitted_or_no_tagger(base, tmp_path):
     with pytest.raises(RuntimeError, match="call fit"):
         tagger_module.Tagger(base).predict(["x"])
