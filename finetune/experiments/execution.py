@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -152,20 +154,23 @@ class _SourceTaggers:
 
     def __init__(self) -> None:
         self._base = ""
-        self._folders: dict[str, tempfile.TemporaryDirectory[str]] = {}
+        self._folders: dict[str, str] = {}
+        self._stack = ExitStack()
+        atexit.register(self._stack.close)
 
     def folder(
         self, base: str, settings: FitSettings, source: Sequence[Sentence], work: Work | None
     ) -> str:
         """The folder of the tagger that these settings give; it is trained if it is not there."""
         if base != self._base:
+            self._stack.close()
             self._base, self._folders = base, {}
         key = fingerprint(asdict(settings), source)
         if key not in self._folders:
-            folder = tempfile.TemporaryDirectory(prefix="nerbert-source-")
-            Tagger(base, settings).fit(source, work=work).save(folder.name)
+            folder = self._stack.enter_context(tempfile.TemporaryDirectory())
+            Tagger(base, settings).fit(source, work=work).save(folder)
             self._folders[key] = folder
-        return self._folders[key].name
+        return self._folders[key]
 
 
 _SOURCE_TAGGERS = _SourceTaggers()

@@ -66,8 +66,6 @@ def test_a_release_that_was_killed_goes_on(inputs):
     assert {name.partition("/")[0] for name in sums} == {"run", "tagger", "gliner"}
     for name, digest in sums.items():
         assert hashlib.sha256((output / name).read_bytes()).hexdigest() == digest
-    code, _, err = run(*flags(inputs), cwd=inputs, name="release")
-    assert code == 0, err
 
 
 @pytest.mark.unit
