@@ -19,15 +19,8 @@ from transformers import PreTrainedModel
 
 from finetune.heads.crf import has_words, packed
 from finetune.heads.head import head_of
+from finetune.papers.dualner import loss as losses
 from finetune.papers.dualner.data import DualData
-from finetune.papers.dualner.loss import (
-    entities,
-    gold_loss,
-    pseudo_loss,
-    regularisation,
-    self_loss,
-    sums,
-)
 from finetune.papers.dualner.settings import NO_TEACHER, DualSettings, Method
 from finetune.papers.dualner.spans import labels_of, with_hidden
 from finetune.scoring import metrics
@@ -175,7 +168,7 @@ class DualTrainer(TaggingTrainer):
         scores, hidden = logits[..., : self._width], logits[..., self._width :]
         # Unlabelled pieces have labels too, all O, to mark their first sub-words.
         gold = mask & self._labelled[numbers].to(mask.device).unsqueeze(1)
-        total = gold_loss(scores, tags.where(gold, 0), gold, self._method.gold)
+        total = losses.gold_loss(scores, tags.where(gold, 0), gold, self._method.gold)
         if self._pseudo:
             total = total + self._pseudo_label_loss(scores, mask, numbers)
         items = mask.sum() if num_items_in_batch is None else num_items_in_batch
@@ -192,7 +185,7 @@ class DualTrainer(TaggingTrainer):
     ) -> tuple[Tensor, Tensor]:
         """Sums of representations of the mentions in some pieces; see `loss.sums`."""
         languages = self._languages[numbers].to(mask.device)
-        return sums(*entities(scores, hidden, mask, languages), self._shape)
+        return losses.sums(*losses.entities(scores, hidden, mask, languages), self._shape)
 
     def _distance(self, total: Tensor, counts: Tensor) -> Tensor:
         """The regularisation over the whole step, by the sums of one of its batches.
@@ -201,9 +194,9 @@ class DualTrainer(TaggingTrainer):
         value is this batch's share, so that the log has the value of the step.
         """
         if self._step is None:
-            return regularisation(total, counts)
+            return losses.regularisation(total, counts)
         step_total, whole_counts, batches = self._step
-        distance = regularisation(total + (step_total - total).detach(), whole_counts)
+        distance = losses.regularisation(total + (step_total - total).detach(), whole_counts)
         return distance - distance.detach() * (1 - 1 / batches)
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
@@ -240,10 +233,10 @@ class DualTrainer(TaggingTrainer):
         labels = [self._pseudo[number] for number in numbers.tolist()]
         if self._method.pseudo == "self":
             teacher = torch.nn.utils.rnn.pad_sequence(labels, batch_first=True)
-            return self_loss(scores, teacher.to(scores.device), mask)
+            return losses.self_loss(scores, teacher.to(scores.device), mask)
         rows = torch.nn.utils.rnn.pad_sequence([row.T for row in labels], batch_first=True)
         tags, starts, ends = rows.long().to(scores.device).unbind(-1)
-        return pseudo_loss(scores, (tags, starts, ends), mask)
+        return losses.pseudo_loss(scores, (tags, starts, ends), mask)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Strict F1 on the dev set of each language, and their mean; the best weights are kept."""
