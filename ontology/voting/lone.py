@@ -6,6 +6,9 @@ file knows, a food. So a model learns how entities of each kind (person, place, 
 that several voters know: their titles, the words around links to them, and their pages. Its mean
 probability tells how much of what a voter states alone is right: it lies between that for entities
 of the stated kind and that for others.
+
+Pages that the dump has say more than those that it only links, so each are judged by their like;
+where no other voter knows any, as with one file of types and a piece of a wiki, none is doubted.
 """
 
 from __future__ import annotations
@@ -38,10 +41,12 @@ class LinkFeatures:
 
     Attributes:
         keys: keys of their titles, sorted.
+        of_dump: keys of those that the dump has.
         read: reads the features of some of them, by sorted keys; a title may have several rows.
     """
 
     keys: Keys
+    of_dump: Keys
     read: Callable[[Keys], Pages]
 
 
@@ -58,6 +63,12 @@ class Alone:
     entities: int
     right: float
     kept: int
+
+    def plus(self, counts: Alone) -> Alone:
+        """The counts of both."""
+        entities = self.entities + counts.entities
+        right = (self.right * self.entities + counts.right * counts.entities) / entities
+        return Alone(entities, right, self.kept + counts.kept)
 
 
 def doubt(
@@ -91,27 +102,39 @@ def doubt(
     is_confirmed = typed & (decision.voters & (decision.voters - np.uint32(1)) != 0)
     lone = np.any([np.zeros_like(typed), *lone_of.values()], axis=0)
     entities, pages = _pages(lone, is_confirmed, titles, links)
-    if not lone[entities].any():
-        return {}
-    stated_kinds = np.array([*kinds, ""], dtype=object)[decision.classes[entities]]
-    is_known = is_confirmed[entities]
-    training_pages = pages.where(is_known)
-    typer = kind_typer(training_pages, stated_kinds[is_known].tolist(), tree, precision)
-    if typer is None:
-        return {}
-    judge = _Judge(typer, training_pages, stated_kinds[is_known])
-    lone_results = {}
-    for voter, is_lone in lone_of.items():
-        rows = np.flatnonzero(is_lone[entities])
-        if len(rows):
-            chances, right = judge.chances(pages.where(is_lone[entities]), stated_kinds[rows])
-            gone = entities[rows[chances < precision]]
-            percent = np.rint(100 * chances).astype(np.uint8)
-            of_rows = entities[rows]
-            decision.support[of_rows] = np.minimum(decision.support[of_rows], percent)
-            decision.classes[gone], decision.support[gone] = NO_CLASS, 0
-            lone_results[voter] = Alone(len(rows), right, len(rows) - len(gone))
+    keys, entity_of = titles
+    with_page = entity_of[np.searchsorted(keys, links.of_dump[among(links.of_dump, keys)])]
+    has_page = np.isin(entities, with_page)
+    lone_results: dict[int, Alone] = {}
+    for group in (has_page, ~has_page):
+        of_group, pages_of_group = entities[group], pages.where(group)
+        stated_kinds = np.array([*kinds, ""], dtype=object)[decision.classes[of_group]]
+        is_known = is_confirmed[of_group]
+        training_pages = pages_of_group.where(is_known)
+        typer = lone[of_group].any() and kind_typer(
+            training_pages, stated_kinds[is_known].tolist(), tree, precision
+        )
+        if not typer:
+            continue
+        judge = _Judge(typer, training_pages, stated_kinds[is_known])
+        for voter, is_lone in lone_of.items():
+            rows = np.flatnonzero(is_lone[of_group])
+            if len(rows):
+                lone_pages = pages_of_group.where(is_lone[of_group])
+                chances, right = judge.chances(lone_pages, stated_kinds[rows])
+                n_kept = _take_back(decision, of_group[rows], chances, precision)
+                before = lone_results.get(voter, Alone(0, 0.0, 0))
+                lone_results[voter] = before.plus(Alone(len(rows), right, n_kept))
     return lone_results
+
+
+def _take_back(decision: Decision, entities: Ints, chances: Floats, precision: float) -> int:
+    """Takes back the classes that are not probable enough; returns the number of the others."""
+    gone = entities[chances < precision]
+    percent = np.rint(100 * chances).astype(np.uint8)
+    decision.support[entities] = np.minimum(decision.support[entities], percent)
+    decision.classes[gone], decision.support[gone] = NO_CLASS, 0
+    return len(entities) - len(gone)
 
 
 def kind_typer(

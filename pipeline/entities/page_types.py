@@ -195,17 +195,24 @@ def linked_features(plan: Plan) -> LinkFeatures | None:
     if not plan.settings.judges_lone:
         return None
     folder = files.join(plan.entities.path, "pages")
-    paths = [files.join(folder, files.name(part)) for part in plan.parts]
-    paths += [_links_path(plan, part) for part in plan.parts]
-    keys = [
-        batch.column("key").to_numpy()
-        for path in paths
-        for batch in parts.read_batches(path, ["key"], rows=65_536)
-    ]
+    pages = [files.join(folder, files.name(part)) for part in plan.parts]
+    links = [_links_path(plan, part) for part in plan.parts]
+    paths = [*pages, *links]
 
     def read(wanted_keys: Keys) -> Pages:
         return _read_pages(
             paths, lambda page_keys: pa.array(among(page_keys.to_numpy(), wanted_keys))
         )
 
-    return LinkFeatures(np.unique(np.concatenate([np.zeros(0, np.uint64), *keys])), read)
+    of_dump, linked = _keys_with_features(pages), _keys_with_features(links)
+    return LinkFeatures(np.union1d(of_dump, linked), of_dump, read)
+
+
+def _keys_with_features(paths: Sequence[str]) -> Keys:
+    """The keys of the titles in some parts that have features, sorted."""
+    keys = [
+        _pages(batch).keys
+        for path in paths
+        for batch in parts.read_batches(path, _FEATURES, rows=65_536)
+    ]
+    return np.unique(np.concatenate([np.zeros(0, np.uint64), *keys]))

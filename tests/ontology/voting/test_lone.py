@@ -45,7 +45,7 @@ def evidence(truth, random):
         found = [rows[key] for key in wanted.tolist()]
         return Pages(wanted, np.concatenate(found), np.array([len(row) for row in found]))
 
-    return (keys, entity_of), LinkFeatures(keys, read)
+    return (keys, entity_of), LinkFeatures(keys, keys, read)
 
 
 def weights(good=0.98, bad=0.8):
@@ -78,9 +78,26 @@ def test_no_voter_is_doubted_without_comparisons_or_links():
     weight, compared = weights()
     assert doubt(chosen, KINDS, weight, compared // 100, titles, links, TREE, 0.95) == {}
     none = Pages(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.int64))
-    nothing = LinkFeatures(none.keys, lambda keys: none)
+    nothing = LinkFeatures(none.keys, none.keys, lambda keys: none)
     assert doubt(chosen, KINDS, weight, compared, titles, nothing, TREE, 0.95) == {}
     assert (chosen.classes == stated).all()
+
+
+def test_pages_that_are_only_linked_are_judged_by_their_like():
+    """Where no other voter knows one of them, what is alone stays."""
+    random = np.random.default_rng(0)
+    n = 200
+    truth, stated, chosen = decision(n, random)
+    titles, links = evidence(truth, random)
+    keys, entity_of = titles
+    confirmed = LinkFeatures(links.keys, keys[entity_of < n], links.read)
+    assert doubt(chosen, KINDS, *weights(), titles, confirmed, TREE, 0.95) == {}
+    assert (chosen.classes == stated).all()
+    half = LinkFeatures(links.keys, keys[entity_of % 2 == 0], links.read)
+    found = doubt(chosen, KINDS, *weights(), titles, half, TREE, 0.95)
+    kept = chosen.classes[n : 2 * n] != NO_CLASS
+    assert (stated[n : 2 * n] == truth[n : 2 * n])[kept].mean() > 0.95
+    assert (found[BAD].entities, found[BAD].kept) == (n, kept.sum())
 
 
 def test_a_kind_that_no_other_voter_knows_is_no_class():
@@ -98,7 +115,9 @@ def test_at_most_so_many_known_titles_are_read(monkeypatch):
     truth, _, chosen = decision(200, random)
     titles, links = evidence(truth, random)
     asked = []
-    counted = LinkFeatures(links.keys, lambda keys: asked.append(keys) or links.read(keys))
+    counted = LinkFeatures(
+        links.keys, links.of_dump, lambda keys: asked.append(keys) or links.read(keys)
+    )
     assert doubt(chosen, KINDS, *weights(), titles, counted, TREE, 0.95)
     lone = titles[0][np.isin(titles[1], np.arange(200, 400))]
     assert np.isin(lone, asked[0]).all()
