@@ -11,7 +11,6 @@ answers        all that one voter states about an entity, and the classes that t
 reliability    how often each answer is right, by entities that several voters know
     v
 votes          the deepest class that more than half of the weight supports
-    |          endings: a class that titles of this ending hardly have is no class
     |          lone: what one doubtful voter states alone needs links that bear it out
     v
 building       all of this in order -> `EntityTable`, and how the voters agree

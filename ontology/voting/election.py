@@ -9,7 +9,6 @@ import numpy as np
 from ontology.entity_table import FIRST_SENTENCE, PAGE_TYPER, Int32
 from ontology.titles import Keys
 from ontology.voting.answers import Answers
-from ontology.voting.endings import TitleEvidence
 from ontology.voting.regions import without_settlements
 from ontology.voting.reliability import Comparisons, Reliability, agreement, precisions, weights
 from ontology.voting.statements import Bools, Floats, Hierarchy, Statements, unique, without_twins
@@ -50,9 +49,8 @@ class Election:
             comparisons = self.comparisons(statements)
             weight = weights(*agreement(comparisons))
             self._decide_again(statements, comparisons, weight, decision)
-        evidence = TitleEvidence(*self.titles, comparisons, self.hierarchy)
         reliability = Reliability.of(comparisons, self.hierarchy, weight)
-        facts = self.hierarchy, reliability, len(self.titles[1]), self.least, evidence
+        facts = self.hierarchy, reliability, len(self.titles[1]), self.least
         bins = left_out(
             comparisons,
             precisions(*agreement(comparisons)),
@@ -74,12 +72,11 @@ class Election:
         self, comparisons: Comparisons, weight: Floats, selection: Bools | None = None
     ) -> Decision:
         """The classes of all entities, or of those that are wanted."""
-        evidence = TitleEvidence(*self.titles, comparisons, self.hierarchy)
         reliability = Reliability.of(comparisons, self.hierarchy, weight)
         answers, n_entities = comparisons.answers, len(self.titles[1])
         if selection is not None:
             answers = answers.where(selection[answers.entities])
-        return decide(answers, self.hierarchy, reliability, n_entities, self.least, evidence)
+        return decide(answers, self.hierarchy, reliability, n_entities, self.least)
 
     def _decide_again(
         self, statements: Statements, comparisons: Comparisons, weight: Floats, decision: Decision

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ontology.classes import rows_of
 from ontology.titles import Keys, title_keys
@@ -23,6 +25,22 @@ no class below Settlement; 60 are regions (the other one is the city of Sao Paul
 _FEWEST_PLACES, _REGION_SHARE = 20, 0.5
 """Settlements and regions whose titles end alike, and the share of regions that makes all of them
 regions: 0.75 for "County", 0.59 for "Province", 0.01 for "Municipality"."""
+
+
+def endings(titles: pa.Array) -> pa.Array:
+    """The ending of each title: a word in brackets, what follows a comma, or the last word.
+
+    >>> endings(pa.array(["Blur (English band)", "Ulm, Montana", "Pacific Ocean"])).to_pylist()
+    ['(band', ', Montana', 'ocean']
+    """
+    bracket = pc.struct_field(
+        pc.extract_regex(titles, r"\((?:[^()]* )?(?P<word>[^ ()]+)\)$"), "word"
+    )
+    last = pc.struct_field(pc.extract_regex(titles, r"(?P<word>[^ ]+) *$"), "word")
+    comma = pc.struct_field(pc.extract_regex(titles, r"(?P<rest>, [^,]+)$"), "rest")
+    return pc.coalesce(
+        pc.binary_join_element_wise("(", bracket, ""), comma, pc.utf8_lower(last), ""
+    )
 
 
 def without_settlements(
@@ -49,7 +67,7 @@ def without_settlements(
         hierarchy: the classes.
         keys: sorted title keys, shape (titles,).
         entity_of: entity of each key, shape (titles,).
-        names: endings of titles; see `ontology.voting.endings`.
+        names: endings of titles; see `endings`.
         of_entity: index of the ending of each entity, -1 for an unknown one, shape (entities,).
         first_sentence: the voter of first sentences; -1 for none.
     """

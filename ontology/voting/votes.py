@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from ontology.entity_table import NO_CLASS, Int32
 from ontology.voting.answers import Answers
-from ontology.voting.endings import TitleEvidence
 from ontology.voting.reliability import UNLIKELY, Reliability
 from ontology.voting.statements import Floats, Hierarchy, Ints, among, unique
 
@@ -45,7 +44,6 @@ def decide(
     reliability: Reliability,
     n_entities: int,
     least: float = 0.0,
-    evidence: TitleEvidence | None = None,
 ) -> Decision:
     """Decides the class of each entity.
 
@@ -64,7 +62,6 @@ def decide(
         reliability: probabilities that answers are right.
         n_entities: number of entities.
         least: smallest probability of a class.
-        evidence: what the titles of the entities say.
     """
     decision = Decision(
         np.full(n_entities, NO_CLASS, np.int16),
@@ -78,7 +75,7 @@ def decide(
     for first, last in pairwise(bounds.tolist()):
         if first < last:
             entities, kinds = answers.entities[first:last], answers.kinds[first:last]
-            _decide_some(entities, kinds, hierarchy, reliability, least, evidence, decision)
+            _decide_some(entities, kinds, hierarchy, reliability, least, decision)
     return decision
 
 
@@ -88,17 +85,12 @@ def _decide_some(
     hierarchy: Hierarchy,
     reliability: Reliability,
     least: float,
-    evidence: TitleEvidence | None,
     decision: Decision,
 ) -> None:
     """Decides the classes of the entities of some answers."""
     size = len(hierarchy.names)
     once, local = np.unique(entities.astype(np.int64), return_inverse=True)
     keys, support, chance, score = _supported(local, kinds.astype(np.int64), size, reliability)
-    if evidence is not None:
-        ratio = evidence.of(once[keys // size], keys % size)
-        odds = np.exp(ratio) * chance / np.maximum(1 - chance, 1e-6)
-        chance, score = odds / (1 + odds), score + ratio
     # Half of the weight is no majority; the bounds are for sums of fractions.
     possible = (support > 0.5 + 1e-9) & (chance >= least - 1e-9)
     possible &= hierarchy.is_answer[keys % size]

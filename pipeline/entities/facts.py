@@ -16,8 +16,8 @@ from ontology.sources.nouns import Nouns
 from ontology.sources.phrases import NounPhrases
 from ontology.titles import Convert, Keys, title_keys
 from ontology.voting.building import Facts
-from ontology.voting.endings import endings
 from ontology.voting.page_features import hashed, link_features, page_features, title_features
+from ontology.voting.regions import endings
 from ontology.voting.statements import among
 from pipeline.dump.site import ARTICLE
 from pipeline.entities.phrases import phrases_of_pages
@@ -29,7 +29,7 @@ FACTS = pa.schema(
         ("key", pa.uint64()),  # of the page's title
         ("target", pa.uint64()),  # key of the title that a redirect leads to; 0 for other pages
         ("class", pa.string()),  # class by the page's infobox; null for none
-        ("ending", pa.string()),  # of the title; see `ontology.voting.endings`
+        ("ending", pa.string()),  # of the title; see `ontology.voting.regions`
     ]
 )
 """Columns of the parts in `entities/types/` and `entities/page_types/`."""

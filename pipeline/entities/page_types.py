@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -159,8 +159,7 @@ def _sample(paths: Sequence[str], seed: int) -> Pages:
     """Pages for training, drawn by a keyed digest of their titles."""
     total = sum(
         int(pc.sum(pc.greater(pc.list_value_length(batch.column("features")), 0)).as_py() or 0)
-        for path in paths
-        for batch in parts.read_batches(path, ["features"], rows=65_536)
+        for batch in _batches(paths, ["features"])
     )
     mask = np.uint64(digest64(seed, PAGE_TYPER, ""))
     bound = np.uint64(min(_WHOLE - 1, _WHOLE * MOST_PAGES // max(total, 1)))
@@ -173,11 +172,7 @@ def _sample(paths: Sequence[str], seed: int) -> Pages:
 
 def _read_pages(paths: Sequence[str], is_wanted: Callable[[pa.Array], pa.Array]) -> Pages:
     """The wanted pages of some parts that have features."""
-    batches = [
-        _pages(batch, is_wanted)
-        for path in paths
-        for batch in parts.read_batches(path, _FEATURES, rows=65_536)
-    ]
+    batches = [_pages(batch, is_wanted) for batch in _batches(paths, _FEATURES)]
     return Pages(
         np.concatenate([np.zeros(0, np.uint64), *(pages.keys for pages in batches)]),
         np.concatenate([np.zeros(0, np.int32), *(pages.features for pages in batches)]),
@@ -204,15 +199,13 @@ def linked_features(plan: Plan) -> LinkFeatures | None:
             paths, lambda page_keys: pa.array(among(page_keys.to_numpy(), wanted_keys))
         )
 
-    of_dump, linked = _keys_with_features(pages), _keys_with_features(links)
-    return LinkFeatures(np.union1d(of_dump, linked), of_dump, read)
+    none = np.zeros(0, np.uint64)
+    of_dump = np.concatenate([none, *(_pages(batch).keys for batch in _batches(pages, _FEATURES))])
+    linked = (batch.column("key").to_numpy() for batch in _batches(links, ["key"]))
+    return LinkFeatures(np.unique(np.concatenate([of_dump, *linked])), of_dump, read)
 
 
-def _keys_with_features(paths: Sequence[str]) -> Keys:
-    """The keys of the titles in some parts that have features, sorted."""
-    keys = [
-        _pages(batch).keys
-        for path in paths
-        for batch in parts.read_batches(path, _FEATURES, rows=65_536)
-    ]
-    return np.unique(np.concatenate([np.zeros(0, np.uint64), *keys]))
+def _batches(paths: Sequence[str], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of some parts."""
+    for path in paths:
+        yield from parts.read_batches(path, columns, rows=65_536)

@@ -18,7 +18,7 @@ from nerbert.storage import files, parts
 from nerbert.storage.parts import Report
 from ontology.sources.types import SUBCLASS, UNREADABLE, WIKIDATA, Statement, read_types
 from ontology.titles import title_keys
-from ontology.voting.endings import endings
+from ontology.voting.regions import endings
 from pipeline.execution.part_pass import Gather, PartPass, Stage
 from pipeline.plan import Plan, PlanPass
 

@@ -4,8 +4,7 @@ import pytest
 
 from ontology.classes import ClassTree, rows_of
 from ontology.titles import title_keys
-from ontology.voting.endings import endings
-from ontology.voting.regions import without_settlements
+from ontology.voting.regions import endings, without_settlements
 from ontology.voting.statements import Hierarchy, Statements
 
 TREE = ClassTree(
@@ -166,3 +165,16 @@ def test_classes_without_regions():
     tree = ClassTree({"Place": [], "Settlement": ["Place"]})
     found = meant({"Alberta": ["Settlement"]}, INSIDE, Hierarchy(tree.names, tree))
     assert found == {"Alberta": ["Settlement"]}
+
+
+def test_endings():
+    titles = ["Blur (English band)", "Ulm, Montana", "Pacific Ocean", "Rome", "東京", "A (b) c"]
+    assert endings(pa.array(titles)).to_pylist() == [
+        "(band",
+        ", Montana",
+        "ocean",
+        "rome",
+        "東京",
+        "c",
+    ]
+    assert endings(pa.array([], pa.string())).to_pylist() == []

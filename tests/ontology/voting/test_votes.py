@@ -4,12 +4,10 @@ import random
 from functools import cache
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from ontology.classes import ClassTree
 from ontology.voting.answers import Answers
-from ontology.voting.endings import TitleEvidence, endings
 from ontology.voting.reliability import UNLIKELY, Comparisons, Reliability, agreement, weights
 from ontology.voting.statements import Hierarchy, Statements, conflicts
 from ontology.voting.votes import decide
@@ -186,11 +184,11 @@ def answers_of(rows):
     return Answers.of(statements(rows), len(HIERARCHY.names))
 
 
-def decided(rows, weight, n_entities, least=0.0, evidence=None):
+def decided(rows, weight, n_entities, least=0.0):
     answers = answers_of(rows)
     comparisons = Comparisons(answers, HIERARCHY, len(weight))
     reliability = Reliability.of(comparisons, HIERARCHY, np.array(weight))
-    found = decide(answers, HIERARCHY, reliability, n_entities, least, evidence)
+    found = decide(answers, HIERARCHY, reliability, n_entities, least)
     names = [HIERARCHY.names[c] if c >= 0 else None for c in found.classes.tolist()]
     return names, found, reliability
 
@@ -323,63 +321,3 @@ def test_no_statements():
     names, found, _ = decided([], [0.9], 3)
     assert names == [None] * 3
     assert found.voters.tolist() == [0, 0, 0]
-
-
-def test_endings():
-    titles = ["Blur (English band)", "Ulm, Montana", "Pacific Ocean", "Rome", "東京", "A (b) c"]
-    assert endings(pa.array(titles)).to_pylist() == [
-        "(band",
-        ", Montana",
-        "ocean",
-        "rome",
-        "東京",
-        "c",
-    ]
-    assert endings(pa.array([], pa.string())).to_pylist() == []
-
-
-def evidence_of(rows, titles):
-    comparisons = Comparisons(answers_of(rows), HIERARCHY, 1)
-    names = sorted(set(titles))
-    of_entity = np.array([names.index(title) for title in titles], np.int32)
-    return TitleEvidence(names, of_entity, comparisons, HIERARCHY)
-
-
-def test_titles_speak_for_and_against_a_kind():
-    rows = [(e, "Song", 0) for e in range(30)] + [(e, "City", 0) for e in range(30, 60)]
-    titles = ["song"] * 30 + ["town"] * 30 + ["song"]
-    rows.append((60, "City", 0))
-    evidence = evidence_of(rows, titles)
-    entities = np.array([60, 60, 60])
-    classes = np.array([HIERARCHY.index[name] for name in ("City", "Capital", "Work")])
-    city, capital, work = evidence.of(entities, classes).tolist()
-    kinds = len(set(HIERARCHY.kinds.tolist()))
-    base = {kind: (n + 1) / (61 + kinds) for kind, n in (("Work", 30), ("Place", 31))}
-    found = {kind: (n + 10 * base[kind]) / (31 + 10) for kind, n in (("Work", 30), ("Place", 1))}
-
-    def odds(p):
-        return math.log(p / (1 - p))
-
-    assert city == capital == pytest.approx(odds(found["Place"]) - odds(base["Place"]))
-    assert work == pytest.approx(odds(found["Work"]) - odds(base["Work"]))
-    assert decided(rows, [0.9], 61, 0.8, evidence)[0][60] is None
-    assert decided(rows, [0.9], 61, 0.8)[0][60] == "City"
-
-
-def test_titles_with_a_comma_are_one_group():
-    rows = [(e, "City", 0) for e in range(30)] + [(e, "Song", 0) for e in range(30, 60)]
-    titles = [f", {e}" for e in range(30)] + ["song"] * 30 + [", 99"]
-    evidence = evidence_of(rows, titles)
-    classes = np.array([HIERARCHY.index[name] for name in ("City", "Song")])
-    city, song = evidence.of(np.array([60, 60]), classes).tolist()
-    assert city > 1 > -1 > song
-
-
-def test_rare_endings_count_by_their_last_letters_or_not_at_all():
-    rows = [(e, "Song", 0) for e in range(24)] + [(e, "City", 0) for e in range(24, 60)]
-    titles = [f"x{e}nism" for e in range(24)] + [f"{e}" for e in range(24, 60)] + ["hinduism", "Q"]
-    evidence = evidence_of(rows, titles)
-    classes = np.array([HIERARCHY.index["Song"]] * 2)
-    ism, other = evidence.of(np.array([60, 61]), classes).tolist()
-    assert ism > 0.2  # by "ism"
-    assert other == 0
