@@ -172,9 +172,13 @@ def _noun(noun: str) -> str:
     return _LONE.format(noun) if len(noun) == 1 else noun
 
 
+_SAME = {"no": "nb", "simple": "en"}
+"""Codes of wikis that are written in another one's language."""
+
+
 @cache
 def _shipped(language: str) -> Nouns:
-    return Nouns(words_of_languages("nouns.tsv").get(language, {}))
+    return Nouns(words_of_languages("nouns.tsv").get(_SAME.get(language, language), {}))
 
 
 @lru_cache(maxsize=1)  # a page is asked for its class, and then for its phrases

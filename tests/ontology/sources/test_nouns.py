@@ -59,6 +59,7 @@ ltg | Daugpiļs | Daugpiļs — mīsts Latvejā. | City
 lv | Gauja | Gauja ir upe Latvijā. | River
 mk | Охрид | Охрид е град во Македонија. | City
 nl | Maas | De Maas is een rivier in Europa. | River
+nb | Glomma | Glomma er en elv i Norge. | River
 no | Glomma | Glomma er en elv i Norge. | River
 nl | Jan Vos | Jan Vos is een stripauteur. | Writer
 pl | Wisła | Wisła – rzeka w Polsce. | River
