@@ -119,7 +119,7 @@ class Propagation:
             longer = {name for name in page.longer if " " in name}
             sought = page.number, unambiguous.keys() | longer, page.spans
             for row, start, end, name in occurrences(*sought, self._no_places(unambiguous)):
-                if self._is_made_other(page.text, start):
+                if self._is_made_other(page.text, start, end):
                     continue
                 meaning = unambiguous.get(name, _NOTHING)
                 if meaning[2] == SURNAME:
@@ -134,14 +134,15 @@ class Propagation:
                 page = pages[number]
                 if page.has_several(page.text[start:end]):
                     ambiguous = row, end  # "York" is none if "New York" is the city or the state
-                elif (row, end) != ambiguous and not self._is_made_other(page.text, start):
+                elif (row, end) != ambiguous and not self._is_made_other(page.text, start, end):
                     free.append((row, start, end, page))
         mentions = [mention for mention in mentions if mention[3:] != _NOTHING]
         return _merged(sentences, mentions + self._elsewhere(free))
 
-    def _is_made_other(self, text: str, start: int) -> bool:
-        """Whether the word before a place makes a language or a people of the name behind it."""
-        return text[max(0, start - _LONGEST_BEFORE) : start].lower().endswith(self._made_other)
+    def _is_made_other(self, text: str, start: int, end: int) -> bool:
+        """Whether what is beside a name makes a language, a people or a currency of it: "US$"."""
+        before = text[max(0, start - _LONGEST_BEFORE) : start].lower()
+        return before.endswith(self._made_other) or text.startswith("$", end)
 
     def _no_places(self, meanings: Mapping[str, Meaning]) -> list[str]:
         """The names that common nouns may stand beside; none where these have no capital."""
