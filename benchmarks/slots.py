@@ -19,8 +19,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from nerbert.text.sentences import SentenceModel
-from pipeline.documents.extract import write_documents
 from pipeline.documents.sample import sampled_texts
+from pipeline.documents.unit_documents import write_documents
 from pipeline.dump.units import MAX_UNIT, Unit
 from pipeline.language import CommonWords, trained
 from pipeline.plan import make_plan

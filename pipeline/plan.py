@@ -175,7 +175,7 @@ def _folders(
         "extract",
         dump=[list(source.identity) for source in inputs],
         dump_files=[files.name(source.path) for source in inputs],
-        site=fingerprint(*(source.site for source in inputs)),
+        site=fingerprint(*dict.fromkeys(source.site for source in inputs)),
         lexicon=has_lexicon,
         **settings.decide("extract"),
     )

@@ -88,6 +88,15 @@ class CorpusSettings:
         recipe=False,
         path="workers",
     )
+    previous: Text | None = option(
+        None,
+        "output of a run on an earlier dump of this wiki; its documents of pages that have not "
+        "changed are taken over, with the same result",
+        metavar="RUN",
+        group=_RUN_MORE,
+        recipe=False,
+        path="workers",
+    )
     language: str | None = option(
         None, "code of the wiki's language, if the dump names none or a wrong one", group=_INPUT
     )

@@ -36,6 +36,7 @@ class DocumentsReport(Report):
             out.
         holes: what could not be read: lost `bytes` of the file, pages of the damaged stream that
             were read `before`, and the ids of the pages around it, None at an end of the unit.
+        taken_over: number of documents that an earlier run had, too.
     """
 
     unit: int
@@ -48,6 +49,7 @@ class DocumentsReport(Report):
     superseded: int = 0
     streams: dict[str, int] = field(default_factory=dict)
     holes: list[dict[str, int | None]] = field(default_factory=list)
+    taken_over: int = 0
 
 
 def count_content(row: Mapping[str, Any], content: Counter[str]) -> None:

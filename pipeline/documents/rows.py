@@ -19,22 +19,18 @@ from nerbert.storage import parts
 from nerbert.text.common_nouns import NO_NOUNS, CommonNouns
 from nerbert.text.sentences import SentenceModel
 from ontology.titles import normal_title
-from pipeline.documents.marks import holes_by_sentence, markup_by_sentence
+from pipeline.documents.sentences import add_sentences, with_doubts
 from pipeline.dump.pages import WIKITEXT, Page, redirect_section
 from pipeline.dump.site import ARTICLE, CATEGORY, TEMPLATE, Site, language
 from pipeline.dump.units import Unit, read_unit
-from pipeline.wikitext.english import is_adjective, without_possessive
-from pipeline.wikitext.names import SURE, doubt, is_name, named_target
+from pipeline.wikitext.names import named_target
 from pipeline.wikitext.render import Rendered, render
 
 T = TypeVar("T")
 PAGE_SECONDS = 60.0
 """The largest pages take a second; one that takes longer than this is made to do so."""
-_WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_OPENING = 20_000
 """Characters before the first heading, with the infobox."""
-_LONGEST_BEFORE = 40
-"""Characters of a determiner and an adjective in front of a link."""
 _HEADING = re.compile(r"\n==")
 _BOLD = re.compile(r"(?<!')'{3}(?:'')?([^'\n\[\]{}|<>=*]{2,80})(?:'')?'{3}(?!')")
 """A text between bold marks, which may be italic, too."""
@@ -64,6 +60,7 @@ SCHEMA = pa.schema(
         ("is_disambiguation", pa.bool_()),
         ("other_language", pa.bool_()),  # the text is not in the wiki's language
         ("text", pa.string()),
+        ("holes", pa.list_(pa.int32())),  # characters of `text` where running text is missing
         ("sentence_starts", pa.list_(pa.int32())),  # characters of `text`
         ("sentence_ends", pa.list_(pa.int32())),
         ("sentence_holes", pa.list_(pa.bool_())),  # running text is missing in the sentence
@@ -185,6 +182,7 @@ def empty_row(**columns: Any) -> Row:
         "is_disambiguation": False,
         "other_language": False,
         "text": "",
+        "holes": [],
         "sentence_starts": [],
         "sentence_ends": [],
         "sentence_holes": [],
@@ -203,7 +201,7 @@ def document(
     lexicon: bool = False,
     nouns: CommonNouns = NO_NOUNS,
 ) -> Row:
-    """Makes the document of a page; see `pipeline.documents.extract.write_documents`."""
+    """Makes the document of a page; see `pipeline.documents.unit_documents`."""
     row = empty_row(
         page_id=page.page_id,
         namespace=page.namespace,
@@ -223,12 +221,15 @@ def document(
     row["is_disambiguation"] = is_disambiguation(page, rendered, site)
     row["text"] = rendered.text
     row["names"] = bold_names(page.wikitext, rendered.text)
-    row["anchors"] = _anchors(page, rendered, site.language, lexicon, nouns)
-    spans = model.split(rendered.text, rendered.anchors)
-    row["sentence_starts"] = [start for start, _ in spans]
-    row["sentence_ends"] = [end for _, end in spans]
-    row["sentence_holes"] = holes_by_sentence(spans, rendered.holes)
-    row["sentence_markup"] = markup_by_sentence(rendered.text, spans)
+    row["holes"] = list(rendered.holes)
+    # MediaWiki shows a link to the page itself as bold text.
+    anchors = [
+        (anchor.start, anchor.end, anchor.target)
+        for anchor in rendered.anchors
+        if anchor.target != page.title
+    ]
+    row["anchors"] = with_doubts(anchors, rendered.text, site.language, lexicon, nouns)
+    add_sentences(row, model)
     return row
 
 
@@ -248,37 +249,6 @@ def bold_names(wikitext: str, text: str) -> list[str]:
     opening = _HEADING.split(wikitext[:_LONGEST_OPENING], maxsplit=1)[0]
     names = (" ".join(match[1].split()) for match in _BOLD.finditer(opening))
     return list(dict.fromkeys(name for name in names if len(name) > 1 and name in text))
-
-
-def _anchors(
-    page: Page, rendered: Rendered, language: str, lexicon: bool, nouns: CommonNouns
-) -> list[tuple[int, int, str, bool, int]]:
-    """The anchors of a page, whether their texts may be names, and what speaks against it."""
-    words: set[str] = set()
-
-    def plain(word: str) -> bool:
-        if not words:
-            words.update(_WORD.findall(rendered.text))
-        return word in words
-
-    anchors = []
-    for anchor in rendered.anchors:
-        if anchor.target != page.title:  # MediaWiki shows a link to the page itself as bold text
-            text = rendered.text[anchor.start : anchor.end]
-            text = without_possessive(text, anchor.target, language)
-            name = is_name(text, anchor.target) and not (
-                is_adjective(text, anchor.target, language) or nouns.describe(text, anchor.target)
-            )
-            against = SURE
-            if name:
-                before = rendered.text[max(0, anchor.start - _LONGEST_BEFORE) : anchor.start]
-                concept = nouns.are_concept(text, before)
-                against = doubt(
-                    text, anchor.target, language, plain=plain, lexicon=lexicon, is_concept=concept
-                )
-            end = anchor.start + len(text)
-            anchors.append((anchor.start, end, anchor.target, name, against))
-    return anchors
 
 
 @cache

@@ -18,6 +18,7 @@ from nerbert.seams import entries, load
 from nerbert.storage import files
 from nerbert.storage.folders import Folder, changed
 from pipeline.documents.extract import extract_stage, share_of_extract
+from pipeline.documents.previous import check_previous
 from pipeline.entities.resolve import resolve_stage
 from pipeline.entities.types_files import types_stage
 from pipeline.examples.corpus import corpus_stage
@@ -30,7 +31,6 @@ from pipeline.runs.outlook import outlook
 from pipeline.settings import DECIDED, DEMO_OUTPUT, STAGES, CorpusSettings, deciding
 
 DEMO_MIN_ENTITIES, MIN_ENTITIES = 2, 10
-
 _LIBRARIES = ("nltk", "numpy", "pyarrow")
 _LOGGER = logging.getLogger("nerbert")
 
@@ -90,6 +90,8 @@ def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusRepor
     """
     runs = executor(settings, beam_flags)
     plan = make_plan(runs.adapted(_with_demo(settings)))
+    if plan.settings.previous:
+        check_previous(plan.settings.previous, plan.documents)
     inputs = [source.path for source in plan.inputs]
     if settings.share is not None:
         if beam_flags:

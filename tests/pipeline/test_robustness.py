@@ -15,7 +15,7 @@ import pytest
 from nerbert.storage import parts
 from nerbert.text.corpus import load_corpus
 from nerbert.text.sentences import SentenceModel
-from pipeline.documents import extract, rows
+from pipeline.documents import rows, unit_documents
 from pipeline.documents.report import total
 from pipeline.dump import units
 from pipeline.dump.pages import Page
@@ -87,20 +87,20 @@ def documents_of(path, folder):
     reports, kept = [], []
     for unit in units.cut([source]):
         part = str(folder / unit.part)
-        reports.append(extract.write_documents(unit, part, SentenceModel("x")))
+        reports.append(unit_documents.write_documents(unit, part, SentenceModel("x")))
         kept += [n for batch in parts.read_batches(part) for n in batch["page_id"].to_pylist()]
     return total(reports), kept
 
 
 def test_unexpected_exception_sets_one_page_aside(tmp_path, monkeypatch):
-    render = extract.document
+    render = unit_documents.document
 
     def failing(page, *arguments, **options):
         if page.page_id in (7, 99):
             raise ZeroDivisionError("boom")
         return render(page, *arguments, **options)
 
-    monkeypatch.setattr(extract, "document", failing)
+    monkeypatch.setattr(unit_documents, "document", failing)
     path = tmp_path / "enwiki.xml.bz2"
     path.write_bytes(corrupt.multistream(GOOD)[0])
     report, kept = documents_of(path, tmp_path / "out")
@@ -114,14 +114,14 @@ def test_unexpected_exception_sets_one_page_aside(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("how", ["sleep", "expression"])
 def test_a_page_that_takes_too_long_is_set_aside(tmp_path, monkeypatch, how):
-    document = extract.document
+    document = unit_documents.document
 
     def slow(page, *args, **kwargs):
         if page.page_id == 7:
             time.sleep(60) if how == "sleep" else re.match("(a|a)*b", "a" * 60)
         return document(page, *args, **kwargs)
 
-    monkeypatch.setattr(extract, "document", slow)
+    monkeypatch.setattr(unit_documents, "document", slow)
     monkeypatch.setattr(rows, "PAGE_SECONDS", 0.2)
     path = tmp_path / "enwiki.xml.bz2"
     path.write_bytes(corrupt.multistream(GOOD)[0])

@@ -1,8 +1,8 @@
 import pytest
 
 from nerbert.text.sentences import SentenceModel
-from pipeline.documents.marks import holes_by_sentence, markup_by_sentence
 from pipeline.documents.rows import bold_names, document, kept_as
+from pipeline.documents.sentences import holes_by_sentence, markup_by_sentence
 from pipeline.dump.pages import Page
 from pipeline.dump.site import ENGLISH
 

@@ -8,8 +8,8 @@ import pytest
 
 from nerbert.errors import UserError
 from nerbert.text.sentences import SentenceModel
-from pipeline.documents.extract import write_documents
 from pipeline.documents.report import lost_pages
+from pipeline.documents.unit_documents import write_documents
 from pipeline.dump import streams, units
 from pipeline.dump.pages import MAX_PAGE_BYTES, BadPage, Page, split_pages
 from pipeline.dump.site import ENGLISH, Site

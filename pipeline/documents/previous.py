@@ -1,0 +1,96 @@
+"""The documents of a run on an earlier dump: pages whose revision is the same are not parsed again.
+
+Sentences and names are read anew, by the models of the new dump, so the documents are those that
+this dump gives by itself. Dumps are in the order of page ids, so each part is read once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from nerbert.errors import UserError
+from nerbert.storage import files, parts
+from nerbert.storage.folders import Folder
+from pipeline.documents.rows import Row
+from pipeline.dump.pages import Page
+
+_OPEN_PARTS, _KNOWN_PARTS = 2, 64
+"""Parts that are kept in memory (a unit of the new dump lies across two of the earlier one), and
+parts whose page ids are."""
+
+
+def check_previous(run: str, documents: Folder) -> None:
+    """Checks that the documents of an earlier run were made as those of the new one are.
+
+    Args:
+        run: output folder of the earlier run.
+        documents: folder of the new documents.
+
+    Raises:
+        UserError: it has none, or by another version, of another wiki, or with other options.
+    """
+    earlier = Folder(files.join(run, "documents"), {})
+    if not earlier.on_disk().get("complete"):
+        raise UserError("has no finished documents/; name the output of an earlier run", run)
+    old_facts, new_facts = earlier.on_disk()["made_from"], documents.state["made_from"]
+    for key in sorted({*old_facts, *new_facts} - {"dump", "dump_files"}):
+        if old_facts.get(key) != new_facts.get(key):
+            name = {"version": "version of nerbert", "site": "wiki"}.get(key, key.replace("_", "-"))
+            raise UserError(f"made with another {name}; leave it out", run)
+
+
+class Previous:
+    """Finds the documents of pages in the parts of an earlier run."""
+
+    def __init__(self, run: str) -> None:
+        """Takes the run's folder."""
+        folder = files.join(run, "documents")
+        self._ranges = [
+            (report["first_page"], report["last_page"], files.join(folder, f"{stem}.parquet"))
+            for path in files.find(files.join(folder, "reports", "part-*.json"))
+            if (report := files.read_json(path))["first_page"] is not None
+            for stem in [files.name(path).removesuffix(".json")]
+        ]
+        self._places: dict[str, dict[tuple[int, int], int]] = {}
+        self._rows: dict[str, pa.Table] = {}
+
+    def row(self, page: Page) -> Row | None:
+        """The row of a page that has not changed since; None for others."""
+        for first, last, path in self._ranges:
+            if not first <= page.page_id <= last:
+                continue
+            place = self._places_in(path).get((page.page_id, page.revision_id))
+            if place is not None:
+                row: dict[str, Any] = self._rows_of(path).slice(place, 1).to_pylist()[0]
+                if (page.namespace, page.title) == (row["namespace"], row["title"]):
+                    row["anchors"] = [tuple(anchor.values()) for anchor in row["anchors"]]
+                    return row
+        return None
+
+    def _places_in(self, path: str) -> dict[tuple[int, int], int]:
+        """The row of each page and revision of a part. Slices of a dump may lie in each other."""
+        if path not in self._places:
+            _forget(self._places, _KNOWN_PARTS)
+            columns = ("page_id", "revision_id")
+            pages = [
+                page
+                for batch in parts.read_batches(path, columns, rows=65_536)
+                for page in zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+            ]
+            self._places[path] = {page: place for place, page in enumerate(pages)}
+        return self._places[path]
+
+    def _rows_of(self, path: str) -> pa.Table:
+        """The rows of a part."""
+        if path not in self._rows:
+            _forget(self._rows, _OPEN_PARTS)
+            self._rows[path] = pa.concat_tables(parts.read_groups(path)).combine_chunks()
+        return self._rows[path]
+
+
+def _forget(cache: dict[str, Any], size: int) -> None:
+    """Makes place for one more."""
+    while len(cache) >= size:
+        del cache[next(iter(cache))]
