@@ -16,7 +16,7 @@ _STOP, _HEAD, _MODIFIER, _ADJECTIVE, _OF_NAMES = "!", "^", "&", "~", "+"
 of words that may follow it, and nouns in front of others ("film and television actor"); nouns
 that are adjectives, too, and mean what they say behind an article only ("storico": historian, or
 historical); and, where nouns have a capital, endings of adjectives that have one, too
-("Hamburger")."""
+("Hamburger", "Große")."""
 
 _DASHES = "—|–|-"
 _BRACKETS = re.compile(r"\s*(?:\([^()]*\)|（[^（）]*）|\[[^][]*\])")
@@ -56,7 +56,7 @@ class Nouns:
         self._modifiers = frozenset(groups.pop(_MODIFIER, []))
         adjectives = "|".join(map(re.escape, groups.pop(_OF_NAMES, [])))
         self._other_noun = (
-            re.compile(rf"(?<![\w-])(?![\w-]+(?:{adjectives})\s)[^\W\d_a-zß-ÿ][\w-]+\s")
+            re.compile(rf"(?<![\w-])(?![\w-]*(?:{adjectives})\s)[^\W\d_a-zß-ÿ][\w-]+\s")
             if adjectives
             else None
         )

@@ -126,6 +126,7 @@ def test_the_table_has_classes_of_the_ontology_and_each_noun_once():
         ("de", "X ist ein in Berlin geborener US-amerikanischer Maler.", None),
         ("de", "X ist ein US-amerikanischer Maler.", "Painter"),
         ("de", "X war ein Hamburger Maler.", "Painter"),
+        ("de", "X ist eine Große Kreisstadt in Y.", "City"),
         ("it", "X è un periodo storico.", None),
         ("it", "X è uno storico italiano.", "Historian"),
         ("it", "X è un linguaggio di programmazione.", "ProgrammingLanguage"),
