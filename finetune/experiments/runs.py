@@ -216,6 +216,11 @@ def made_from(base_model: str, sets: DataSets, names: Sequence[str]) -> dict[str
     }
 
 
+_MODEL_SUFFIXES = (".json", ".safetensors", ".bin", ".txt", ".model")
+_NO_MODEL = {"training_args.bin", "pretrain.json", "training.json", "metrics.json"}
+"""Records beside a model: a command that is run again may write them anew."""
+
+
 def model_fingerprint(model: str) -> str:
     """Digest of configuration, tokenizer and weights in a folder; for other names, the name."""
     folder = Path(model)
@@ -223,7 +228,7 @@ def model_fingerprint(model: str) -> str:
         return model
     digest = blake2b(digest_size=16)
     for path in sorted(folder.glob("*")):
-        if path.suffix in (".json", ".safetensors", ".bin", ".txt", ".model"):
+        if path.suffix in _MODEL_SUFFIXES and path.name not in _NO_MODEL:
             digest.update(path.name.encode())
             with path.open("rb") as file:
                 while block := file.read(1 << 24):

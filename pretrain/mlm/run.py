@@ -89,7 +89,7 @@ def run(settings: DaptSettings, training_flags: Sequence[str]) -> str:
     }
     trainer.finish(lambda: _card(training.finish(results)))
     training.seal(trainer.made)
-    return _summary(settings, results)
+    return _summary(settings, results | training.measured)
 
 
 def _plan_line(

@@ -101,7 +101,7 @@ def _run(settings: PretrainSettings, training_flags: Sequence[str]) -> str:
     training.seal(
         [*trainer.made, *([SENTENCES] if Path(settings.output, SENTENCES).is_file() else [])]
     )
-    return _summary(settings, results)
+    return _summary(settings, results | training.measured)
 
 
 @dataclass(frozen=True)

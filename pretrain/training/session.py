@@ -86,7 +86,7 @@ class TrainingRun(Generic[S]):
             "settings": self.settings.identity(),
             "training": {name: _plain(getattr(self.args, name)) for name in _DECIDING},
         }
-        self._measured: dict[str, Any] = {}  # by an earlier run, which was finished
+        self.measured: dict[str, Any] = {}  # by an earlier run, which was finished
         self.checkpoint = self._checkpoint(tags)
         if self.args.process_index == 0:
             self._begin(facts)
@@ -111,7 +111,7 @@ class TrainingRun(Generic[S]):
         if last is None:  # nothing was trained yet, so other settings are allowed
             return None
         self._check_same(record, self.folder)
-        self._measured = {k: v for k, v in record.get("results", {}).items() if k in _MEASURED}
+        self.measured = {k: v for k, v in record.get("results", {}).items() if k in _MEASURED}
         return str(last)
 
     def _record_of(self, folder: Path) -> dict[str, Any] | None:
@@ -171,7 +171,7 @@ class TrainingRun(Generic[S]):
         start = time.monotonic()
         resume(trainer, self.checkpoint)
         if not (self.checkpoint or "").endswith(f"-{trainer.state.global_step}"):
-            self._measured = {}
+            self.measured = {}
         return {
             "steps": trainer.state.global_step,
             "epochs": round(trainer.state.epoch or 0, 4),
@@ -183,7 +183,7 @@ class TrainingRun(Generic[S]):
 
         If the training was finished before, what was measured then counts: now no step was made.
         """
-        self._record["results"] = results | self._measured
+        self._record["results"] = results | self.measured
         files.write_json(str(self.folder / RECORD), self._record)
         return self._record
 

@@ -56,6 +56,9 @@ def test_a_result_is_made_once_and_again_when_anything_changes(tmp_path):
     assert store.predictions(first["key"]) == FOUND
     assert store.key(run) == first["key"]
     assert len(made) == 1
+    for name in ("training_args.bin", "pretrain.json"):  # a finished run that is run again
+        (model / name).write_text("{}")
+    assert result(run) == first
     result(replace(run, settings=replace(QUICK, seed=1)))
     (model / "config.json").write_text('{"changed": 1}')
     result(run)

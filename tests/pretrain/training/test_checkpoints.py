@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from finetune.experiments.runs import model_fingerprint
 from nerbert.errors import UserError
 from nerbert.storage import files
 from nerbert.text.corpus import load_corpus
@@ -44,7 +45,8 @@ def test_a_finished_run_is_not_trained_any_more(made, tmp_path, capsys):
     corpus, output, cache = made
     again = shutil.copytree(output, tmp_path / "again")
     assert pretrain(corpus, again, cache) == 0
-    assert "steps       3 of 2 pieces" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "steps       3 of 2 pieces" in out
     assert sorted(path.name for path in again.glob("checkpoint-*")) == [
         f"checkpoint-{step}" for step in (1, 2, 3)
     ]
@@ -56,6 +58,9 @@ def test_a_finished_run_is_not_trained_any_more(made, tmp_path, capsys):
     )
     measured = ("train_s", "subwords_per_s", "padding")
     assert {name: after[name] for name in measured} == {name: before[name] for name in measured}
+    assert f"sub-words   {before['subwords_per_s']:,} a second" in out
+    # What is fine-tuned from it need not be made again.
+    assert model_fingerprint(str(again)) == model_fingerprint(str(output))
 
 
 @pytest.mark.parametrize("change", ["removed", "emptied", "cut"])
