@@ -68,7 +68,9 @@ def _damage_as_run_error(path: str) -> Iterator[None]:
     """Raises a RunError of one line for a part that has other bytes than were written."""
     try:
         yield
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, OSError) as error:
+        if getattr(error, "errno", None):  # of the disk; a damaged footer is an OSError without one
+            raise
         reason = " ".join(str(error).split())[:100]
         raise RunError(
             f"{path}: damaged ({reason}); remove it, and run the same command again"

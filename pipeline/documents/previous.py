@@ -6,6 +6,7 @@ this dump gives by itself. Dumps are in the order of page ids, so each part is r
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -53,44 +54,34 @@ class Previous:
             if (report := files.read_json(path))["first_page"] is not None
             for stem in [files.name(path).removesuffix(".json")]
         ]
-        self._places: dict[str, dict[tuple[int, int], int]] = {}
-        self._rows: dict[str, pa.Table] = {}
+        self._places = lru_cache(_KNOWN_PARTS)(_places)
+        self._rows = lru_cache(_OPEN_PARTS)(_rows)
 
     def row(self, page: Page) -> Row | None:
         """The row of a page that has not changed since; None for others."""
         for first, last, path in self._ranges:
             if not first <= page.page_id <= last:
                 continue
-            place = self._places_in(path).get((page.page_id, page.revision_id))
+            place = self._places(path).get((page.page_id, page.revision_id))
             if place is not None:
-                row: dict[str, Any] = self._rows_of(path).slice(place, 1).to_pylist()[0]
+                row: dict[str, Any] = self._rows(path).slice(place, 1).to_pylist()[0]
                 if (page.namespace, page.title) == (row["namespace"], row["title"]):
                     row["anchors"] = [tuple(anchor.values()) for anchor in row["anchors"]]
                     return row
         return None
 
-    def _places_in(self, path: str) -> dict[tuple[int, int], int]:
-        """The row of each page and revision of a part. Slices of a dump may lie in each other."""
-        if path not in self._places:
-            _forget(self._places, _KNOWN_PARTS)
-            columns = ("page_id", "revision_id")
-            pages = [
-                page
-                for batch in parts.read_batches(path, columns, rows=65_536)
-                for page in zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-            ]
-            self._places[path] = {page: place for place, page in enumerate(pages)}
-        return self._places[path]
 
-    def _rows_of(self, path: str) -> pa.Table:
-        """The rows of a part."""
-        if path not in self._rows:
-            _forget(self._rows, _OPEN_PARTS)
-            self._rows[path] = pa.concat_tables(parts.read_groups(path)).combine_chunks()
-        return self._rows[path]
+def _places(path: str) -> dict[tuple[int, int], int]:
+    """The row of each page and revision of a part. Slices of a dump may lie in each other."""
+    columns = ("page_id", "revision_id")
+    pages = [
+        page
+        for batch in parts.read_batches(path, columns, rows=65_536)
+        for page in zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+    ]
+    return {page: place for place, page in enumerate(pages)}
 
 
-def _forget(cache: dict[str, Any], size: int) -> None:
-    """Makes place for one more."""
-    while len(cache) >= size:
-        del cache[next(iter(cache))]
+def _rows(path: str) -> pa.Table:
+    """The rows of a part."""
+    return pa.concat_tables(parts.read_groups(path)).combine_chunks()

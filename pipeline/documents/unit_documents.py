@@ -142,10 +142,14 @@ class _Documents:
         if earlier_revision is not None and earlier_revision >= page.revision_id:
             self.pages["duplicate"] += 1
             return
+        # Outside of the block: a damaged part of the earlier run is no fault of the page.
+        earlier_row = self._previous.row(page) if self._previous else None
         try:
             with page_limit():
-                row = self._taken_over(page) or document(
-                    page, self._unit.site, self._model, **self._how
+                row = (
+                    document(page, self._unit.site, self._model, **self._how)
+                    if earlier_row is None
+                    else self._read_anew(earlier_row)
                 )
         except TooSlowError as error:
             self._set_aside(BadPage("too-slow", page.page_id, page.title, str(error)))
@@ -161,18 +165,14 @@ class _Documents:
         if len(self._rows) == _ROWS or self._chars > _CHARS:
             self.flush()
 
-    def _taken_over(self, page: Page) -> Row | None:
-        """The row of a page that an earlier dump had the same; its sentences are read anew."""
-        row = self._previous.row(page) if self._previous else None
-        if row is not None:
-            self.taken_over += 1
-            if page.namespace == ARTICLE and page.redirect is None:
-                if nouns := self._how["nouns"]:  # nothing else about a link is of the whole dump
-                    language, lexicon = self._unit.site.language, self._how["lexicon"]
-                    row["anchors"] = with_doubts(
-                        row["anchors"], row["text"], language, lexicon, nouns
-                    )
-                add_sentences(row, self._model)
+    def _read_anew(self, row: Row) -> Row:
+        """The row of an earlier dump, with what the models of this dump say."""
+        self.taken_over += 1
+        if row["namespace"] == ARTICLE and row["redirect"] is None:
+            if nouns := self._how["nouns"]:  # nothing else about a link is of the whole dump
+                language, lexicon = self._unit.site.language, self._how["lexicon"]
+                row["anchors"] = with_doubts(row["anchors"], row["text"], language, lexicon, nouns)
+            add_sentences(row, self._model)
         return row
 
     def _note_id(self, page_id: int) -> None:

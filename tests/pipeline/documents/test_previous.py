@@ -1,6 +1,7 @@
 """Documents of an earlier dump are taken over: the result is that of a run without them."""
 
 import re
+import shutil
 
 import pytest
 
@@ -77,3 +78,17 @@ def test_a_run_that_is_none(dumps, tmp_path):
     code, _, err = run(*command, cwd=tmp_path)
     assert code == 2
     assert "none: has no finished documents/; name the output of an earlier run" in err
+
+
+def test_a_damaged_part_of_the_earlier_run_is_one_line(dumps, tmp_path):
+    """No page is set aside for it."""
+    folder, _ = dumps
+    shutil.copytree(folder / "earlier", tmp_path / "earlier")
+    part = next((tmp_path / "earlier" / "documents").glob("part-*.parquet"))
+    data = bytearray(part.read_bytes())
+    data[len(data) // 2 : -100] = bytes(len(data) - 100 - len(data) // 2)
+    part.write_bytes(data)
+    command = ("--dump", str(folder / "later.xml"), "--output", "x", "--previous", "earlier")
+    code, _, err = run(*command, "--workers", "1", cwd=tmp_path)
+    assert code != 0
+    assert f"{part.name}: damaged" in err.splitlines()[-1], err
