@@ -135,27 +135,26 @@ class SentenceModel:
         return _joined_over_anchors(self._joined(spans, text), anchors)
 
     def _joined(self, spans: list[Span], text: str) -> list[Span]:
-        """Joins a span with the one before where no sentence ends.
-
-        That is before lower case, inside of a bracket, and behind an ordinal. Punkt ends one behind
-        an abbreviation that it does not know ("400 π.Χ. περίπου", "(von griech. Atlas)"), behind a
-        quoted one ("he asked"), and behind numbers.
-        """
+        """Joins a span with the one before where no sentence ends."""
         joined: list[Span] = []
         for start, end in spans:
-            if (
-                joined
-                and "\n" not in text[joined[-1][1] : start]
-                and (
-                    text[start].islower()
-                    or _is_in_bracket(joined[-1], start, text)
-                    or self._is_behind_ordinal(joined[-1][1], start, text)
-                )
-            ):
+            if joined and self._goes_on(joined[-1], start, text):
                 joined[-1] = (joined[-1][0], end)
             else:
                 joined.append((start, end))
         return joined
+
+    def _goes_on(self, sentence: Span, following: int, text: str) -> bool:
+        """Whether a sentence goes on behind its end: in lower case, in brackets, after an ordinal.
+
+        Punkt ends one behind an abbreviation that it does not know ("400 π.Χ. περίπου", "(von
+        griech. Atlas)"), behind a quoted one ("he asked"), and behind numbers.
+        """
+        return "\n" not in text[sentence[1] : following] and (
+            text[following].islower()
+            or _is_in_bracket(sentence, following, text)
+            or self._is_behind_ordinal(sentence[1], following, text)
+        )
 
     def _is_behind_ordinal(self, end: int, following: int, text: str) -> bool:
         """Whether a sentence seems to end behind an ordinal, before a name or a noun.

@@ -111,10 +111,10 @@ def doubt(
         stated_kinds = np.array([*kinds, ""], dtype=object)[decision.classes[of_group]]
         is_known = is_confirmed[of_group]
         training_pages = pages_of_group.where(is_known)
-        typer = lone[of_group].any() and kind_typer(
-            training_pages, stated_kinds[is_known].tolist(), tree, precision
-        )
-        if not typer:
+        if not lone[of_group].any():
+            continue
+        typer = kind_typer(training_pages, stated_kinds[is_known].tolist(), tree, precision)
+        if typer is None:
             continue
         judge = _Judge(typer, training_pages, stated_kinds[is_known])
         for voter, is_lone in lone_of.items():
