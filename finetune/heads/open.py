@@ -11,16 +11,14 @@ from transformers import PreTrainedModel
 from finetune.data.views import in_words
 from finetune.heads.head import Head
 from finetune.heads.loading import load_with_head
+from finetune.heads.open_onnx import MIN_SCORE, checked_types
 from finetune.settings import FitSettings
-from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
 from pretrain.tagging import open_head
 from pretrain.tagging.open_loss import OpenLoss
+from pretrain.tagging.open_types import LABELS, SIZE, TAGS, Floats, Types
 from pretrain.training.models import HeadInitMap, check_length, load_model
 from pretrain.training.tokenizer import load_config
-
-MIN_SCORE = 0.35
-"""Smallest score of a mention that an open head finds; see docs/pretraining.md."""
 
 
 class OpenHead(Head):
@@ -39,7 +37,7 @@ class OpenHead(Head):
         """Takes a model with an open head, and its loss if it is trained."""
         super().__init__(model)
         self._loss = loss
-        self._vectors: dict[str, Tensor] = {}  # of names of types
+        self._vectors: dict[str, Floats] = {}  # of names of types
 
     @classmethod
     def new_model(
@@ -51,7 +49,7 @@ class OpenHead(Head):
             if settings.max_subwords is not None:
                 check_length(model, base, settings.max_subwords)
             return model
-        model = load_model(base, open_head.LABELS, settings.max_subwords)
+        model = load_model(base, LABELS, settings.max_subwords)
         cls.restore(model)
         return model
 
@@ -69,7 +67,7 @@ class OpenHead(Head):
 
     @property
     def n_scores(self) -> int:
-        return open_head.TAGS + open_head.SIZE
+        return TAGS + SIZE
 
     def loss(self, outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
         assert self._loss is not None
@@ -79,14 +77,14 @@ class OpenHead(Head):
         assert self._loss is not None
         return self._loss.best(logits, labels)
 
-    def with_types(self, tokenizer: Any, names: Sequence[str]) -> open_head.Types:
+    def with_types(self, tokenizer: Any, names: Sequence[str]) -> Types:
         """What decodes the scores for some types.
 
         Args:
             tokenizer: tokenizer of the model.
             names: their names, in words.
         """
-        return open_head.Types.of(self.model, tokenizer, list(names), cached=self._vectors)
+        return open_head.types_of(self.model, tokenizer, list(names), cached=self._vectors)
 
     def trained_types(self, where: str) -> dict[str, str]:
         """The types that it was trained on -> in words; see `UserError` for the place of errors.
@@ -97,9 +95,4 @@ class OpenHead(Head):
         Raises:
             UserError: those in the configuration of the model have another form.
         """
-        value = getattr(self.model.config, "open_types", None)
-        if not isinstance(value, dict) or not all(
-            isinstance(words, str) and words.strip() for words in value.values()
-        ):
-            raise UserError("open_types in its config.json are no names of types", where)
-        return value
+        return checked_types(getattr(self.model.config, "open_types", None), where)

@@ -1,6 +1,6 @@
 """Taggers as ONNX files beside their checkpoint: which there are, and how they compute.
 
-A tagger with a linear head needs neither torch nor transformers then.
+A tagger with a linear head, or an open one, needs neither torch nor transformers then.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
+from finetune.heads.open_onnx import ExportedOpenHead
 from finetune.heads.windows import BATCH, Floats, WordTagger
 from nerbert.errors import UserError
 from nerbert.storage.identity import Identities
@@ -27,6 +28,8 @@ NAMES = {"onnx": "model.onnx", "int8": "model_int8.onnx"}
 """Kind of the file -> its name; int8 has weights of 8 bits."""
 
 LINEAR = "linear"
+WITHOUT_TORCH = (LINEAR, "open")
+"""Heads that tag without torch."""
 _MADE_FROM = ("model.safetensors", "config.json", "tokenizer.json")
 
 
@@ -36,12 +39,15 @@ class Facts:
 
     Attributes:
         tags: its tags, by label id.
-        head: its head, such as LINEAR; only that one tags without torch.
+        head: its head, such as LINEAR.
         max_subwords: largest number of sub-words of a window.
         pad: id of the sub-word that fills batches.
         scores: number of scores of each sub-word.
         mention_scores: fields of its `Calibration`; None if it has none.
         tagging_scheme: what its configuration says of the scheme of its tags.
+        open_types: of an open head, the types that it was trained on -> in words.
+        none: of an open head, the cosine of what is of none of the types.
+        scale: of an open head, the logarithm of the factor of cosines.
     """
 
     tags: list[str]
@@ -51,6 +57,9 @@ class Facts:
     scores: int
     mention_scores: dict[str, float] | None = None
     tagging_scheme: str | None = None
+    open_types: dict[str, str] | None = None
+    none: float = 0.0
+    scale: float = 0.0
 
 
 def made_from(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -124,6 +133,10 @@ class OnnxModel:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles what it is loaded from: a session cannot be pickled."""
         return OnnxModel, (self._path, self.facts)
+
+    def open_head(self) -> ExportedOpenHead:
+        """Makes the head of the file, if it is an open one."""
+        return ExportedOpenHead(self, Tokenizer.from_file(str(self._tokenizer)), self.facts)
 
     def word_tagger(self, max_subwords: int | None) -> WordTagger:
         """Makes the tagger of words of the file, with the tokenizer beside it."""

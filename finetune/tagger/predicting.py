@@ -39,7 +39,8 @@ class Predictor:
         """
         self.base, self.settings = base, settings
         self._words: WordTagger | None = None
-        self._decoder = NOT_TRAINED
+        self._made_decoder: Decoder | None = NOT_TRAINED
+        self._trained_calibration: Calibration | None = None
         self._head: Any = None  # a `Head`, once torch is loaded
         self._model: PreTrainedModel | None = None
         self._tokenizer: PreTrainedTokenizerFast | None = None
@@ -54,9 +55,7 @@ class Predictor:
         self._model, self._tokenizer, self._head = model.eval(), tokenizer, head_of(model)
         calibration = calibration_in(model.config, self.base)
         if self.is_open:
-            self.use_types(self.trained_types)
-            if calibration is not None:
-                self._use(calibration)
+            self._use_trained_types(calibration)
         else:
             self._decoder = self._of_tags(model_tags(model), self._head, calibration)
         limit = self.settings.max_subwords or longest_input(model)
@@ -128,10 +127,31 @@ class Predictor:
                 "open"
             )
         names = names_of_types(types)
-        head = self._head.with_types(self.tokenizer, list(names.values()))
+        head = self._head.with_types(self._tokenizer, list(names.values()))
         calibration = Calibration(min_score=self._head.min_score)
         tags = LabelSet(tuple(names)).tags
         return Decoder(tags, head, list, calibration, calibration.min_score)
+
+    def _use_trained_types(self, calibration: Calibration | None) -> None:
+        """Finds mentions of the types of training; their hundreds of names are encoded if needed.
+
+        Raises:
+            UserError: the types in the configuration of the model have another form.
+        """
+        self._head.trained_types(self.base)
+        self._made_decoder, self._trained_calibration = None, calibration
+
+    @property
+    def _decoder(self) -> Decoder:
+        if self._made_decoder is None:
+            self.use_types(self.trained_types)
+            if self._trained_calibration is not None:
+                self._use(self._trained_calibration)
+        return self._made_decoder or NOT_TRAINED
+
+    @_decoder.setter
+    def _decoder(self, decoder: Decoder) -> None:
+        self._made_decoder = decoder
 
     def _find_splitter(self) -> None:
         if self.base not in models():

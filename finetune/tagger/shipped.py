@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load_file, save_file
 
+from finetune.options import SHIPPED
 from nerbert.errors import UserError
 
 _DATA = Path(__file__).parent.parent / "data"
@@ -77,6 +78,15 @@ def checkpoint_of(name: str, encoder: str | None = None) -> str:
             if not folder.is_dir():  # another process has made it meanwhile
                 raise
     return str(folder)
+
+
+def folder_of(model: str) -> str:
+    """The folder of a tagger: that of a shipped one as an ordinary checkpoint, or as it is given.
+
+    Raises:
+        UserError: see `checkpoint_of`.
+    """
+    return checkpoint_of(model) if model in SHIPPED and not os.path.isdir(model) else model
 
 
 def write_difference(encoder: str, tagger: str, folder: str, name: str, rank: int = _RANK) -> None:

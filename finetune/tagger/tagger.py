@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 from finetune.data.sets import Data, DataSets
 from finetune.data.views import UNIFIED, LabelMap, View, nearest
 from finetune.heads.windows import Forward, LinearHead
-from finetune.options import SHIPPED
 from finetune.scoring.calibration import AS_THEY_ARE, Calibration
 from finetune.scoring.metrics import seqeval_scores
 from finetune.settings import FitSettings
 from finetune.tagger.decoding import calibration_in
-from finetune.tagger.onnx import LINEAR, exported
+from finetune.tagger.onnx import LINEAR, WITHOUT_TORCH, exported
 from finetune.tagger.onnx import NAMES as BACKENDS
 from finetune.tagger.predicting import Predictor, loaded
-from finetune.tagger.shipped import checkpoint_of
+from finetune.tagger.shipped import folder_of
 from nerbert.commands.process import quiet_libraries
 from nerbert.commands.values import build_from_python
 from nerbert.errors import UserError
@@ -181,9 +180,7 @@ class Tagger(Predictor):
         Raises:
             UserError: there is no such checkpoint, device or file, or its labels are no tags.
         """
-        folder = os.fspath(folder)
-        if folder in SHIPPED and not os.path.isdir(folder):
-            folder = checkpoint_of(folder)
+        folder = folder_of(os.fspath(folder))
         tagger = cls(folder, settings)
         if backend not in ("auto", "torch", *BACKENDS):
             raise UserError(f"--backend {backend}: give auto, torch, {' or '.join(BACKENDS)}")
@@ -196,14 +193,18 @@ class Tagger(Predictor):
         if backend in BACKENDS and (half or not on_cpu):
             raise UserError(f"--backend {backend}: computes on the CPU, and without --half")
         onnx = exported(folder, backend) if backend != "torch" and on_cpu and not half else None
-        if onnx is None or onnx.facts.head != LINEAR or tagger.settings.attend_padding:
+        if onnx is None or onnx.facts.head not in WITHOUT_TORCH or tagger.settings.attend_padding:
             tagger._load(device, half, onnx)
-        else:
+            return tagger
+        calibration = calibration_in(onnx.facts, folder)
+        if onnx.facts.head == LINEAR:
             tags = ModelTags.of(onnx.facts.tags, onnx.facts.tagging_scheme)
-            calibration = calibration_in(onnx.facts, folder)
             tagger._decoder = tagger._of_tags(tags, LinearHead(), calibration)
-            tagger._words = onnx.word_tagger(tagger.settings.max_subwords)
-            tagger._find_splitter()
+        else:
+            tagger._head = onnx.open_head()
+            tagger._use_trained_types(calibration)
+        tagger._words = onnx.word_tagger(tagger.settings.max_subwords)
+        tagger._find_splitter()
         return tagger
 
     def _load(self, device: str, half: bool, forward: Forward | None) -> None:

@@ -93,14 +93,16 @@ def _onnx(options: ExportOptions) -> str:
         raise UserError(f"--format {options.format}: name the --model")
     # These load torch, which takes seconds.
     from finetune.tagger.onnx import FOLDER, NAMES
+    from finetune.tagger.shipped import folder_of
     from finetune.use.onnx_file import export_onnx
     from nerbert.commands.process import quiet_libraries
 
     quiet_libraries()
     kinds = ("onnx",) if options.format == "onnx" else ("onnx", "int8")
-    differences = export_onnx(options.model, kinds)
+    folder = folder_of(options.model)
+    differences = export_onnx(folder, kinds)
     return "\n".join(
-        f"{Path(options.model) / FOLDER / NAMES[kind]}: on {difference.words} words of test texts "
+        f"{Path(folder) / FOLDER / NAMES[kind]}: on {difference.words} words of test texts "
         f"{difference.other_tags} other tags than torch, probabilities differ by at most "
         f"{difference.largest:.1e}"
         for kind, difference in differences.items()

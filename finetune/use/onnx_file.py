@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from finetune.tagger.tagger import Tagger
 from nerbert.errors import RunError, UserError
 from nerbert.storage.folders import made_whole
 from nerbert.storage.records import seal
+from pretrain.tagging.open_head import is_open, numbers_of
+from pretrain.tagging.open_types import SIZE
 from pretrain.training.models import longest_input
 
 TOLERANCE = 1e-4
@@ -60,6 +62,18 @@ class _Logits(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         scores: Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask).logits
         return scores
+
+
+class _OpenLogits(_Logits):
+    """An open tagger that returns its scores, and the vectors of sub-words as words of names."""
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        model: Any = self.model
+        head = model.classifier
+        states = model.base_model(
+            input_ids=input_ids, attention_mask=attention_mask
+        ).last_hidden_state
+        return torch.cat([head(states), head.name(states)], -1)
 
 
 def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
@@ -107,7 +121,12 @@ def _facts(tagger: Tagger) -> Facts:
     head = head_of(model)
     calibration = getattr(model.config, "mention_scores", None)
     limit, scheme = longest_input(model), getattr(model.config, "tagging_scheme", None)
-    return Facts(tagger.tags, head.name, limit, int(pad or 0), head.n_scores, calibration, scheme)
+    facts = Facts(tagger.tags, head.name, limit, int(pad or 0), head.n_scores, calibration, scheme)
+    if not tagger.is_open:
+        return facts
+    none, scale = numbers_of(model)
+    types = tagger.trained_types
+    return replace(facts, scores=facts.scores + SIZE, open_types=types, none=none, scale=scale)
 
 
 def difference(tagger: Tagger, folder: str, kind: str) -> Difference:
@@ -139,7 +158,7 @@ def _write(model: Any, path: Path) -> None:
     mask[1, 9:] = 0
     batch, length = torch.export.Dim("batch", min=1), torch.export.Dim("length", min=2)
     program = torch.onnx.export(
-        _Logits(model).eval(),
+        (_OpenLogits if is_open(model) else _Logits)(model).eval(),
         (ids, mask),
         dynamo=True,
         dynamic_shapes={name: {0: batch, 1: length} for name in ("input_ids", "attention_mask")},

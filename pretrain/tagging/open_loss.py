@@ -12,7 +12,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from ontology.categories import ENTITY
 from ontology.classes import ClassTree, spaced
-from pretrain.tagging.open_head import TAGS, Types, name_vectors
+from pretrain.tagging.open_head import name_vectors, types_of
+from pretrain.tagging.open_types import TAGS, Types
 from pretrain.training.subwords import IGNORED
 
 _CHAIN = 0.45
@@ -115,7 +116,7 @@ class OpenLoss:
         gold = labels[0] if isinstance(labels, tuple | list) else labels
         if self._types is None:
             has_untyped = len(self.names) < len(self._order)
-            self._types = Types.of(self._model, self._tokenizer, self.names, has_untyped)
+            self._types = types_of(self._model, self._tokenizer, self.names, has_untyped)
         tags = torch.zeros_like(gold)
         for row, first in enumerate(gold.ne(IGNORED)):
             best_tags, _ = self._types.decode(logits[row][first].float().cpu().numpy())

@@ -21,8 +21,9 @@ from nerbert.text.tags import LabelSet
 from ontology.classes import ClassTree
 from pretrain.settings import TINY, PretrainSettings
 from pretrain.tagging.corpora import Corpora
-from pretrain.tagging.open_head import LABELS, add_open_head
+from pretrain.tagging.open_head import add_open_head
 from pretrain.tagging.open_loss import ChainLoss
+from pretrain.tagging.open_types import LABELS
 from pretrain.training.arguments import TAGGING, processes, space_scores, spread
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures

@@ -22,7 +22,8 @@ from tests.helpers.toy import QUICK, write_set
 decoding = lazy("finetune.tagger.decoding")
 open_head = lazy("pretrain.tagging.open_head")
 open_loss = lazy("pretrain.tagging.open_loss")
-open_types = lazy("finetune.heads.open")
+open_onnx = lazy("finetune.heads.open_onnx")
+open_types = lazy("pretrain.tagging.open_types")
 tagging = lazy("finetune.tagger.tagger")
 torch = lazy("torch")
 
@@ -115,14 +116,13 @@ def test_types_of_words_by_loops():
     draw = np.random.default_rng(0)
     vectors = draw.normal(size=(4, 7)).astype(np.float32)
     for keeps_others in (False, True):
-        given = (torch.from_numpy(vectors), torch.tensor([0.2]), torch.tensor([3.0]).log())
-        types = open_head.Types(*given, keeps_others)
+        types = open_types.Types(vectors, 0.2, np.log(3), keeps_others)
         for _ in range(50):
             logits = draw.normal(size=(12, 10)).astype(np.float32) * 2
             tags, scores = types.decode(logits)
             names = ["a", "b", "c", "d", "others"]
             spans, word = [], 0
-            parts = open_head.best_path(torch.from_numpy(logits[:, :3]).softmax(-1).numpy())
+            parts = open_types.best_path(torch.from_numpy(logits[:, :3]).softmax(-1).numpy())
             while word < 12:
                 end = word + 1
                 if parts[word] == 1:
@@ -152,7 +152,7 @@ def test_the_best_path_is_that_of_all():
             wanted = max(
                 allowed, key=lambda tags: sum(np.log(chances[n, t]) for n, t in enumerate(tags))
             )
-            assert open_head.best_path(chances) == list(wanted)
+            assert open_types.best_path(chances) == list(wanted)
 
 
 def test_it_learns_and_the_types_are_free(trained, model):
@@ -177,9 +177,9 @@ def test_it_learns_and_the_types_are_free(trained, model):
 def test_names_are_encoded_once_and_not_by_their_neighbours(model, monkeypatch):
     names = ["city", "musical artist who plays the drums", "scientist"]
     model.use_types(names)
-    alone = [open_head.Types.of(model.model, model.tokenizer, [name]) for name in names]
-    for row, types in zip(model._decoder.head._head[0], alone, strict=True):
-        assert torch.allclose(row, types._head[0][0], atol=1e-5)
+    alone = [open_head.types_of(model.model, model.tokenizer, [name]) for name in names]
+    for row, types in zip(model._decoder.head.names, alone, strict=True):
+        assert np.allclose(row, types.names[0], atol=1e-5)
     monkeypatch.setattr(open_head, "name_vectors", None)
     model.use_types(names[:2])
 
@@ -197,7 +197,7 @@ def test_fine_tuning_from_the_head(trained, tmp_path):
     loaded = tagging.Tagger.load(tmp_path / "fitted")
     assert loaded.tags == LabelSet(("LOC", "misc", "sci")).tags
     assert loaded.tag([given[0].tokens]) == [given[0].tags]
-    assert fitted.min_score == loaded.min_score == open_types.MIN_SCORE
+    assert fitted.min_score == loaded.min_score == open_onnx.MIN_SCORE
     assert loaded.predict([given[0].tokens], types=["location"])
     fresh = tagging.Tagger(trained[0] / "straight" / "base", head="open", epochs=1).fit(given)
     assert fresh.model.config.tag_head == "open"
@@ -233,7 +233,7 @@ def test_all_types_of_a_set_are_candidates(model):
     labels = torch.tensor([[-100, 1, 2, 3, 5, -100]])
     outputs = model.model(input_ids=torch.tensor([[2, 5, 6, 7, 8, 3]]))
     best = loss.best(outputs.logits, labels)
-    types = open_head.Types.of(model.model, model.tokenizer, names, keeps_others=True)
+    types = open_head.types_of(model.model, model.tokenizer, names, keeps_others=True)
     tags, _ = types.decode(outputs.logits[0, 1:5].detach().numpy())
     assert best[0, 1:5].tolist() == [[0, 1, 2, 5, 6, 3, 4][tag] for tag in tags]
 
@@ -274,15 +274,14 @@ def test_transformers_loads_it_as_a_tagger_of_mentions(trained):
 
 
 def test_many_types_do_not_make_the_right_one_improbable():
-    size = open_head.SIZE
-    names = torch.nn.functional.normalize(torch.randn(200, size), dim=-1)
-    names[0] = torch.eye(size)[0]
+    size = open_types.SIZE
+    names = torch.nn.functional.normalize(torch.randn(200, size), dim=-1).numpy()
+    names[0] = np.eye(size)[0]
     names[1:, 0] = 0.2
-    word = torch.cat([torch.tensor([0.0, 9.0, 0.0]), torch.eye(size)[0]]).numpy()[None]
-    none, scale = torch.tensor([0.0]), torch.tensor([2.0])
+    word = np.concatenate([[0, 9, 0], np.eye(size)[0]])[None].astype(np.float32)
     scores = []
     for count in (6, 50, 200):
-        tags, chances = open_head.Types(names[:count], none, scale).decode(word)
+        tags, chances = open_types.Types(names[:count], 0.0, 2.0).decode(word)
         assert tags == [1]
         scores += chances
     assert scores[0] == pytest.approx(scores[1]) == pytest.approx(scores[2])
@@ -383,8 +382,41 @@ def test_threads_have_their_own_types(model):
     assert sum(map(len, alone[0])) + sum(map(len, alone[3])) > 2
 
 
+def test_onnx_runtime_takes_any_types_without_torch(trained, model, tmp_path):
+    """The same mentions and scores as by torch, also of the types of training."""
+    pytest.importorskip("onnxruntime")
+    folder = tmp_path / "exported"
+    shutil.copytree(trained[0] / "straight", folder)
+    assert main(["export", "--model", str(folder), "--format", "onnx"]) == 0
+    texts = ["Albert Einstein studied in Zürich.", "", "Rome , x", "Mr. Planck of Berlin. " * 200]
+    code = (
+        "import json, sys\n"
+        "from finetune.tagger.tagger import Tagger\n"
+        "tagger = Tagger.load(sys.argv[1])\n"
+        "texts = json.loads(sys.argv[2])\n"
+        "found = [tagger.predict(texts, types=json.loads(sys.argv[3])), tagger.predict(texts)]\n"
+        "assert not {'torch', 'transformers'} & set(sys.modules)\n"
+        "print(json.dumps([[[vars(e) for e in es] for es in found_] for found_ in found]))"
+    )
+    names = ["scientist", "city", "musical artist who plays the drums"]
+    given = [str(folder), json.dumps(texts), json.dumps(names)]
+    done = subprocess.run([sys.executable, "-c", code, *given], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    fresh = tagging.Tagger.load(trained[0] / "straight")
+    wanted = [fresh.predict(texts, types=names), fresh.predict(texts)]
+    for of_onnx, of_torch in zip(json.loads(done.stdout), wanted, strict=True):
+        for found, expected in zip(of_onnx, of_torch, strict=True):
+            keys = [(e["start"], e["end"], e["type"], e["text"]) for e in found]
+            assert keys == [(e.start, e.end, e.type, e.text) for e in expected]
+            scores = [entity.score for entity in expected]
+            assert [e["score"] for e in found] == pytest.approx(scores, abs=1e-4)
+    by_onnx = tagging.Tagger.load(folder, backend="onnx")
+    with pytest.raises(UserError, match="has more than 512 sub-words"):
+        by_onnx.use_types(["city", "x " * 600])
+
+
 def test_names_of_strangers_are_forgotten(model, monkeypatch):
-    monkeypatch.setattr(open_head, "_KEPT", 50)
+    monkeypatch.setattr(open_types, "_KEPT", 50)
     for first in range(0, 200, 20):
         model.predict("Rome", types=[f"type {n}" for n in range(first, first + 20)])
     assert len(model._head._vectors) == 50
@@ -396,14 +428,12 @@ def test_tags_are_of_mentions_from_the_smallest_score_on(model):
     tokens = "Albert Einstein , Mr. Max Planck and Rome of Zürich studied Physics .".split()
     names = ["scientist", "city", "philosophy", "band"]
     model.use_types(names)
-    assert model.min_score == open_types.MIN_SCORE
+    assert model.min_score == open_onnx.MIN_SCORE
     kept = model.tag([tokens])[0]
     model.min_score = 0.0
     (whole,) = model.predictions([tokens])
     spans = [
-        (one.start, one.end, one.type)
-        for one in whole.entities
-        if one.score >= open_types.MIN_SCORE
+        (one.start, one.end, one.type) for one in whole.entities if one.score >= open_onnx.MIN_SCORE
     ]
     assert kept == spans_to_tags(spans, len(tokens))
     model.min_score = 1.0
@@ -452,10 +482,10 @@ def test_every_type_that_fits_a_mention(model, trained, capsys):
     best = {(e.start, e.end): e.type for e in one.entities}
     assert {(e.start, e.end) for e in all_.entities} == set(best)
     (logits,) = model._logits([[one.words]])
-    names_, none, scale = model._decoder.head._head
+    types = model._decoder.head
     for (first, end, _), place in zip(tags_to_spans(one.tags), best, strict=True):
-        means = torch.from_numpy(logits[first:end, 3:]).mean(0) @ names_.T
-        chances = ((means - none) * scale.exp()).sigmoid()
+        means = logits[first:end, 3:].mean(0) @ types.names.T
+        chances = 1 / (1 + np.exp(-(means - types.none) * types.factor))
         wanted = {name for name, chance in zip(names, chances, strict=True) if chance >= 0.75}
         here = [e for e in all_.entities if (e.start, e.end) == place]
         assert here[0].type == best[place]
