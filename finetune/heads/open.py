@@ -17,6 +17,7 @@ from nerbert.text.tags import LabelSet
 from pretrain.tagging import open_head
 from pretrain.tagging.open_loss import OpenLoss
 from pretrain.tagging.open_types import LABELS, SIZE, TAGS, Floats, Types
+from pretrain.training.letter_cases import tell_cases
 from pretrain.training.models import HeadInitMap, check_length, load_model
 from pretrain.training.tokenizer import load_config
 
@@ -62,6 +63,7 @@ class OpenHead(Head):
         labels: LabelSet,
         domains: Sequence[Sequence[str]],
     ) -> OpenHead:
+        tell_cases(model, tokenizer)
         model.config.open_types = words = in_words(labels.categories)
         return cls(model, OpenLoss(model, tokenizer, list(words.values())))
 

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from finetune.heads.windows import Floats, Forward
 from nerbert.errors import UserError
-from pretrain.tagging.open_types import SIZE, TAGS, Types, encoded_names
+from pretrain.tagging.open_types import SIZE, TAGS, Numbers, Types, encoded_names
 
 MIN_SCORE = 0.35
 """Smallest score of a mention that an open head finds; see docs/pretraining.md."""
@@ -32,7 +32,7 @@ class ExportedOpenHead:
         Args:
             forward: computes the scores of sub-words.
             tokenizer: splits names into sub-words.
-            facts: see `finetune.tagger.onnx.Facts`; `open_types`, `none` and `scale` are given.
+            facts: see `finetune.tagger.onnx.Facts`; those of open heads are given.
         """
         self._forward, self._tokenizer, self._facts = forward, tokenizer, facts
         tokenizer.no_padding()
@@ -42,7 +42,7 @@ class ExportedOpenHead:
     def with_types(self, tokenizer: None, names: Sequence[str]) -> Types:
         """What decodes the scores for some types; see `OpenHead.with_types`."""
         vectors = encoded_names(self._encoded, names, self._vectors)
-        return Types(vectors, self._facts.none, self._facts.scale)
+        return Types(vectors, Numbers(*self._facts.numbers))
 
     def trained_types(self, where: str) -> dict[str, str]:
         """The types that it was trained on; see `OpenHead.trained_types`."""
@@ -62,7 +62,8 @@ class ExportedOpenHead:
             length = len(encoding.ids)
             ids[row, :length], mask[row, :length] = encoding.ids, 1
             inner[row, :length] = 1 - np.array(encoding.special_tokens_mask)
-        states = self._forward(ids, mask)[..., TAGS + SIZE :]
+        cases = [np.zeros_like(ids)] if self._facts.takes_cases else []
+        states = self._forward(ids, mask, *cases)[..., TAGS + SIZE :]
         means = (states * inner[..., None]).sum(1)
         vectors: Floats = (means / np.linalg.norm(means, axis=-1, keepdims=True)).astype(np.float32)
         return vectors

@@ -10,11 +10,16 @@ import numpy.typing as npt
 from tokenizers import Encoding, Tokenizer
 
 from nerbert.errors import RunError
+from pretrain.training.letter_cases import cases_of
 from pretrain.training.subwords import first_subwords
 
 Floats = npt.NDArray[np.float32]
-Forward = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int64]], Floats]
-"""Takes sub-words and their mask (texts, length); returns scores (texts, length, scores)."""
+Forward = Callable[..., Floats]
+"""Takes sub-words, their mask, and the case of their words if the model is told (texts, length);
+returns scores (texts, length, scores)."""
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+"""Names of what `Forward` takes, of models of transformers."""
 
 OVERLAP = 32
 """Number of sub-words that neighbouring windows share."""
@@ -70,6 +75,7 @@ class WordTagger:
         batch_size: int = BATCH,
         are_states: bool = False,
         attend: bool = False,
+        takes_cases: bool = False,
     ) -> None:
         """Takes a function that computes scores of sub-words, and a tokenizer.
 
@@ -83,6 +89,7 @@ class WordTagger:
             are_states: whether the scores are states, of which a word without sub-words has none.
             attend: whether words attend to the padding of batches in the given order, as in the
                 released code of CrossNER.
+            takes_cases: whether the model is told the case of words.
         """
         self._forward, self._tokenizer = forward, tokenizer
         self._pad, self._scores = pad, scores
@@ -90,6 +97,7 @@ class WordTagger:
         self._limit = max_subwords - self._special
         self._batch_size = batch_size
         self._are_states, self._attend = are_states, attend
+        self._takes_cases = takes_cases
 
     def logits(self, texts: Sequence[Sequence[str]]) -> list[Floats]:
         """Scores of the tags of each word: one array (words, scores) for each text.
@@ -108,7 +116,8 @@ class WordTagger:
         windows.sort(key=lambda pair: pair[0].text if self._attend else -len(pair[1].ids))
         for start in range(0, len(windows), self._batch_size):
             batch = windows[start : start + self._batch_size]
-            values = self._run([encoding for _, encoding in batch])
+            parts = [texts[window.text][window.first : window.end] for window, _ in batch]
+            values = self._run(parts, [encoding for _, encoding in batch])
             for (window, _), (words, rows) in zip(batch, values, strict=True):
                 length = len(texts[window.text])
                 # The edge of a text is no lack of context.
@@ -148,15 +157,27 @@ class WordTagger:
         """The sub-words of texts."""
         return self._tokenizer.encode_batch([list(words) for words in texts], is_pretokenized=True)
 
-    def _run(self, batch: Sequence[Encoding]) -> Iterator[tuple[npt.NDArray[np.int64], Floats]]:
-        """The words of each window that have sub-words, and the scores of their tags."""
+    def _run(
+        self, parts: Sequence[Sequence[str]], batch: Sequence[Encoding]
+    ) -> Iterator[tuple[npt.NDArray[np.int64], Floats]]:
+        """The words of each window that have sub-words, and the scores of their tags.
+
+        Args:
+            parts: words of each window.
+            batch: their sub-words.
+        """
         shape = len(batch), max(len(encoding.ids) for encoding in batch)
         ids = np.full(shape, self._pad)
         mask = np.full(shape, int(self._attend))
         for row, encoding in enumerate(batch):
             ids[row, : len(encoding.ids)] = encoding.ids
             mask[row, : len(encoding.ids)] = 1
-        scores = self._forward(ids, mask)
+        inputs = [ids, mask]
+        if self._takes_cases:
+            inputs.append(np.zeros(shape, np.int64))
+            for row, (part, encoding) in enumerate(zip(parts, batch, strict=True)):
+                inputs[-1][row, : len(encoding.ids)] = cases_of(part, encoding.word_ids)
+        scores = self._forward(*inputs)
         if not np.isfinite(scores).all():
             raise RunError(
                 "the model gives scores that are not finite; use 32 bits (without --half), or "

@@ -19,6 +19,7 @@ from nerbert.seams import load
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
 from pretrain.training.checkpoints import check_vocabulary
+from pretrain.training.letter_cases import takes_cases
 from pretrain.training.models import HeadInitMap
 from pretrain.training.tokenizer import load_tokenizer
 
@@ -63,13 +64,14 @@ class TorchForward:
     model: PreTrainedModel
 
     @torch.inference_mode()
-    def __call__(self, ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> Floats:
+    def __call__(self, *arrays: npt.NDArray[np.int64]) -> Floats:
         """See `finetune.heads.windows.Forward`."""
         model = self.model.eval()  # type: ignore[no-untyped-call]
-        texts, attention = (torch.from_numpy(array).to(model.device) for array in (ids, mask))
-        scores: Floats = (
-            model(input_ids=texts, attention_mask=attention).logits.float().cpu().numpy()
-        )
+        inputs = {
+            name: torch.from_numpy(array).to(model.device)
+            for name, array in zip(windows.INPUTS, arrays, strict=False)
+        }
+        scores: Floats = model(**inputs).logits.float().cpu().numpy()
         return scores
 
 
@@ -101,4 +103,5 @@ def word_tagger(
         batch_size,
         head.are_states,
         attend,
+        takes_cases(tokenizer),
     )

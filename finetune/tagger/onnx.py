@@ -6,6 +6,7 @@ A tagger with a linear head, or an open one, needs neither torch nor transformer
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from finetune.heads.open_onnx import ExportedOpenHead
-from finetune.heads.windows import BATCH, Floats, WordTagger
+from finetune.heads.windows import BATCH, INPUTS, Floats, WordTagger
 from nerbert.errors import UserError
 from nerbert.storage.identity import Identities
 from nerbert.storage.records import sealed
@@ -46,8 +47,8 @@ class Facts:
         mention_scores: fields of its `Calibration`; None if it has none.
         tagging_scheme: what its configuration says of the scheme of its tags.
         open_types: of an open head, the types that it was trained on -> in words.
-        none: of an open head, the cosine of what is of none of the types.
-        scale: of an open head, the logarithm of the factor of cosines.
+        numbers: of an open head, its `pretrain.tagging.open_types.Numbers`.
+        takes_cases: whether the model is told the case of words.
     """
 
     tags: list[str]
@@ -58,8 +59,8 @@ class Facts:
     mention_scores: dict[str, float] | None = None
     tagging_scheme: str | None = None
     open_types: dict[str, str] | None = None
-    none: float = 0.0
-    scale: float = 0.0
+    numbers: Sequence[float] | None = None
+    takes_cases: bool = False
 
 
 def made_from(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -124,10 +125,10 @@ class OnnxModel:
                 "export it again"
             )
 
-    def __call__(self, ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> Floats:
+    def __call__(self, *arrays: npt.NDArray[np.int64]) -> Floats:
         """Scores of sub-words (texts, sub-words, scores); see `finetune.heads.windows.Forward`."""
         scores: Floats
-        (scores,) = self._session.run(None, {"input_ids": ids, "attention_mask": mask})
+        (scores,) = self._session.run(None, dict(zip(INPUTS, arrays, strict=False)))
         return scores
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -143,7 +144,9 @@ class OnnxModel:
         tokenizer = Tokenizer.from_file(str(self._tokenizer))
         facts = self.facts
         limit = max_subwords or facts.max_subwords
-        return WordTagger(self, tokenizer, facts.pad, facts.scores, limit, BATCH)
+        return WordTagger(
+            self, tokenizer, facts.pad, facts.scores, limit, BATCH, takes_cases=facts.takes_cases
+        )
 
 
 def exported(folder: str, backend: str) -> OnnxModel | None:

@@ -68,6 +68,8 @@ def checkpoint_of(name: str, encoder: str | None = None) -> str:
             if path.name not in (_DIFFERENCE, _FACTS):
                 shutil.copyfile(path, new_folder / path.name)
         for file in _TOKENIZER:
+            if (new_folder / file).exists():
+                continue
             path = _encoder_file(name, facts["encoder"], encoder, file)
             shutil.copyfile(path, new_folder / file)
         sums = _added(load_file(weights), load_file(source / _DIFFERENCE), facts["prefix"])
@@ -104,6 +106,8 @@ def write_difference(encoder: str, tagger: str, folder: str, name: str, rank: in
     parts: Weights = {}
     for key, values in after.items():
         base = before.get(key.removeprefix(prefix)) if key.startswith(prefix) else None
+        if base is not None and base.shape != values.shape:
+            base = None
         difference = values if base is None else values - base
         if base is None or values.ndim != 2 or min(values.shape) <= rank:
             parts[key] = difference.astype(np.float16)
@@ -117,7 +121,8 @@ def write_difference(encoder: str, tagger: str, folder: str, name: str, rank: in
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     save_file(parts, target / _DIFFERENCE)
-    shutil.copyfile(Path(tagger, "config.json"), target / "config.json")
+    for file in ("config.json", "tokenizer_config.json"):
+        shutil.copyfile(Path(tagger, file), target / file)
     facts = {
         "encoder": name,
         "sha256": _digest(Path(encoder, _WEIGHTS)),
@@ -144,7 +149,9 @@ def _added(before: Weights, parts: Weights, prefix: str) -> Weights:
         if name != key:
             difference = (difference * parts[name + _SCALE]) @ parts[name + _RIGHT]
         base = before.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
-        after[name] = difference if base is None else base + difference
+        if base is not None and base.shape == difference.shape:
+            difference = base + difference
+        after[name] = difference
     return after
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from finetune.heads.head import head_of
+from finetune.heads.windows import INPUTS
 from finetune.tagger.onnx import FOLDER, NAMES, RECORD, TOKENIZER, Facts, record_of
 from finetune.tagger.tagger import Tagger
 from nerbert.errors import RunError, UserError
@@ -22,6 +23,7 @@ from nerbert.storage.folders import made_whole
 from nerbert.storage.records import seal
 from pretrain.tagging.open_head import is_open, numbers_of
 from pretrain.tagging.open_types import SIZE
+from pretrain.training.letter_cases import takes_cases
 from pretrain.training.models import longest_input
 
 TOLERANCE = 1e-4
@@ -59,20 +61,18 @@ class _Logits(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        scores: Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask).logits
+    def forward(self, *inputs: Tensor) -> Tensor:
+        scores: Tensor = self.model(**dict(zip(INPUTS, inputs, strict=False))).logits
         return scores
 
 
 class _OpenLogits(_Logits):
     """An open tagger that returns its scores, and the vectors of sub-words as words of names."""
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+    def forward(self, *inputs: Tensor) -> Tensor:
         model: Any = self.model
         head = model.classifier
-        states = model.base_model(
-            input_ids=input_ids, attention_mask=attention_mask
-        ).last_hidden_state
+        states = model.base_model(**dict(zip(INPUTS, inputs, strict=False))).last_hidden_state
         return torch.cat([head(states), head.name(states)], -1)
 
 
@@ -97,7 +97,7 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
     with made_whole(output, RECORD) as half, _quiet():
         tagger = Tagger.load(folder, device="cpu", backend="torch")
         try:
-            _write(tagger.model, half / NAMES["onnx"])
+            _write(tagger.model, takes_cases(tagger.tokenizer), half / NAMES["onnx"])
             tagger.tokenizer.backend_tokenizer.save(str(half / TOKENIZER))
         except Exception as error:  # torch's exporter has many
             reason = str(error).strip().splitlines()[0]
@@ -121,12 +121,20 @@ def _facts(tagger: Tagger) -> Facts:
     head = head_of(model)
     calibration = getattr(model.config, "mention_scores", None)
     limit, scheme = longest_input(model), getattr(model.config, "tagging_scheme", None)
-    facts = Facts(tagger.tags, head.name, limit, int(pad or 0), head.n_scores, calibration, scheme)
+    facts = Facts(
+        tagger.tags,
+        head.name,
+        limit,
+        int(pad or 0),
+        head.n_scores,
+        calibration,
+        scheme,
+        takes_cases=takes_cases(tagger.tokenizer),
+    )
     if not tagger.is_open:
         return facts
-    none, scale = numbers_of(model)
     types = tagger.trained_types
-    return replace(facts, scores=facts.scores + SIZE, open_types=types, none=none, scale=scale)
+    return replace(facts, scores=facts.scores + SIZE, open_types=types, numbers=numbers_of(model))
 
 
 def difference(tagger: Tagger, folder: str, kind: str) -> Difference:
@@ -152,17 +160,19 @@ def difference(tagger: Tagger, folder: str, kind: str) -> Difference:
     )
 
 
-def _write(model: Any, path: Path) -> None:
+def _write(model: Any, with_cases: bool, path: Path) -> None:
     ids = torch.randint(5, model.config.vocab_size or 100, (2, 16))
     mask = torch.ones_like(ids)
     mask[1, 9:] = 0
+    inputs = [ids, mask, torch.zeros_like(ids)][: 3 if with_cases else 2]
+    names = INPUTS[: len(inputs)]
     batch, length = torch.export.Dim("batch", min=1), torch.export.Dim("length", min=2)
     program = torch.onnx.export(
         (_OpenLogits if is_open(model) else _Logits)(model).eval(),
-        (ids, mask),
+        tuple(inputs),
         dynamo=True,
-        dynamic_shapes={name: {0: batch, 1: length} for name in ("input_ids", "attention_mask")},
-        input_names=["input_ids", "attention_mask"],
+        dynamic_shapes=(tuple({0: batch, 1: length} for _ in inputs),),
+        input_names=list(names),
         output_names=["logits"],
         verbose=False,
     )

@@ -16,9 +16,11 @@ from torch.nn import functional
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from nerbert.errors import UserError
-from pretrain.tagging.open_types import SIZE, TAGS, Floats, Types, encoded_names
+from pretrain.tagging.open_types import SIZE, TAGS, Floats, Numbers, Types, encoded_names
 from pretrain.training.models import longest_input
 
+EVIDENCE = 0.1
+"""What the evidence of a type is worth before training; see `OpenHead.tag_scores`."""
 NAME = "open"
 """Value of `config.tag_head` of such a checkpoint."""
 
@@ -43,6 +45,7 @@ class OpenHead(nn.Linear):
             nn.init.zeros_(layer.bias)
         self.scale = nn.Parameter(torch.tensor([2.3]))  # logarithm
         self.none = nn.Parameter(torch.tensor([0.0]))
+        self.evidence = nn.Parameter(torch.tensor([EVIDENCE]))
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Scores and vectors (..., 3 + size)."""
@@ -53,19 +56,33 @@ class OpenHead(nn.Linear):
         """Scores of types, and of none of them.
 
         Args:
-            vectors: vectors of sub-words (words, size).
+            vectors: vectors of sub-words (..., size).
             names: vectors of names (types, size).
 
         Returns:
-            Shape (words, types + 1).
+            Shape (..., types + 1).
         """
-        return scaled(vectors, names, self.none, self.scale)
+        cosines = vectors @ names.T
+        none = self.none.expand(*cosines.shape[:-1], 1)
+        return torch.cat([cosines, none], -1) * self.scale.exp()
 
+    def tag_scores(self, tags: Tensor, types: Tensor) -> Tensor:
+        """Scores of O, B and I (..., 3): what has a type that is looked for is rather a mention.
 
-def scaled(vectors: Tensor, names: Tensor, none: Tensor, scale: Tensor) -> Tensor:
-    """Scores by the vectors and the two numbers of an open head; see `OpenHead.scores`."""
-    cosines = vectors @ names.T
-    return torch.cat([cosines, none.expand(len(vectors), 1)], -1) * scale.exp()
+        Args:
+            tags: their scores by the first layer (..., 3).
+            types: scores of types, and of none of them (..., types + 1).
+        """
+        evidence = types[..., :-1].max(-1).values - types[..., -1]
+        outside = tags[..., :1] - self.evidence * evidence[..., None]
+        return torch.cat([outside, tags[..., 1:]], -1)
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *arguments: Any
+    ) -> None:
+        """Loads weights, also those of heads that did not weigh the evidence yet."""
+        state_dict.setdefault(f"{prefix}evidence", torch.zeros(1))
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
 
 def add_open_head(model: PreTrainedModel) -> None:
@@ -132,11 +149,10 @@ def types_of(
     vectors = encoded_names(encode, names, {} if cached is None else cached)
     if was_training:
         model.train()
-    none, scale = numbers_of(model)
-    return Types(vectors, none, scale, keeps_others)
+    return Types(vectors, numbers_of(model), keeps_others)
 
 
-def numbers_of(model: PreTrainedModel) -> tuple[float, float]:
-    """The cosine of what is of none of the types, and the logarithm of the factor of cosines."""
+def numbers_of(model: PreTrainedModel) -> Numbers:
+    """The numbers of the head of a model."""
     head: Any = model.get_submodule("classifier")
-    return float(head.none.detach()), float(head.scale.detach())
+    return Numbers(*(float(getattr(head, name).detach()) for name in Numbers._fields))

@@ -58,38 +58,29 @@ class OpenLoss:
         """
         self._types = None
         logits = outputs.logits.float()
-        is_labelled = labels.ne(IGNORED)
-        tags = torch.where(labels > 0, 2 - labels % 2, labels)
-        total = functional.cross_entropy(
-            logits[..., :TAGS].reshape(-1, TAGS),
-            tags.view(-1),
-            ignore_index=IGNORED,
-            reduction="sum",
-        )
-        n_labelled = is_labelled.sum().clamp(min=1)
+        tag_scores, vectors = logits[..., :TAGS], logits[..., TAGS:]
+        n_labelled = labels.ne(IGNORED).sum().clamp(min=1)
         items = n_labelled if num_items_in_batch is None else num_items_in_batch
         # Devices wait for the gradients of all weights, also if a batch has no typed mention.
         head: Any = self._model.get_submodule("classifier")
-        total = total + 0.0 * torch.stack([weight.sum() for weight in head.parameters()]).sum()
+        total = 0.0 * torch.stack([weight.sum() for weight in head.parameters()]).sum()
         number = (labels - 1).div(2, rounding_mode="floor").clamp(min=0)
         typed = (labels > 0) & self._has_types(number)
         if typed.any():
-            kinds = self._kinds(logits[..., TAGS:][typed], number[typed])
-            total = (
-                total + kinds * n_labelled
-            )  # as much as the tags, however few mentions there are
+            gold, place = torch.unique(number[typed], return_inverse=True)
+            names, right = self.candidates(gold.tolist())
+            types = head.scores(vectors, name_vectors(self._model, self._tokenizer, names))
+            tag_scores = head.tag_scores(tag_scores, types)
+            chances = types[typed].log_softmax(-1)
+            is_wrong = ~right.to(chances.device)[place]
+            kinds = -chances.masked_fill(is_wrong, -torch.inf).logsumexp(-1)
+            # As much as the tags, however few mentions there are.
+            total = total + kinds.mean() * n_labelled
+        tags = torch.where(labels > 0, 2 - labels % 2, labels)
+        total = total + functional.cross_entropy(
+            tag_scores.reshape(-1, TAGS), tags.view(-1), ignore_index=IGNORED, reduction="sum"
+        )
         return total / torch.as_tensor(items, device=total.device).clamp(min=1)
-
-    def _kinds(self, vectors: Tensor, numbers: Tensor) -> Tensor:
-        """Mean loss of the types of some sub-words."""
-        gold, place = torch.unique(numbers, return_inverse=True)
-        names, right = self.candidates(gold.tolist())
-        type_vectors = name_vectors(self._model, self._tokenizer, names)
-        head: Any = self._model.get_submodule("classifier")
-        chances = head.scores(vectors, type_vectors).log_softmax(-1)
-        is_wrong = ~right.to(vectors.device)[place]
-        losses: Tensor = -chances.masked_fill(is_wrong, -torch.inf).logsumexp(-1)
-        return losses.mean()
 
     def _has_types(self, numbers: Tensor) -> Tensor:
         """Whether the type of each mention is known, by its number."""

@@ -27,6 +27,7 @@ from pretrain.tagging.open_types import LABELS
 from pretrain.training.arguments import TAGGING, processes, space_scores, spread
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures
+from pretrain.training.letter_cases import tell_cases
 from pretrain.training.logs import progress
 from pretrain.training.models import load_model
 from pretrain.training.phrase_sets import PHRASES, PhraseSets
@@ -176,6 +177,7 @@ def _trainer(
     loss, best = token_loss, best_label
     if is_open:
         add_open_head(model)
+        tell_cases(model, inputs.tokenizer)
         sets = inputs.phrase_sets.sets if inputs.phrase_sets else [[]]
         head = ChainLoss(
             model, inputs.tokenizer, labels.categories, ClassTree.shipped(), settings.chains, sets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from nerbert.text.tags import LabelSet
 from ontology.categories import ENTITY, CategorySet
 from ontology.classes import ClassTree
 from pretrain.settings import AS_IN_CORPUS
+from pretrain.training.letter_cases import cases_of, takes_cases
 from pretrain.training.phrase_sets import PHRASES, PhraseSets
 from pretrain.training.subwords import IGNORED, first_subwords
 
@@ -95,12 +96,14 @@ class Feature:
         input_ids: ids of the sub-words, shape (length,).
         labels: label id at the first sub-word of each word, else `IGNORED`, shape (length,).
         unlinked: whether a sub-word begins a word of a name without link, shape (length,).
+        cases: case of the word of each sub-word, shape (length,), if the model is told.
     """
 
     piece: int
     input_ids: npt.NDArray[np.int64]
     labels: npt.NDArray[np.int64]
     unlinked: npt.NDArray[np.bool_]
+    cases: npt.NDArray[np.int64] | None = None
 
 
 class PieceFeatures(TorchDataset[Feature]):
@@ -175,11 +178,17 @@ class PieceFeatures(TorchDataset[Feature]):
         if self._phrase_sets and PHRASES in table.column_names:
             columns = labels, table.column(PHRASES).to_pylist()
             labels = [self._phrase_sets.added(*row) for row in zip(*columns, strict=True)]
-        return [
+        features = [
             self._feature(piece, encoding, row[span], names[span])
             for piece, encoding, row, names, span in zip(
                 indices, encodings, labels, unlinked, spans, strict=True
             )
+        ]
+        if not takes_cases(self.tokenizer):
+            return features
+        return [
+            replace(feature, cases=cases_of(row, encoding.word_ids))
+            for feature, row, encoding in zip(features, words, encodings, strict=True)
         ]
 
     def _feature(
@@ -212,7 +221,10 @@ class Collator:
         self._pad_id, self._attend = pad_id, attend
 
     def __call__(self, features: Sequence[Feature]) -> dict[str, torch.Tensor]:
-        """Makes a batch: ids, mask, labels, unlinked (batch, length); piece numbers (batch,)."""
+        """Makes a batch: ids, mask, labels, unlinked (batch, length); piece numbers (batch,).
+
+        If the model is told the case of words, it is the type of the sub-words.
+        """
         longest = max(len(feature.input_ids) for feature in features)
         shape = (len(features), longest)
         input_ids = np.full(shape, self._pad_id)
@@ -221,12 +233,15 @@ class Collator:
         unlinked = np.zeros(
             shape, np.int64
         )  # padding between devices would change the type of bool
+        types = np.zeros(shape, np.int64)
         for row, feature in enumerate(features):
             length = len(feature.input_ids)
             input_ids[row, :length] = feature.input_ids
             labels[row, :length] = feature.labels
             mask[row, :length] = 1
             unlinked[row, :length] = feature.unlinked
+            if feature.cases is not None:
+                types[row, :length] = feature.cases
         batch = {
             "input_ids": input_ids,
             "attention_mask": mask,
@@ -234,6 +249,8 @@ class Collator:
             UNLINKED: unlinked,
             PIECES: np.array([f.piece for f in features]),
         }
+        if features[0].cases is not None:
+            batch["token_type_ids"] = types
         return {name: torch.from_numpy(values) for name, values in batch.items()}
 
 

@@ -19,6 +19,7 @@ from transformers import PreTrainedModel
 
 from finetune.heads.crf import has_words, packed
 from finetune.heads.head import head_of
+from finetune.heads.windows import INPUTS
 from finetune.papers.dualner import loss as losses
 from finetune.papers.dualner.data import DualData
 from finetune.papers.dualner.settings import NO_TEACHER, DualSettings, Method
@@ -139,7 +140,7 @@ class DualTrainer(TaggingTrainer):
             collate: Any = self.data_collator
             batch = collate([self.train_dataset[number] for number in numbers])
             batch = {name: value.to(teacher.device) for name, value in batch.items()}
-            inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
+            inputs = {name: batch[name] for name in INPUTS if name in batch}
             scores, _, mask = packed(teacher(**inputs).logits.float(), batch["labels"])
             labels = torch.stack(labels_of(_mask_scores(scores, mask), tags), dim=1)
             full = has_words(batch["labels"]).tolist()
@@ -221,9 +222,7 @@ class DualTrainer(TaggingTrainer):
     def _sums_of(self, inputs: Any) -> tuple[Tensor, Tensor]:
         """The sums of a batch; see `_sums`."""
         with with_hidden(self.model_wrapped):
-            outputs = self.model_wrapped(
-                input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"]
-            )
+            outputs = self.model_wrapped(**{key: inputs[key] for key in INPUTS if key in inputs})
         logits, _, mask = packed(outputs.logits.float(), inputs["labels"])
         numbers = inputs[PIECES].cpu()[has_words(inputs["labels"]).cpu()]
         return self._sums(logits[..., : self._width], logits[..., self._width :], mask, numbers)

@@ -20,9 +20,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from finetune.heads.windows import WordTagger
+from finetune.heads.windows import INPUTS, WordTagger
 from nerbert.errors import UserError
 from pretrain.training.checkpoints import check_vocabulary
+from pretrain.training.letter_cases import takes_cases
 from pretrain.training.models import load_encoder, longest_input
 from pretrain.training.tokenizer import load_tokenizer
 
@@ -38,9 +39,9 @@ def state_tagger(encoder: PreTrainedModel, tokenizer: Any) -> WordTagger:
     """
 
     @torch.inference_mode()
-    def states(ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    def states(*arrays: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         encoder.eval()  # type: ignore[no-untyped-call]
-        model_inputs = {"input_ids": ids, "attention_mask": mask}
+        model_inputs = dict(zip(INPUTS, arrays, strict=False))
         output = encoder(
             **{k: torch.from_numpy(v).to(encoder.device) for k, v in model_inputs.items()}
         )
@@ -54,6 +55,7 @@ def state_tagger(encoder: PreTrainedModel, tokenizer: Any) -> WordTagger:
         encoder.config.hidden_size,
         longest_input(encoder),
         are_states=True,
+        takes_cases=takes_cases(tokenizer),
     )
 
 

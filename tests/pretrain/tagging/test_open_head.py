@@ -101,7 +101,11 @@ def test_the_loss_by_loops(model):
         label = int(labels[row, column])
         part = 0 if label == 0 else 1 if label % 2 else 2
         scores = logits[row, column]
-        tag_loss -= float(scores[:3].log_softmax(-1)[part])
+        factor = head.scale.exp().item()
+        best = max(float(scores[3:] @ vector) for vector in vectors)
+        tag_scores = scores[:3].clone()
+        tag_scores[0] -= head.evidence.item() * factor * (best - head.none.item())
+        tag_loss -= float(tag_scores.log_softmax(-1)[part])
         category = (label - 1) // 2
         if label > 0 and CATEGORIES[category] != "ENTITY":
             cosines = [float(scores[3:] @ vector) for vector in vectors] + [head.none.item()]
@@ -116,13 +120,16 @@ def test_types_of_words_by_loops():
     draw = np.random.default_rng(0)
     vectors = draw.normal(size=(4, 7)).astype(np.float32)
     for keeps_others in (False, True):
-        types = open_types.Types(vectors, 0.2, np.log(3), keeps_others)
+        types = open_types.Types(vectors, open_types.Numbers(0.2, np.log(3), 0.3), keeps_others)
         for _ in range(50):
             logits = draw.normal(size=(12, 10)).astype(np.float32) * 2
             tags, scores = types.decode(logits)
             names = ["a", "b", "c", "d", "others"]
             spans, word = [], 0
-            parts = open_types.best_path(torch.from_numpy(logits[:, :3]).softmax(-1).numpy())
+            tag_scores = torch.from_numpy(logits[:, :3].copy())
+            for n in range(12):
+                tag_scores[n, 0] -= 0.3 * 3 * (max(vectors @ logits[n, 3:]) - 0.2)
+            parts = open_types.best_path(tag_scores.softmax(-1).numpy())
             while word < 12:
                 end = word + 1
                 if parts[word] == 1:
@@ -281,7 +288,7 @@ def test_many_types_do_not_make_the_right_one_improbable():
     word = np.concatenate([[0, 9, 0], np.eye(size)[0]])[None].astype(np.float32)
     scores = []
     for count in (6, 50, 200):
-        tags, chances = open_types.Types(names[:count], 0.0, 2.0).decode(word)
+        tags, chances = open_types.Types(names[:count], open_types.Numbers(0.0, 2.0)).decode(word)
         assert tags == [1]
         scores += chances
     assert scores[0] == pytest.approx(scores[1]) == pytest.approx(scores[2])
@@ -535,8 +542,11 @@ def test_mentions_without_a_class_count_by_their_phrases(model):
         vectors = open_head.name_vectors(model.model, model.tokenizer, names)
         scores = model.model.classifier.scores(outputs.logits[0, 1:3, 3:], vectors)
         kinds = -scores.log_softmax(-1)[:, right[0]].exp().sum(-1).log().mean()
+        head = model.model.classifier
+        every = head.scores(outputs.logits[0, 1:4, 3:], vectors)
+        tag_scores = head.tag_scores(outputs.logits[0, 1:4, :3], every)
         tags = torch.nn.functional.cross_entropy(
-            outputs.logits[0, 1:4, :3], torch.tensor([1, 2, 0]), reduction="sum"
+            tag_scores, torch.tensor([1, 2, 0]), reduction="sum"
         )
         assert value == pytest.approx(float(tags + 3 * kinds) / 3, rel=1e-4)
         losses.append(value)
