@@ -170,6 +170,8 @@ class ChainLoss(OpenLoss):
         by_words = {spaced(name): name for name in tree.names}
         parents = {name: set(tree.parents(by_words[name])) for name in classes}
         self._classes = classes
+        above = {parent for of_class in parents.values() for parent in of_class}
+        self._has_subclasses = {name for name in classes if by_words[name] in above}
         self._siblings = {
             name: [
                 sibling
@@ -188,7 +190,8 @@ class ChainLoss(OpenLoss):
     def candidates(self, gold: Sequence[int]) -> tuple[list[str], Tensor]:
         """Draws candidates.
 
-        Right are the phrases of a mention, and of its chain the deepest class.
+        Right are the phrases of a mention, and of its chain the deepest class; beside a phrase, which
+        says more ("computer scientist"), only one without subclasses, not "person".
         """
         names: set[str] = set()
         by_chain = float(torch.rand(())) < self._chains
@@ -211,6 +214,9 @@ class ChainLoss(OpenLoss):
         right = torch.zeros(len(gold), len(place) + 1, dtype=torch.bool)
         for row, (category, phrase_set) in enumerate(mentions):
             deepest = [name for name in self._lines[category] if name in place][:1]
-            fitting = {*deepest, *(n for n in self._phrase_sets[phrase_set] if n in place)}
+            phrases = [name for name in self._phrase_sets[phrase_set] if name in place]
+            if phrases and self._has_subclasses.intersection(deepest):
+                deepest = []
+            fitting = {*deepest, *phrases}
             right[row, [place[name] for name in fitting] or [len(place)]] = True
         return chosen_ones, right
