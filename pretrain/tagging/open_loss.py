@@ -23,8 +23,8 @@ _KEPT = 0.9
 _OTHERS = 8
 """Candidates at random, at most; half as many more stand beside a gold class in the ontology."""
 _INSIDE = 1.0
-"""Names of a corpus of links have fewer words than those of other texts: countries and cities are
-linked most. Without it, "Trilateral Commission" ends before "Commission"; see docs/pretraining.md."""
+"""Taken from the score of I: names of links have fewer words than those of other texts, for
+countries and cities are linked most. Else "Trilateral Commission" ends before "Commission"."""
 _PHRASE, _PHRASES = 0.5, 12
 """Probability that one of the phrases of a mention is a candidate, and phrases at random."""
 
@@ -190,8 +190,8 @@ class ChainLoss(OpenLoss):
     def candidates(self, gold: Sequence[int]) -> tuple[list[str], Tensor]:
         """Draws candidates.
 
-        Right are the phrases of a mention, and of its chain the deepest class; beside a phrase, which
-        says more ("computer scientist"), only one without subclasses, not "person".
+        Right are the phrases of a mention, and of its chain the deepest class; beside a phrase,
+        which says more ("computer scientist"), only one without subclasses, not "person".
         """
         names: set[str] = set()
         by_chain = float(torch.rand(())) < self._chains
