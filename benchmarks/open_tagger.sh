@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Makes the shipped tagger open-en again: a corpus of all English slices, the open head on MiniLM, its difference from the encoder.
-#   benchmarks/open_tagger.sh DATA ENCODER WORK [STEPS]     an hour of two cores; the same command goes on after a stop
+#   benchmarks/open_tagger.sh DATA ENCODER WORK [STEPS]     @HOUR@ of two cores; the same command goes on after a stop
 # DATA is a folder with dumps/, leads/, dbpedia/, wikidata/ and ner/crossner/, ENCODER one with sentence-transformers/all-MiniLM-L6-v2.
 set -euo pipefail
-data=$1 encoder=$2 work=$3 steps=${4-2000}
+data=$1 encoder=$2 work=$3 steps=${4-2500}
 mkdir -p "$work"
 shopt -s nullglob
 dumps=("$data"/dumps/enwiki-2*.bz2 "$data"/dumps/enwiki-latest*.bz2 "$data"/dumps/more/enwiki-*.bz2 "$data"/leads/enwiki-*.bz2)
@@ -14,6 +14,8 @@ pages=$work/enwiki-descriptions.xml
   --output "$pages.part" && mv "$pages.part" "$pages"; }
 nerbert corpus --dump "${dumps[@]}" "$pages" --types "${types[@]}" --recipe open --output "$work/corpus" \
   --exclude "$data"/ner/crossner/*/dev.txt.xz "$data"/ner/crossner/*/test.txt.xz
-nerbert pretrain --corpus "$work/corpus/corpus" --types "${types[@]}" --recipe open --base-model "$encoder" --max-steps "$steps" \
-  --batch-size 32 --per-device-train-batch-size 32 --learning-rate 3e-4 --validation-examples 500 --output "$work/tagger"
+# A process for each core: threads of one process gain less.
+OMP_NUM_THREADS=1 torchrun --nproc-per-node 2 -m pretrain.launch --corpus "$work/corpus/corpus" --types "${types[@]}" --recipe open \
+  --base-model "$encoder" --max-steps "$steps" --batch-size 32 --per-device-train-batch-size 16 --learning-rate 3e-4 --bf16 \
+  --validation-examples 300 --output "$work/tagger"
 python -m finetune.tagger.shipped --encoder "$encoder" --tagger "$work/tagger" --output "$work/open-en"

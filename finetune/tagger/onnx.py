@@ -29,8 +29,6 @@ NAMES = {"onnx": "model.onnx", "int8": "model_int8.onnx"}
 """Kind of the file -> its name; int8 has weights of 8 bits."""
 
 LINEAR = "linear"
-WITHOUT_TORCH = (LINEAR, "open")
-"""Heads that tag without torch."""
 _MADE_FROM = ("model.safetensors", "config.json", "tokenizer.json")
 
 
@@ -61,6 +59,11 @@ class Facts:
     open_types: dict[str, str] | None = None
     numbers: Sequence[float] | None = None
     takes_cases: bool = False
+
+    @property
+    def without_torch(self) -> bool:
+        """Whether the file and these facts tag without torch."""
+        return self.head == LINEAR or self.numbers is not None
 
 
 def made_from(folder: str | os.PathLike[str]) -> dict[str, Any]:

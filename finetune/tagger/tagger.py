@@ -16,7 +16,7 @@ from finetune.scoring.calibration import AS_THEY_ARE, Calibration
 from finetune.scoring.metrics import seqeval_scores
 from finetune.settings import FitSettings
 from finetune.tagger.decoding import calibration_in
-from finetune.tagger.onnx import LINEAR, WITHOUT_TORCH, exported
+from finetune.tagger.onnx import LINEAR, exported
 from finetune.tagger.onnx import NAMES as BACKENDS
 from finetune.tagger.predicting import Predictor, loaded
 from finetune.tagger.shipped import folder_of
@@ -193,8 +193,9 @@ class Tagger(Predictor):
         if backend in BACKENDS and (half or not on_cpu):
             raise UserError(f"--backend {backend}: computes on the CPU, and without --half")
         onnx = exported(folder, backend) if backend != "torch" and on_cpu and not half else None
-        if onnx is None or onnx.facts.head not in WITHOUT_TORCH or tagger.settings.attend_padding:
-            tagger._load(device, half, onnx)
+        if onnx is None or not onnx.facts.without_torch or tagger.settings.attend_padding:
+            # Files of open heads give more scores than torch's head decodes.
+            tagger._load(device, half, None if onnx and onnx.facts.numbers else onnx)
             return tagger
         calibration = calibration_in(onnx.facts, folder)
         if onnx.facts.head == LINEAR:

@@ -19,10 +19,10 @@ from nerbert.errors import UserError
 from pretrain.tagging.open_types import SIZE, TAGS, Floats, Numbers, Types, encoded_names
 from pretrain.training.models import longest_input
 
-EVIDENCE = 0.1
-"""What the evidence of a type is worth before training; see `OpenHead.tag_scores`."""
 NAME = "open"
 """Value of `config.tag_head` of such a checkpoint."""
+_EVIDENCE = 0.1
+"""What the evidence of a type is worth before training; see `OpenHead.tag_scores`."""
 
 
 class OpenHead(nn.Linear):
@@ -45,7 +45,7 @@ class OpenHead(nn.Linear):
             nn.init.zeros_(layer.bias)
         self.scale = nn.Parameter(torch.tensor([2.3]))  # logarithm
         self.none = nn.Parameter(torch.tensor([0.0]))
-        self.evidence = nn.Parameter(torch.tensor([EVIDENCE]))
+        self.evidence = nn.Parameter(torch.tensor([_EVIDENCE]))
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Scores and vectors (..., 3 + size)."""

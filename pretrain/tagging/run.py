@@ -216,7 +216,8 @@ It takes any types by their names in words:
     tagger.predict("Dante was born in Florence.", types=["poet", "city"])
 
 or `nerbert predict --model FOLDER --types poet city -- 'Dante was born in Florence.'`.
-transformers alone loads it as a tagger of mentions without types.
+transformers alone loads it as a tagger of mentions without types. An uncased one needs the case of
+words as `token_type_ids`: 1 for a capital at the start, 2 for capitals alone.
 """
 """What the card of an open head says of its use."""
 

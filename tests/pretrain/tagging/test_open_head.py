@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -418,6 +419,9 @@ def test_onnx_runtime_takes_any_types_without_torch(trained, model, tmp_path):
             assert keys == [(e.start, e.end, e.type, e.text) for e in expected]
             scores = [entity.score for entity in expected]
             assert [e["score"] for e in found] == pytest.approx(scores, abs=1e-4)
+    attending = tagging.Tagger.load(folder, replace(QUICK, attend_padding=True))
+    keys = [(e.start, e.end, e.type) for e in attending.predict(texts[0], types=names)]
+    assert keys == [(e.start, e.end, e.type) for e in wanted[0][0]]
     by_onnx = tagging.Tagger.load(folder, backend="onnx")
     with pytest.raises(UserError, match="has more than 512 sub-words"):
         by_onnx.use_types(["city", "x " * 600])
