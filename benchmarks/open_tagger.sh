@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the shipped tagger open-en again: a corpus of all English slices, the open head on MiniLM, its difference from the encoder.
-#   benchmarks/open_tagger.sh DATA ENCODER WORK [STEPS]     @HOUR@ of two cores; the same command goes on after a stop
+#   benchmarks/open_tagger.sh DATA ENCODER WORK [STEPS]     35 minutes of two cores; the same command goes on after a stop
 # DATA is a folder with dumps/, leads/, dbpedia/, wikidata/ and ner/crossner/, ENCODER one with sentence-transformers/all-MiniLM-L6-v2.
 set -euo pipefail
 data=$1 encoder=$2 work=$3 steps=${4-2500}
