@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from finetune.heads.windows import Floats, Forward
 from nerbert.errors import UserError
-from pretrain.tagging.open_types import SIZE, TAGS, Numbers, Types, encoded_names
+from pretrain.tagging.open_types import SIZE, TAGS, Numbers, Types, check_names, encoded_names
 
 MIN_SCORE = 0.35
 """Smallest score of a mention that an open head finds; see docs/pretraining.md."""
@@ -52,11 +52,7 @@ class ExportedOpenHead:
         """Vectors of names, the mean over their sub-words; see `open_head.name_vectors`."""
         encodings = self._tokenizer.encode_batch(list(names))
         shape = len(names), max(len(encoding.ids) for encoding in encodings)
-        if shape[1] > self._facts.max_subwords:
-            longest = max(names, key=len)[:40]
-            raise UserError(
-                f"the type {longest!r}... has more than {self._facts.max_subwords} sub-words"
-            )
+        check_names(names, shape[1], self._facts.max_subwords)
         ids, mask, inner = np.full(shape, self._facts.pad), np.zeros(shape, int), np.zeros(shape)
         for row, encoding in enumerate(encodings):
             length = len(encoding.ids)

@@ -11,7 +11,7 @@ from tokenizers import Encoding, Tokenizer
 
 from nerbert.errors import RunError
 from pretrain.training.letter_cases import cases_of
-from pretrain.training.subwords import first_subwords
+from pretrain.training.subwords import first_subwords, softmax
 
 Floats = npt.NDArray[np.float32]
 Forward = Callable[..., Floats]
@@ -203,6 +203,4 @@ class LinearHead:
 
     def probabilities(self, logits: Floats) -> Floats:
         """Probabilities of the tags of each word (words, tags)."""
-        powers = np.exp(logits - logits.max(-1, keepdims=True))
-        chances: Floats = powers / powers.sum(-1, keepdims=True)
-        return chances
+        return softmax(logits)

@@ -165,14 +165,13 @@ def _write(model: Any, with_cases: bool, path: Path) -> None:
     mask = torch.ones_like(ids)
     mask[1, 9:] = 0
     inputs = [ids, mask, torch.zeros_like(ids)][: 3 if with_cases else 2]
-    names = INPUTS[: len(inputs)]
     batch, length = torch.export.Dim("batch", min=1), torch.export.Dim("length", min=2)
     program = torch.onnx.export(
         (_OpenLogits if is_open(model) else _Logits)(model).eval(),
         tuple(inputs),
         dynamo=True,
         dynamic_shapes=(tuple({0: batch, 1: length} for _ in inputs),),
-        input_names=list(names),
+        input_names=list(INPUTS[: len(inputs)]),
         output_names=["logits"],
         verbose=False,
     )

@@ -15,8 +15,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from nerbert.errors import UserError
-from pretrain.tagging.open_types import SIZE, TAGS, Floats, Numbers, Types, encoded_names
+from pretrain.tagging.open_types import (
+    SIZE,
+    TAGS,
+    Floats,
+    Numbers,
+    Types,
+    check_names,
+    encoded_names,
+)
 from pretrain.training.models import longest_input
 
 NAME = "open"
@@ -109,9 +116,7 @@ def name_vectors(
     batch = tokenizer(
         list(names), padding=True, return_tensors="pt", return_special_tokens_mask=True
     ).to(model.device)
-    if batch["input_ids"].shape[1] > longest_input(model):
-        longest = max(names, key=len)[:40]
-        raise UserError(f"the type {longest!r}... has more than {longest_input(model)} sub-words")
+    check_names(names, batch["input_ids"].shape[1], longest_input(model))
     inner = (1 - batch.pop("special_tokens_mask")).unsqueeze(-1)
     states = model.base_model(**batch).last_hidden_state
     means = (states * inner).sum(1) / inner.sum(1).clamp(min=1)

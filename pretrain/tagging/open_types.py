@@ -11,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet, tags_to_spans
 from ontology.categories import ENTITY
+from pretrain.training.subwords import softmax
 
 TAGS = 3
 """Number of tags without types: O, B and I."""
@@ -68,6 +70,22 @@ def encoded_names(
     return np.stack([vectors[name] for name in names])
 
 
+def check_names(names: Sequence[str], subwords: int, limit: int) -> None:
+    """Refuses names that are too long for the encoder.
+
+    Args:
+        names: names of types.
+        subwords: number of sub-words of the longest one, with special ones.
+        limit: largest number of sub-words that the encoder takes.
+
+    Raises:
+        UserError: one has more.
+    """
+    if subwords > limit:
+        longest = max(names, key=len)[:40]
+        raise UserError(f"the type {longest!r}... has more than {limit} sub-words")
+
+
 def best_path(chances: Floats) -> list[int]:
     """The most probable tags of the words of a text, in which an I follows a B or an I.
 
@@ -87,12 +105,6 @@ def best_path(chances: Floats) -> list[int]:
     return path[::-1][: len(chances)]
 
 
-def _softmax(scores: Floats) -> Floats:
-    powers = np.exp(scores - scores.max(-1, keepdims=True))
-    chances: Floats = powers / powers.sum(-1, keepdims=True)
-    return chances
-
-
 def _chances(means: Floats) -> Floats:
     """Probabilities of types, and of none of them, by their scores.
 
@@ -101,7 +113,7 @@ def _chances(means: Floats) -> Floats:
     rivals = np.argsort(-means[:-1], kind="stable")[:_RIVALS]
     among = [*rivals.tolist(), len(means) - 1]
     chances = np.zeros_like(means)
-    chances[among] = _softmax(means[among])
+    chances[among] = softmax(means[among])
     return chances
 
 
@@ -161,7 +173,7 @@ class Types:
     def probabilities(self, logits: Floats) -> Floats:
         """Probabilities of the tags of each word (words, 1 + 2 * types)."""
         parts, scores = self._scores(logits)
-        kinds = _softmax(scores)[:, : self._types]
+        kinds = softmax(scores)[:, : self._types]
         joint = kinds[:, :, None] * parts[:, None, 1:]
         chances: Floats = np.concatenate([parts[:, :1], joint.reshape(len(joint), -1)], 1)
         return chances
@@ -173,4 +185,4 @@ class Types:
         kinds: Floats = np.concatenate([cosines, none], 1) * np.float32(self.factor)
         tags = logits[:, :TAGS].copy()
         tags[:, 0] -= self._evidence * (kinds[:, :-1].max(1) - kinds[:, -1])
-        return _softmax(tags), kinds
+        return softmax(tags), kinds

@@ -33,6 +33,13 @@ def first_subwords(
     return words[first], first
 
 
+def softmax(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Probabilities by scores, over the last dimension."""
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    chances: npt.NDArray[np.float32] = powers / powers.sum(-1, keepdims=True)
+    return chances
+
+
 def token_loss(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = None) -> torch.Tensor:
     """Cross entropy: the sum over a batch, divided by the labelled sub-words of the optimiser step.
 

@@ -3,7 +3,6 @@
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,4 +98,3 @@ def test_cased_encoders_are_told_nothing(base):
     tagger = tagging.Tagger(base, settings).fit(rows(8))
     assert tagger.model.config.type_vocab_size == 2
     assert not letter_cases.takes_cases(tagger.tokenizer)
-    assert Path(base, "tokenizer.json").is_file()

