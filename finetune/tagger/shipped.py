@@ -4,7 +4,10 @@ Of each matrix the difference from the encoder's is kept, as the product of two 
 best approximation of that rank), in bytes, and of all other weights the difference itself. It is
 written by
 
-    python -m finetune.tagger.shipped --encoder ENCODER --tagger CHECKPOINT --output FOLDER
+    python -m finetune.tagger.shipped --encoder ENCODER --tagger CHECKPOINT... --output FOLDER
+
+Several checkpoints of one start, which have seen the sentences in other orders (`--data-seed`),
+become one: the mean of their weights tags better than each (Wortsman et al. 2022, "Model soups").
 
 At first use the whole checkpoint is put together in the cache of the hub.
 """
@@ -17,6 +20,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,17 +95,21 @@ def folder_of(model: str) -> str:
     return checkpoint_of(model) if model in SHIPPED and not os.path.isdir(model) else model
 
 
-def write_difference(encoder: str, tagger: str, folder: str, name: str, rank: int = _RANK) -> None:
-    """Writes a trained tagger as its difference from an encoder.
+def write_difference(
+    encoder: str, taggers: Sequence[str], folder: str, name: str, rank: int = _RANK
+) -> None:
+    """Writes a trained tagger, or the mean of several, as its difference from an encoder.
 
     Args:
         encoder: folder of the encoder.
-        tagger: folder of the trained checkpoint.
+        taggers: folders of the trained checkpoints.
         folder: folder to write.
         name: name of the encoder on the hub.
         rank: largest rank of the difference of a matrix.
     """
-    before, after = (load_file(Path(path, _WEIGHTS)) for path in (encoder, tagger))
+    before = load_file(Path(encoder, _WEIGHTS))
+    trained = [load_file(Path(tagger, _WEIGHTS)) for tagger in taggers]
+    after = {key: sum(weights[key] for weights in trained) / len(trained) for key in trained[0]}
     prefix = next(key for key in after if key.partition(".")[2] in before).partition(".")[0] + "."
     parts: Weights = {}
     for key, values in after.items():
@@ -122,7 +130,7 @@ def write_difference(encoder: str, tagger: str, folder: str, name: str, rank: in
     target.mkdir(parents=True, exist_ok=True)
     save_file(parts, target / _DIFFERENCE)
     for file in ("config.json", "tokenizer_config.json"):
-        shutil.copyfile(Path(tagger, file), target / file)
+        shutil.copyfile(Path(taggers[0], file), target / file)
     facts = {
         "encoder": name,
         "sha256": _digest(Path(encoder, _WEIGHTS)),
@@ -192,8 +200,9 @@ def _digest(path: Path) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    for flag in ("encoder", "tagger", "output"):
+    for flag in ("encoder", "output"):
         parser.add_argument(f"--{flag}", required=True)
+    parser.add_argument("--tagger", nargs="+", required=True)
     parser.add_argument("--name", default="sentence-transformers/all-MiniLM-L6-v2")
     parser.add_argument("--rank", type=int, default=_RANK)
     flags = parser.parse_args()

@@ -205,3 +205,24 @@ def words_of_languages(table: str) -> dict[str, dict[str, list[str]]]:
         language, name, cell = line.split("\t")
         words.setdefault(language, {})[name] = cell.split("|")
     return words
+
+
+def names_by_class(languages: Iterable[str]) -> dict[str, list[str]]:
+    """Class -> its names in some languages: labels of the ontology, and nouns of first sentences.
+
+    English names are those of the classes themselves. A noun that is the label of a class
+    ("plaats", Place) is no name of another one.
+
+    Args:
+        languages: codes of wikis, such as "uk".
+    """
+    names: dict[str, list[str]] = {}
+    for language in sorted({_SAME.get(code, code) for code in languages} - {"en"}):
+        labels = words_of_languages("labels.tsv").get(language, {})
+        taken = {label.lower() for cell in labels.values() for label in cell}
+        nouns = words_of_languages("nouns.tsv").get(language, {})
+        for name in labels.keys() | {key for key in nouns if key.isalpha()}:
+            free = [noun for noun in nouns.get(name, []) if noun.lower() not in taken]
+            words = (*labels.get(name, []), *(noun.removeprefix("-") for noun in free))
+            names.setdefault(name, []).extend(words)
+    return {name: sorted(set(words)) for name, words in names.items()}

@@ -102,10 +102,12 @@ class NounPhrases:
             text = text[article.end() :]
         words = text.split()
         if self.order != "last":
-            return self._checked(list(takewhile(self._is_word, words))[:_MOST_WORDS])
+            words = list(takewhile(self._is_word, words))[:_MOST_WORDS]
         while words and self._follows.fullmatch(words[-1]):
             words.pop()
-        return self._checked(list(takewhile(self._is_word, words[::-1]))[:_MOST_WORDS][::-1])
+        if self.order == "last":
+            words = list(takewhile(self._is_word, words[::-1]))[:_MOST_WORDS][::-1]
+        return self._checked(words)
 
     def _is_word(self, word: str) -> bool:
         """Whether a word may be part of a phrase: no name, no number."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -25,6 +25,8 @@ _OTHERS = 8
 _INSIDE = 1.0
 """Taken from the score of I: names of links have fewer words than those of other texts, for
 countries and cities are linked most. Else "Trilateral Commission" ends before "Commission"."""
+_OTHER_LANGUAGE = 0.5
+"""Probability that a candidate class has one of its names in another language than English."""
 _PHRASE, _PHRASES = 0.5, 12
 """Probability that one of the phrases of a mention is a candidate, and phrases at random."""
 
@@ -143,6 +145,7 @@ class ChainLoss(OpenLoss):
         tree: ClassTree,
         chains: float,
         phrase_sets: Sequence[Sequence[str]] = ((),),
+        other_names: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """Prepares the candidates.
 
@@ -154,6 +157,7 @@ class ChainLoss(OpenLoss):
             chains: share of the batches whose candidates are classes of whole chains; in the
                 others they are the gold classes.
             phrase_sets: lists of phrases of mentions; see `pretrain.training.phrase_sets`.
+            other_names: names of classes in the languages of the corpus, beside the English ones.
         """
         words = [None if name == ENTITY else spaced(name) for name in categories]
         super().__init__(model, tokenizer, words)
@@ -182,6 +186,7 @@ class ChainLoss(OpenLoss):
         }
         self._phrase_sets = [list(phrases) for phrases in phrase_sets]
         self.phrases = sorted({name for phrases in phrase_sets for name in phrases})
+        self._other_names = {spaced(name): words for name, words in (other_names or {}).items()}
 
     def _has_types(self, numbers: Tensor) -> Tensor:
         size = len(self._own)
@@ -209,14 +214,22 @@ class ChainLoss(OpenLoss):
         for source, count in sources:
             picks = torch.randint(len(source), (count,)).tolist() if source else ()
             names.update(source[number] for number in picks)
-        chosen_ones = sorted(names)
+        shown = {name: self._in_any_language(name) for name in sorted(names)}
+        chosen_ones = sorted(set(shown.values()))
         place = {name: row for row, name in enumerate(chosen_ones)}
         right = torch.zeros(len(gold), len(place) + 1, dtype=torch.bool)
         for row, (category, phrase_set) in enumerate(mentions):
-            deepest = [name for name in self._lines[category] if name in place][:1]
-            phrases = [name for name in self._phrase_sets[phrase_set] if name in place]
+            deepest = [name for name in self._lines[category] if name in shown][:1]
+            phrases = [name for name in self._phrase_sets[phrase_set] if name in shown]
             if phrases and self._has_subclasses.intersection(deepest):
                 deepest = []
-            fitting = {*deepest, *phrases}
+            fitting = {shown[name] for name in (*deepest, *phrases)}
             right[row, [place[name] for name in fitting] or [len(place)]] = True
         return chosen_ones, right
+
+    def _in_any_language(self, name: str) -> str:
+        """A class by its English name or, as often, by one in a language of the corpus."""
+        others = self._other_names.get(name)
+        if not others or float(torch.rand(())) >= _OTHER_LANGUAGE:
+            return name
+        return others[int(torch.randint(len(others), ()))]

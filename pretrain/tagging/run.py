@@ -19,6 +19,7 @@ from nerbert.storage import files
 from nerbert.text.corpus import SENTENCES, SPLITS
 from nerbert.text.tags import LabelSet
 from ontology.classes import ClassTree
+from ontology.sources.nouns import names_by_class
 from pretrain.settings import TINY, PretrainSettings
 from pretrain.tagging.corpora import Corpora
 from pretrain.tagging.open_head import add_open_head
@@ -117,6 +118,7 @@ class _Inputs:
         validation: validation pieces.
         counts: counts of the train sentences.
         phrase_sets: phrases of the mentions of the train pieces, for an open head.
+        languages: codes of the wikis of the corpora.
     """
 
     base: str
@@ -125,6 +127,7 @@ class _Inputs:
     validation: PieceFeatures
     counts: PieceCounts
     phrase_sets: PhraseSets | None
+    languages: Sequence[str]
 
 
 def _inputs(training: TrainingRun[PretrainSettings], corpora: Corpora) -> _Inputs:
@@ -161,7 +164,8 @@ def _inputs(training: TrainingRun[PretrainSettings], corpora: Corpora) -> _Input
         rows["validation"], pieces["validation"], tokenizer, corpora.new_labels
     )
     counts = PieceCounts.of(rows["train"], pieces["train"])
-    return _Inputs(base, tokenizer, train, validation, counts, phrase_sets)
+    languages = corpora.facts("language")
+    return _Inputs(base, tokenizer, train, validation, counts, phrase_sets, languages)
 
 
 def _trainer(
@@ -180,7 +184,13 @@ def _trainer(
         tell_cases(model, inputs.tokenizer)
         sets = inputs.phrase_sets.sets if inputs.phrase_sets else [[]]
         head = ChainLoss(
-            model, inputs.tokenizer, labels.categories, ClassTree.shipped(), settings.chains, sets
+            model,
+            inputs.tokenizer,
+            labels.categories,
+            ClassTree.shipped(),
+            settings.chains,
+            sets,
+            names_by_class(inputs.languages),
         )
         model.config.open_types = {name: name for name in head.names}
         model.config.open_phrases = head.phrases

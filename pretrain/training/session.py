@@ -23,6 +23,7 @@ from pretrain.training.checkpoints import damage, last_whole, resume
 
 _DECIDING = (
     "seed",
+    "data_seed",
     "learning_rate",
     "weight_decay",
     "num_train_epochs",

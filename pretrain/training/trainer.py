@@ -213,7 +213,7 @@ class TaggingTrainer(CardTrainer):
             args.gradient_accumulation_steps,
             args.world_size,
             args.process_index,
-            args.seed,
+            args.seed if args.data_seed is None else args.data_seed,
             self._window,
             self._groups,
         )

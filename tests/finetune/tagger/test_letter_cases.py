@@ -58,7 +58,7 @@ def test_it_knows_capitals_wherever_it_is_loaded(uncased, tmp_path, monkeypatch)
     monkeypatch.setattr("finetune.tagger.shipped._cache", lambda: tmp_path / "cache")
     monkeypatch.setattr("finetune.tagger.shipped._DATA", tmp_path / "data")
     monkeypatch.setattr("finetune.tagger.shipped._TOKENIZER", ("tokenizer.json",))
-    given = (str(uncased / "base"), str(uncased / "tagger"), str(tmp_path / "data" / "open-en"))
+    given = (str(uncased / "base"), [str(uncased / "tagger")], str(tmp_path / "data" / "open-en"))
     shipped.write_difference(*given, "some/encoder", 512)
     whole = shipped.checkpoint_of("open-en", str(uncased / "base"))
     for one, other in zip(logits_of(tagging.Tagger.load(whole)), expected, strict=True):

@@ -62,7 +62,7 @@ def data(base, trained, tmp_path, monkeypatch):
     monkeypatch.setattr("finetune.tagger.shipped._cache", lambda: tmp_path / "cache")
     monkeypatch.setattr("finetune.tagger.shipped._TOKENIZER", FILES)
     for name in SHIPPED:
-        shipped.write_difference(base, trained, str(tmp_path / "data" / name), "some/encoder")
+        shipped.write_difference(base, [trained], str(tmp_path / "data" / name), "some/encoder")
     return tmp_path
 
 
@@ -80,7 +80,7 @@ def test_the_whole_checkpoint_tags_as_the_trained_one(base, trained, data):
 
 
 def test_a_difference_of_small_rank_is_the_best_one(base, trained, tmp_path):
-    shipped.write_difference(base, trained, str(tmp_path), "some/encoder", 3)
+    shipped.write_difference(base, [trained], str(tmp_path), "some/encoder", 3)
     before, after = (load_file(Path(path, "model.safetensors")) for path in (base, trained))
     prefix = json.loads((tmp_path / "encoder.json").read_text())["prefix"]
     got = shipped._added(before, load_file(tmp_path / "difference.safetensors"), prefix)
@@ -95,6 +95,21 @@ def test_a_difference_of_small_rank_is_the_best_one(base, trained, tmp_path):
         error = np.abs(got[name] - start - best.reshape(values.shape)).max()
         assert error <= 0.02 * max(scales[0], 1e-3)
     assert narrow > 3
+
+
+def test_of_several_checkpoints_the_mean_is_taken(base, trained, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(trained, other)
+    weights = load_file(other / "model.safetensors")
+    changed = {key: values + 0.25 * (values.ndim == 1) for key, values in weights.items()}
+    save_file(changed, other / "model.safetensors")
+    shipped.write_difference(base, [trained, str(other)], str(tmp_path), "some/encoder", 512)
+    prefix = json.loads((tmp_path / "encoder.json").read_text())["prefix"]
+    before = load_file(Path(base, "model.safetensors"))
+    got = shipped._added(before, load_file(tmp_path / "difference.safetensors"), prefix)
+    for key, values in weights.items():
+        mean = (values + changed[key]) / 2
+        assert np.abs(got[key] - mean).max() <= 0.02 * max(1, np.abs(mean).max())
 
 
 def test_encoders_that_are_not_at_hand_or_others(base, data, monkeypatch):

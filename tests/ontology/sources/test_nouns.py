@@ -9,7 +9,7 @@ import pytest
 from nerbert.text.sentences import SentenceModel
 from ontology.classes import ClassTree, lines_of
 from ontology.sources.infobox import mapped_languages
-from ontology.sources.nouns import Nouns
+from ontology.sources.nouns import Nouns, names_by_class
 
 SENTENCES = """
 am | አዲስ አበባ | አዲስ አበባ የኢትዮጵያ ዋና ከተማ ናት። | City
@@ -103,6 +103,21 @@ def test_the_table_has_classes_of_the_ontology_and_each_noun_once():
             assert name in set("$:=!^&~+") or (language, noun) not in seen, (language, noun)
             if name not in set("!^&~+"):
                 seen.add((language, noun))
+
+
+def test_names_of_classes_in_languages():
+    labels = [line.split("\t") for line in lines_of("labels.tsv")]
+    assert {name for _, name, _ in labels} <= {*ClassTree.shipped().names}
+    once = [(language, label.lower()) for language, _, cell in labels for label in cell.split("|")]
+    assert len(once) == len(set(once))
+    names = names_by_class(["uk", "de", "no", "en"])
+    assert {"політик", "Politiker", "politiker"} <= {*names["Politician"]}
+    assert {"особа", "Person", "person"} <= {*names["Person"]}
+    assert "Ort" in names["Place"]
+    assert not [name for name, words in names.items() if name != "Place" and "Ort" in words]
+    assert names_by_class(["en", "simple", "xx"]) == {}
+    for language in ("ar", "cs", "es", "fi", "ja", "nl", "pl", "ru", "tr", "vi", "zh"):
+        assert {"Person", "Place", "Organisation", "City"} <= {*names_by_class([language])}
 
 
 @pytest.mark.parametrize(

@@ -535,6 +535,32 @@ def test_phrases_are_right_beside_the_class():
     assert {(0, "player", "tennis player"), (1, "city"), (2, "city")} <= drawn
 
 
+def test_classes_have_names_in_the_languages_of_the_corpus():
+    tree, others = ClassTree.shipped(), {"City": ["місто", "Stadt"], "Person": ["особа"]}
+    sets = [(), ("Stadt",)]
+    loss = open_loss.ChainLoss(None, None, CATEGORIES, tree, 0.0, sets, others)
+    english = {"місто": "city", "Stadt": "city", "особа": "person"}
+    gold, drawn = [4, 3, 2, len(CATEGORIES)], set()  # of City, Person, Politician, and a "Stadt"
+    lines = [
+        [spaced(n) for n in sorted({name, *tree.ancestors(name)}, key=tree.depth, reverse=True)]
+        for name in ("City", "Person", "Politician")
+    ]
+    torch.manual_seed(0)
+    for _ in range(300):
+        names, right = loss.candidates(gold)
+        assert names == sorted(set(names))
+        meant = [english.get(name, name) for name in names]
+        for row, line in enumerate(lines):
+            deepest = next((name for name in line if name in meant), None)
+            found = [name for name, is_right in zip(meant, right[row], strict=False) if is_right]
+            # "Stadt" may be there as a phrase alone.
+            assert found == [deepest] * (deepest is not None) or "Stadt" in names and row == 0
+            drawn.update(name for name, is_right in zip(names, right[row], strict=False) if is_right)
+        of_phrase = [names.index("Stadt")] if "Stadt" in names else [len(names)]
+        assert right[3].nonzero().flatten().tolist() == of_phrase
+    assert drawn >= {"city", "місто", "Stadt", "person", "особа", "politician"}
+
+
 def test_mentions_without_a_class_count_by_their_phrases(model):
     tree, size = ClassTree.shipped(), len(CATEGORIES)
     labels = torch.tensor([[-100, 1 + 2 * size, 2 + 2 * size, 0, -100]])

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,39 @@ def test_order_depends_on_seed_and_epoch_alone():
     assert first == batches(LENGTHS, 96)
     assert first != batches(LENGTHS, 96, epoch=1)
     assert first != batches(LENGTHS, 96, seed=1)
+
+
+@pytest.mark.parametrize(("data_seed", "expected"), [(None, 3), (0, 0), (7, 7)])
+def test_the_order_may_have_a_seed_of_its_own(data_seed, expected, monkeypatch):
+    seeds = []
+
+    class Sampler(trainer.LengthBatches):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            seeds.append(arguments[5])
+
+    monkeypatch.setattr("pretrain.training.trainer.LengthBatches", Sampler)
+    monkeypatch.setattr("pretrain.training.features.PieceFeatures.lengths", LENGTHS)
+    pieces = trainer.PieceFeatures.__new__(trainer.PieceFeatures)
+    args = SimpleNamespace(
+        seed=3,
+        data_seed=data_seed,
+        gradient_accumulation_steps=1,
+        world_size=1,
+        process_index=0,
+        dataloader_num_workers=0,
+        dataloader_pin_memory=False,
+    )
+    run = SimpleNamespace(
+        args=args,
+        train_dataset=pieces,
+        _batch_size=96,
+        _window=1,
+        _groups=None,
+        data_collator=list,
+    )
+    trainer.TaggingTrainer.get_train_dataloader(run)
+    assert seeds == [expected]
 
 
 def test_little_padding_and_shuffled_steps():
