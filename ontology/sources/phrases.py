@@ -71,8 +71,10 @@ class NounPhrases:
             title: title of the page.
             sentence: first sentence of its text.
         """
-        predicate = self._nouns and self._nouns.predicate(title, sentence)
-        return self.of_description(predicate) if predicate else []
+        predicate = (self._nouns and self._nouns.predicate(title, sentence) or "").strip()
+        if self.order != "last" and predicate[:1].isupper():
+            return []  # a name: "còn gọi là Gia Nã Đại"
+        return self.of_description(predicate)
 
     def of_description(self, text: str) -> list[str]:
         """Reads a description, such as "city in Texas"; several phrases of a list."""

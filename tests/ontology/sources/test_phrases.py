@@ -32,6 +32,10 @@ pt | Douro | O Douro é um rio da Península Ibérica. | rio
 ru | Казань | Каза́нь — крупный город в России. | крупный город
 sv | Vättern | Vättern är en sjö i Sverige. | sjö
 uk | Канів | Ка́нів — старовинне місто обласного значення у Черкаській області. | старовинне місто обласного значення
+uk | Perl | Perl — високорівнева, інтерпретована мова. |
+uk | Блог | Блог — це вебсайт. | вебсайт
+uk | Поетка | Поетка — українська письменниця, акторка. | українська письменниця
+vi | Canada | Canada, còn gọi là Gia Nã Đại, là quốc gia. |
 vi | Nha Trang | Nha Trang là một thành phố ven biển và là trung tâm. | thành phố ven biển
 """
 
