@@ -109,7 +109,7 @@ def write_difference(
     """
     before = load_file(Path(encoder, _WEIGHTS))
     trained = [load_file(Path(tagger, _WEIGHTS)) for tagger in taggers]
-    after = {key: sum(weights[key] for weights in trained) / len(trained) for key in trained[0]}
+    after: Weights = {key: np.mean([w[key] for w in trained], axis=0) for key in trained[0]}
     prefix = next(key for key in after if key.partition(".")[2] in before).partition(".")[0] + "."
     parts: Weights = {}
     for key, values in after.items():

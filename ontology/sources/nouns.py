@@ -219,10 +219,10 @@ def names_by_class(languages: Iterable[str]) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
     for language in sorted({_SAME.get(code, code) for code in languages} - {"en"}):
         labels = words_of_languages("labels.tsv").get(language, {})
-        taken = {label.lower() for cell in labels.values() for label in cell}
+        label_texts = {label.lower() for cell in labels.values() for label in cell}
         nouns = words_of_languages("nouns.tsv").get(language, {})
         for name in labels.keys() | {key for key in nouns if key.isalpha()}:
-            free = [noun for noun in nouns.get(name, []) if noun.lower() not in taken]
+            free = [noun for noun in nouns.get(name, []) if noun.lower() not in label_texts]
             words = (*labels.get(name, []), *(noun.removeprefix("-") for noun in free))
             names.setdefault(name, []).extend(words)
     return {name: sorted(set(words)) for name, words in names.items()}

@@ -71,7 +71,7 @@ class NounPhrases:
             title: title of the page.
             sentence: first sentence of its text.
         """
-        predicate = (self._nouns and self._nouns.predicate(title, sentence) or "").strip()
+        predicate = ((self._nouns and self._nouns.predicate(title, sentence)) or "").strip()
         if self.order != "last" and predicate[:1].isupper():
             return []  # a name: "còn gọi là Gia Nã Đại"
         return self.of_description(predicate)

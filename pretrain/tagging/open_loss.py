@@ -214,22 +214,22 @@ class ChainLoss(OpenLoss):
         for source, count in sources:
             picks = torch.randint(len(source), (count,)).tolist() if source else ()
             names.update(source[number] for number in picks)
-        shown = {name: self._in_any_language(name) for name in sorted(names)}
-        chosen_ones = sorted(set(shown.values()))
+        in_text = {name: self._in_any_language(name) for name in sorted(names)}
+        chosen_ones = sorted(set(in_text.values()))
         place = {name: row for row, name in enumerate(chosen_ones)}
         right = torch.zeros(len(gold), len(place) + 1, dtype=torch.bool)
         for row, (category, phrase_set) in enumerate(mentions):
-            deepest = [name for name in self._lines[category] if name in shown][:1]
-            phrases = [name for name in self._phrase_sets[phrase_set] if name in shown]
+            deepest = [name for name in self._lines[category] if name in in_text][:1]
+            phrases = [name for name in self._phrase_sets[phrase_set] if name in in_text]
             if phrases and self._has_subclasses.intersection(deepest):
                 deepest = []
-            fitting = {shown[name] for name in (*deepest, *phrases)}
+            fitting = {in_text[name] for name in (*deepest, *phrases)}
             right[row, [place[name] for name in fitting] or [len(place)]] = True
         return chosen_ones, right
 
     def _in_any_language(self, name: str) -> str:
         """A class by its English name or, as often, by one in a language of the corpus."""
-        others = self._other_names.get(name)
-        if not others or float(torch.rand(())) >= _OTHER_LANGUAGE:
+        names = self._other_names.get(name)
+        if not names or float(torch.rand(())) >= _OTHER_LANGUAGE:
             return name
-        return others[int(torch.randint(len(others), ()))]
+        return names[int(torch.randint(len(names), ()))]

@@ -554,8 +554,10 @@ def test_classes_have_names_in_the_languages_of_the_corpus():
             deepest = next((name for name in line if name in meant), None)
             found = [name for name, is_right in zip(meant, right[row], strict=False) if is_right]
             # "Stadt" may be there as a phrase alone.
-            assert found == [deepest] * (deepest is not None) or "Stadt" in names and row == 0
-            drawn.update(name for name, is_right in zip(names, right[row], strict=False) if is_right)
+            assert found == [deepest] * (deepest is not None) or ("Stadt" in names and row == 0)
+            drawn.update(
+                name for name, is_right in zip(names, right[row], strict=False) if is_right
+            )
         of_phrase = [names.index("Stadt")] if "Stadt" in names else [len(names)]
         assert right[3].nonzero().flatten().tolist() == of_phrase
     assert drawn >= {"city", "місто", "Stadt", "person", "особа", "politician"}

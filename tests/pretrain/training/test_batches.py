@@ -85,12 +85,7 @@ def test_the_order_may_have_a_seed_of_its_own(data_seed, expected, monkeypatch):
         dataloader_pin_memory=False,
     )
     run = SimpleNamespace(
-        args=args,
-        train_dataset=pieces,
-        _batch_size=96,
-        _window=1,
-        _groups=None,
-        data_collator=list,
+        args=args, train_dataset=pieces, _batch_size=96, _window=1, _groups=None, data_collator=list
     )
     trainer.TaggingTrainer.get_train_dataloader(run)
     assert seeds == [expected]
