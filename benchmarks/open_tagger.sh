@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
-# Makes the shipped tagger open-en again: a corpus of all English slices, the open head on MiniLM, its difference from the encoder.
-#   benchmarks/open_tagger.sh DATA ENCODER WORK [STEPS]     80 minutes of two cores; the same command goes on after a stop
-# DATA is a folder with dumps/, leads/, dbpedia/, wikidata/ and ner/crossner/, ENCODER one with sentence-transformers/all-MiniLM-L6-v2.
+# Makes a shipped tagger again: a corpus of all English slices, the open head on an encoder, its difference from the encoder.
+#   benchmarks/open_tagger.sh DATA ENCODER WORK [NAME [STEPS]]     80 minutes of two cores for open-en, 100 of one for open-en-base
+# The same command goes on after a stop. DATA is a folder with dumps/, leads/, dbpedia/, wikidata/ and ner/crossner/, ENCODER one with the encoder of NAME:
+# sentence-transformers/all-MiniLM-L6-v2 for open-en, sentence-transformers/all-mpnet-base-v2 for open-en-base.
 set -euo pipefail
-data=$1 encoder=$2 work=$3 steps=${4-2500}
+data=$1 encoder=$2 work=$3 name=${4-open-en}
+case $name in
+  open-en) base=all-MiniLM-L6-v2 steps=${5-2500} rate=3e-4 ;;
+  open-en-base) base=all-mpnet-base-v2 steps=${5-960} rate=1e-4 ;;
+  *) echo "$name: give open-en or open-en-base" >&2; exit 2 ;;
+esac
 mkdir -p "$work"
 shopt -s nullglob
 dumps=("$data"/dumps/enwiki-2*.bz2 "$data"/dumps/enwiki-latest*.bz2 "$data"/dumps/more/enwiki-*.bz2 "$data"/leads/enwiki-*.bz2)
@@ -15,8 +21,15 @@ pages=$work/enwiki-descriptions.xml
 nerbert corpus --dump "${dumps[@]}" "$pages" --types "${types[@]}" --recipe open --output "$work/corpus" \
   --exclude "$data"/ner/crossner/*/dev.txt.xz "$data"/ner/crossner/*/test.txt.xz
 flags=(--corpus "$work/corpus/corpus" --types "${types[@]}" --recipe open --base-model "$encoder" --max-steps "$steps" --batch-size 32
-  --learning-rate 3e-4 --bf16 --validation-examples 300)
+  --learning-rate "$rate" --bf16 --validation-examples 300)
 export OMP_NUM_THREADS=1  # a process for each core: threads of one process gain less
-torchrun --nproc-per-node 2 -m pretrain.launch "${flags[@]}" --per-device-train-batch-size 16 --output "$work/tagger"
-nerbert pretrain "${flags[@]}" --per-device-train-batch-size 32 --data-seed 7 --output "$work/tagger-7"
-python -m finetune.tagger.shipped --encoder "$encoder" --tagger "$work/tagger" "$work/tagger-7" --output "$work/open-en"
+one=(nerbert pretrain "${flags[@]}" --per-device-train-batch-size 32)
+taggers=("$work/$name-1")
+if [ "$name" = open-en ]; then
+  taggers+=("$work/$name-7")
+  torchrun --nproc-per-node 2 -m pretrain.launch "${flags[@]}" --per-device-train-batch-size 16 --output "${taggers[0]}"
+  "${one[@]}" --data-seed 7 --output "${taggers[1]}"
+else
+  "${one[@]}" --output "${taggers[0]}"
+fi
+python -m finetune.tagger.shipped --encoder "$encoder" --name "sentence-transformers/$base" --tagger "${taggers[@]}" --output "$work/$name"
