@@ -12,7 +12,8 @@ from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
 
 SMALL = "open-en"
 """The tagger that `nerbert predict` takes without --model."""
-SHIPPED = (SMALL,)
+BASE = "open-en-base"
+SHIPPED = (SMALL, BASE)
 """Names of taggers that are shipped; see `finetune.tagger.shipped`."""
 
 

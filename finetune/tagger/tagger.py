@@ -170,7 +170,7 @@ class Tagger(Predictor):
         """Loads a tagger from a checkpoint with a tagging head.
 
         Args:
-            folder: folder, name on the hub, or `open-en`, which is shipped.
+            folder: folder, name on the hub, or of a shipped one, such as `open-en`.
             settings: settings of the tagger.
             device: where it computes, such as "cpu"; "auto" for a GPU if there is one.
             half: whether it computes with 16 bits (float16 on a GPU, bfloat16 on a CPU).

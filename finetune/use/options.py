@@ -78,7 +78,8 @@ class PredictOptions(Labelling):
     texts: Texts = option((), "texts to tag", metavar="TEXT", positional=True, recipe=False)
     model: Text = option(
         SMALL,
-        "a fine-tuned or pre-trained tagger; open-en is shipped, and takes any --types in English",
+        "a fine-tuned or pre-trained tagger; open-en and the larger open-en-base are shipped, and "
+        "take any --types in English",
         metavar="MODEL",
     )
     encoder: Text | None = option(
