@@ -183,14 +183,9 @@ def _trainer(
         add_open_head(model)
         tell_cases(model, inputs.tokenizer)
         sets = inputs.phrase_sets.sets if inputs.phrase_sets else [[]]
+        tree, names = ClassTree.shipped(), names_by_class(inputs.languages)
         head = ChainLoss(
-            model,
-            inputs.tokenizer,
-            labels.categories,
-            ClassTree.shipped(),
-            settings.chains,
-            sets,
-            names_by_class(inputs.languages),
+            model, inputs.tokenizer, labels.categories, tree, settings.chains, sets, names
         )
         model.config.open_types = {name: name for name in head.names}
         model.config.open_phrases = head.phrases
