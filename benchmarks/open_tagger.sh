@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a shipped tagger again: a corpus of all English slices, the open head on an encoder, its difference from the encoder.
-#   benchmarks/open_tagger.sh DATA ENCODER WORK [NAME [STEPS]]     80 minutes of two cores for open-en, 100 of one for open-en-base
+#   benchmarks/open_tagger.sh DATA ENCODER WORK [NAME [STEPS]]     85 minutes of two cores for open-en, 110 of one for open-en-base
 # The same command goes on after a stop. DATA is a folder with dumps/, leads/, dbpedia/, wikidata/ and ner/crossner/, ENCODER one with the encoder of NAME:
 # sentence-transformers/all-MiniLM-L6-v2 for open-en, sentence-transformers/all-mpnet-base-v2 for open-en-base.
 set -euo pipefail
