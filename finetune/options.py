@@ -12,8 +12,7 @@ from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
 
 SMALL = "open-en"
 """The tagger that `nerbert predict` takes without --model."""
-BASE = "open-en-base"
-SHIPPED = (SMALL, BASE)
+SHIPPED = (SMALL, "open-en-base")
 """Names of taggers that are shipped; see `finetune.tagger.shipped`."""
 
 
