@@ -10,7 +10,7 @@ from nerbert.text.common_nouns import CommonNouns
 from nerbert.text.punkt import Span
 from nerbert.text.sentences import SentenceModel
 from pipeline.wikitext.english import is_adjective, without_possessive
-from pipeline.wikitext.names import SURE, doubt, is_name
+from pipeline.wikitext.names import SURE, doubt, is_name, title_at_end
 
 _RESIDUE = ("[[", "]]", "{{", "}}")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -50,12 +50,18 @@ def with_doubts(
     anchors_with_doubts = []
     for start, end, target, *_ in anchors:
         surface = without_possessive(text[start:end], target, language)
-        name = is_name(surface, target) and not (
+        at_end = title_at_end(surface, target)
+        if at_end:
+            start += len(surface) - len(at_end)
+            surface = at_end
+        name = is_name(surface, target, language) and not (
             is_adjective(surface, target, language) or nouns.describe(surface, target)
         )
         against = SURE
         if name:
-            concept = nouns.are_concept(surface, text[max(0, start - _LONGEST_BEFORE) : start])
+            before = text[max(0, start - _LONGEST_BEFORE) : start]
+            # Vietnamese offices have a capital, too: "chức Tổng thống".
+            concept = at_end != "" or nouns.are_concept(surface, before)
             against = doubt(
                 surface, target, language, plain=plain, lexicon=lexicon, is_concept=concept
             )

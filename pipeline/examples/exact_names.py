@@ -82,6 +82,7 @@ class ExactNames:
         names: Collection[str],
         occupied: Sequence[tuple[int, int]],
         beside_nouns: Collection[str] = (),
+        hiding: Collection[str] = (),
     ) -> Iterator[tuple[int, int, int, str]]:
         """Finds names in the sentences of a document that are not a part of a longer name.
 
@@ -92,6 +93,7 @@ class ExactNames:
             names: the names.
             occupied: spans of its anchors, in order.
             beside_nouns: nothing is made of it; see `Capitals.occurrences`.
+            hiding: nothing is made of it, either.
 
         Yields:
             Number of the sentence, start and end of the occurrence in the document, and the name.

@@ -113,6 +113,7 @@ class Capitals:
         names: Collection[str],
         occupied: Sequence[tuple[int, int]],
         beside_nouns: Collection[str] = (),
+        hiding: Collection[str] = (),
     ) -> Iterator[tuple[int, int, int, str]]:
         """Finds names in the sentences of a document that are not a part of a longer name.
 
@@ -127,6 +128,7 @@ class Capitals:
             occupied: spans of its anchors, in order.
             beside_nouns: names that a common noun with a capital may stand beside: "Philosoph
                 Kant", "Kants Werk". "Universität Berlin" is another one than "Berlin".
+            hiding: names that are found whatever capitalised word follows.
 
         Yields:
             Number of the sentence, start and end of the occurrence in the document, and the name.
@@ -149,10 +151,8 @@ class Capitals:
                 stop = start + len(name)
                 is_taken = anchor < len(occupied) and occupied[anchor][0] < stop
                 may_be_beside = name in beside_nouns
-                if is_taken or (
-                    _goes_on(text, stop, end)
-                    and not (may_be_beside and self._is_before_noun(text, stop, end))
-                ):
+                is_whole = may_be_beside and self._is_before_noun(text, stop, end)
+                if is_taken or (_goes_on(text, stop, end) and not (is_whole or name in hiding)):
                     continue
                 if _INITIAL.search(text, max(begin, start - 3), start):
                     continue

@@ -15,20 +15,16 @@ from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
 from pipeline.wikitext.english import is_ambiguous, is_people
-from pipeline.wikitext.names import SURNAME_PARTICLES, WITHOUT_CAPITALS, are_initials, shares_word
+from pipeline.wikitext.names import WITHOUT_CAPITALS, are_initials, shares_word
+from pipeline.wikitext.surnames import surname_of
 
 # "Mercury (planet)": the bracket tells pages of one name apart, and is not a part of it.
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
-_SHORTEST_SURNAME = 3  # "Li" and "Wu" are words of other languages too often
-# "Alexander II of Russia", "William the Conqueror", "Karl der Große": the last word is no surname.
-_OF = re.compile(r"(?<!van)(?<!von) (?:of|the|der|dem|den|des|le)$")
 _TITLE, REPEAT, SURNAME, _OWN_NAME = map(SOURCES.index, ("title", "repeat", "surname", "own-name"))
 
 Meaning = tuple[int, str, int]
 """Entity, title, index of the source of a name."""
 
-_GENERATION = re.compile(r",? (?:Jr|Sr)\.?$|,? I{1,3}$|,? I?V$")
-"""What follows a surname and is none."""
 _INITIALS = re.compile(r"\s?\(([^\W\d_]{2,8})(?=[);,])")
 """What may be the initials of the name before it: " (NATO)"."""
 _WITHOUT_GENITIVE = ("s", "x", "z", "ß")
@@ -232,10 +228,11 @@ class PageNames:
     def _add_surnames(self, page: NamedPage) -> None:
         """Adds the surnames of persons."""
         # Relatives that the page of a person links are called otherwise.
-        page_surname = _surname(plain_title(page.title))
+        page_title = plain_title(page.title)
+        page_surname = surname_of(page_title, page_title, self._language)
         for name, (entity, target, _) in list(page.first_meanings.items()):
             if entity >= 0 and self._is_person[self._entities.classes[entity]]:
-                surname = _surname(name)
+                surname = surname_of(name, plain_title(target), self._language)
                 if surname and (entity == page.entity or surname != page_surname):
                     page.add(surname, (entity, target, SURNAME), self._language)
 
@@ -260,31 +257,6 @@ def _initials(name: str, text: str, end: int) -> str:
     """The initials of a name that follow its end in the text, in a bracket; "" for none."""
     match = _INITIALS.match(text, end)
     return match[1] if match and are_initials(match[1], name) else ""
-
-
-def _surname(name: str) -> str:
-    """The last word of the name of a person, without "Jr."; "" for "Alexander II of Russia"."""
-    name = _GENERATION.sub("", name)
-    before, _, surname = name.rpartition(" ")
-    surname = surname.removesuffix("'s").removesuffix("’s")  # a link may hold "Ulysses Grant's"
-    is_surname = len(surname) >= _SHORTEST_SURNAME and before and not _OF.search(before)
-    return surname if is_surname else ""
-
-
-def particle_before(text: str, start: int, title: str) -> int:
-    """Length of the particle of a person's surname that stands before it in a text: "de Gaulle".
-
-    Args:
-        text: the text.
-        start: where the surname begins.
-        title: title of the person's page.
-    """
-    words = plain_title(title).split(" ")[:-1]
-    size = next((n for n, word in enumerate(words[::-1]) if word not in SURNAME_PARTICLES), 0)
-    particle = "".join(f"{word} " for word in words[len(words) - size :])
-    before = text[max(0, start - len(particle) - 1) : start].lower()
-    is_whole = before.endswith(particle) and not before[: -len(particle) or None][-1:].isalnum()
-    return len(particle) if particle and is_whole else 0
 
 
 def _pairs(starts: Ints, ends: Ints) -> list[tuple[int, int]]:

@@ -20,28 +20,27 @@ from pipeline.examples.contexts import Contexts, features_of
 from pipeline.examples.exact_names import ExactNames
 from pipeline.examples.mentions import SOURCES, Ints, Sentences
 from pipeline.examples.name_search import Capitals
-from pipeline.examples.page_names import (
-    REPEAT,
-    SURNAME,
-    Meaning,
-    NamedPage,
-    PageNames,
-    particle_before,
-)
+from pipeline.examples.page_names import REPEAT, SURNAME, Meaning, NamedPage, PageNames, plain_title
 from pipeline.examples.unlinked import PageWords
 from pipeline.language import NO_WORDS, CommonWords
 from pipeline.plan import DICTIONARY, propagates
 from pipeline.settings import CorpusSettings
 from pipeline.wikitext.english import is_ambiguous
 from pipeline.wikitext.names import WITHOUT_CAPITALS, shares_word
+from pipeline.wikitext.surnames import particle_before
 
 _DICTIONARY, _OTHER_TITLE = map(SOURCES.index, ("dictionary", "other-title"))
 
 Found = tuple[int, int, int, int, str, int]
 """Sentence, start, end, entity, title, index of the source of a mention."""
 
-_MADE_OTHER = {"vi": ("tiếng ", "người "), "id": ("bahasa ", "orang "), "ms": ("bahasa ", "orang ")}
-"""Words before the name of a country that make it a language or a people: "tiếng Anh"."""
+_MADE_OTHER = {
+    "vi": ("tiếng ", "người ", "châu "),
+    "id": ("bahasa ", "orang "),
+    "ms": ("bahasa ", "orang "),
+}
+"""Words before the name of a country that make a language, a people or a continent of it: "tiếng
+Anh", "châu Mỹ"."""
 _LONGEST_BEFORE = 8
 _NOTHING: Meaning = (-1, "", SOURCES.index("link"))
 """What a name without a meaning means."""
@@ -117,13 +116,16 @@ class Propagation:
                 n: meaning for n, meaning in page.first_meanings.items() if not page.has_several(n)
             }
             longer = {name for name in page.longer if " " in name}
+            # "Latgolys gaisma" is the party before "Daugavpils", too: its last word ends it.
+            ended = {name for name in longer if name.rpartition(" ")[2][:1].islower()}
+            hiding = ended.difference(unambiguous)
             sought = page.number, unambiguous.keys() | longer, page.spans
-            for row, start, end, name in occurrences(*sought, self._no_places(unambiguous)):
+            for row, start, end, name in occurrences(*sought, self._no_places(unambiguous), hiding):
                 if self._is_made_other(page.text, start, end):
                     continue
                 meaning = unambiguous.get(name, _NOTHING)
                 if meaning[2] == SURNAME:
-                    start -= particle_before(page.text, start, meaning[1])
+                    start -= particle_before(page.text, start, plain_title(meaning[1]))
                 mentions.append((row, start, end, *meaning))
         free: list[_Free] = []
         if capitals and (self.dictionary is not None or self._contexts is not None):

@@ -44,6 +44,13 @@ _CENTURY = re.compile(
     r"jarcento|тисячоліття|тысячелетие|millénaire|millennio|milenio|milénio)\b"
 )
 """"XX століття", "XVIIIe siècle"."""
+_UNIT_OF_TIME = re.compile(
+    r"(?:1[1-9]|20)\d0(?:['’.–-] ?)?[^\W\d_]+(?: [^\W\d_]+)?|"
+    r"(?:紀元前|公元前|前|기원전 )?(?:\d+ ?(?:年代?|月|日|世紀|世纪|년대?|월|일|세기) ?)+|"
+    r"[\u4e00-\u9fff]{2}(?:\d+|元)年"
+)
+"""Decades ("1980-х", "1980er Jahre"), years, days and centuries of East Asia ("1956年"), and years
+of an emperor ("明治4年")."""
 CALENDAR = {
     "en": frozenset(
         "January February March April May June July August September October November December "
@@ -70,6 +77,7 @@ CALENDAR = {
 _MONTHS = frozenset().union(*CALENDAR.values())
 # A quick look before the patterns of dates: Arabic and Roman figures.
 _MAY_BEGIN_A_DATE = frozenset("0123456789IVXLC")
+_UNITS_OF_TIME = frozenset("年代月日紀纪년대월일기")
 
 # Three or four digits: "99" may be a name ("99 Luftballons"), and hardly stands for a year.
 _YEAR = re.compile(r"\W*\d{3,4}\W*")
@@ -78,24 +86,27 @@ _YEAR = re.compile(r"\W*\d{3,4}\W*")
 _APOSTROPHES = "'’‘`"
 
 
-def is_name(text: str, title: str) -> bool:
+def is_name(text: str, title: str, language: str) -> bool:
     """Whether an anchor may be a name, in a language that writes only names with a capital.
 
     It is none if its first word begins with a letter in lower case ("tennis", "at the time"), or
     its last word does ("American citizen"), or if it is a date that leads to a date, or a year in a
     longer title ("1992" to "1992 Davis Cup", not to "2001: A Space Odyssey"). Exceptions are
     words with a capital inside ("iPhone", "d'Alembert", "al-Qaeda"), particles before a name ("de
-    Gaulle"), and titles of pages ("Homo sapiens"). Scripts without case have no letters in lower
-    case, so all anchors are names, except years.
+    Gaulle"), and titles of pages ("Homo sapiens"; see `has_common_word`). Scripts without case have
+    no letters in lower case, so all anchors are names, except years.
 
     Args:
         text: text of the anchor.
         title: title of the linked page.
+        language: code of the wiki's language.
     """
     # Nearly all anchors are decided by the first and the third of these conditions.
     if text.islower() and text[0].isalpha():
         return False
     if text[:1] in _MAY_BEGIN_A_DATE and _is_date(title):
+        return False
+    if (text[:1].isdigit() or text[-1:] in _UNITS_OF_TIME) and _UNIT_OF_TIME.fullmatch(text):
         return False
     if text[:1].isupper() and " " not in text:
         return not (_DATE.fullmatch(text) and _DATE.fullmatch(title))
@@ -105,14 +116,44 @@ def is_name(text: str, title: str) -> bool:
     words = [word for word in text.split() if any(map(str.isalnum, word))]
     if not words or (_DATE.fullmatch(text) and _DATE.fullmatch(title)):
         return False
+    if _begins_low(text):
+        return has_common_word(text, title, language)
     while len(words) > 1 and words[0] in _PARTICLES:
         words.pop(0)
-        if not _is_lower(words[0]):
-            return not _is_lower(words[-1])
     if _is_lower(words[0]):
         return False
-    if len(words) == 1 or not _is_lower(words[-1]):
-        return True
+    return len(words) == 1 or not _is_lower(words[-1]) or _is_titled(text, title)
+
+
+def has_common_word(text: str, title: str, language: str) -> bool:
+    """Whether a title begins with a common noun, and stands in a text in lower case: "mer Noire".
+
+    Where English writes "Black Sea", most languages have no capital. In English such texts are
+    topics ("history of Japan"), in German they begin with an adjective.
+    """
+    if language in ENGLISH or language in NOUNS_IN_UPPER_CASE:
+        return False
+    return _begins_low(text) and _is_titled(text, title) and not text.islower()
+
+
+def title_at_end(text: str, title: str) -> str:
+    """The title that a text in lower case ends with: "Monaco" of "ville de Monaco"; "" for none.
+
+    "Hà Nội" in "tỉnh Hà Nội", the province, is none: a title with a bracket, "Hà Nội (tỉnh)", says
+    that the name alone means something else.
+    """
+    is_its_end = title[:1].isupper() and text.endswith(f" {title}") and _begins_low(text)
+    return title if is_its_end else ""
+
+
+def _begins_low(text: str) -> bool:
+    """Whether the first word of a text is in lower case, and no particle of a name."""
+    word = text.partition(" ")[0]
+    return _is_lower(word) and word not in _PARTICLES
+
+
+def _is_titled(text: str, title: str) -> bool:
+    """Whether a text is a title, with its first letter in either case."""
     return text[1:] == title.partition(" (")[0][1:]
 
 
@@ -196,8 +237,9 @@ def doubt(
 
     English words such as "French" are no names of places, and texts that lead to titles in lower
     case ("GDP" to "Gross domestic product") are mostly none, nor are German texts that end
-    with a common noun, and Japanese ones without a proper noun. In other languages a word is no
-    name of a place if the page has it in lower case, too ("Німецький" and "німецький", to Germany).
+    with a common noun, and Japanese ones without a proper noun. In other languages texts that begin
+    with a common noun may be topics ("histoire de France"), and a word is no name of a place if the
+    page has it in lower case, too ("Німецький" and "німецький", to Germany).
 
     Args:
         text: text of the anchor.
@@ -205,14 +247,14 @@ def doubt(
         language: code of the language.
         plain: whether the page has a word in lower case.
         lexicon: whether the Japanese lexicon is used; see `pipeline.wikitext.lexicon`.
-        is_concept: whether it is a common noun, in languages that write these with a capital.
+        is_concept: whether it may be a common noun, which some languages write with a capital.
 
     Returns:
         SURE, NO_PLACE or NO_ENTITY.
     """
     if is_concept or (language in ENGLISH and _DESCRIPTION.search(title)):
         return NO_ENTITY
-    if lexicon and not has_proper_noun(text):
+    if (lexicon and not has_proper_noun(text)) or has_common_word(text, title, language):
         return NO_ENTITY
     if language in ENGLISH:
         return NO_PLACE if is_demonym(text, title, language) else SURE

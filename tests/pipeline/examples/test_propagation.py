@@ -338,6 +338,15 @@ def test_occurrences_end_with_their_sentence():
     assert list(parted.occurrences(0, ["New Ulm"], [])) == []
 
 
+def test_a_name_that_hides_others_is_found_before_a_capital():
+    text = "Ulm heute Bern, Ulm Bern"
+    names = ["Ulm", "Ulm heute"]
+    words = capitals(text, [0], [len(text)])
+    for hiding, expected in (([], ["Ulm"]), (["Ulm heute"], ["Ulm heute"])):
+        found = words.occurrences(0, names, [], hiding=hiding)
+        assert [name for *_, name in found] == expected
+
+
 DICTIONARY = {"Ulm": "Ulm", "Bank of Ulm": "Ulm, Montana", "Lovelace": "Ada Lovelace"}
 
 
@@ -576,12 +585,12 @@ def test_names_where_all_nouns_have_a_capital(monkeypatch):
 
 def test_what_makes_a_language_a_people_or_a_currency_of_a_country():
     """ "tiếng Anh" is English, "người Mỹ" an American, "US$" money."""
-    text = "nói cả tiếng Ulm.\n145 người Ulm.\nở Ulm.\nUlm$5."
+    text = "nói cả tiếng Ulm.\n145 người Ulm.\nchâu Ulm.\nở Ulm.\nUlm$5."
     batch = to_batch([document("Ulm", text)])
     words = PageWords(batch.column("text").to_pylist())
     sentences = sentences_of(batch, table())
     labels = np.zeros(0, np.int64)
-    for language, expected in (("vi", ["ở Ulm."]), ("fr", text.split("\n")[:3])):
+    for language, expected in (("vi", ["ở Ulm."]), ("fr", text.split("\n")[:4])):
         more = Propagation(table(), None, NO_WORDS, language).extended(
             batch, words, sentences, labels
         )

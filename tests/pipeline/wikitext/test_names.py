@@ -2,7 +2,15 @@ import pytest
 
 from pipeline.wikitext.english import is_adjective, is_ambiguous, is_demonym, without_possessive
 from pipeline.wikitext.lexicon import is_installed
-from pipeline.wikitext.names import NO_ENTITY, NO_PLACE, SURE, doubt, is_name
+from pipeline.wikitext.names import (
+    NO_ENTITY,
+    NO_PLACE,
+    SURE,
+    doubt,
+    has_common_word,
+    is_name,
+    title_at_end,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +53,7 @@ from pipeline.wikitext.names import NO_ENTITY, NO_PLACE, SURE, doubt, is_name
     ],
 )
 def test_is_name(text, title, expected):
-    assert is_name(text, title) is expected
+    assert is_name(text, title, "uk") is expected
 
 
 @pytest.mark.parametrize(
@@ -107,8 +115,71 @@ def test_is_ambiguous(text, title, expected):
     ],
 )
 def test_days_and_centuries_are_no_names(title):
-    assert not is_name(title, title)
-    assert not is_name(title.split()[0], title)
+    assert not is_name(title, title, "fr")
+    assert not is_name(title.split()[0], title, "fr")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1980s",
+        "1980-х",
+        "1980-ті",
+        "1980-е годы",
+        "1980er",
+        "1980er Jahre",
+        "1980-talet",
+        "1980'erne",
+        "1980. aastad",
+        "1956年",
+        "10月3日",
+        "紀元前1世紀",
+        "1990年代",
+        "20세기",
+        "明治4年",
+        "平成元年",
+    ],
+)
+def test_decades_and_dates_of_east_asia_are_no_names(text):
+    assert not is_name(text, f"{text} in music", "uk")
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "language", "expected"),
+    [
+        ("mer Noire", "Mer Noire", "fr", True),
+        ("lac du Bourget", "Lac du Bourget (France)", "fr", True),
+        ("sông Hương", "Sông Hương", "vi", True),
+        ("mer Noire", "Mer de Marmara", "fr", False),
+        ("histoire", "Histoire", "fr", False),
+        ("van Gogh", "Van Gogh", "nl", False),
+        ("iPhone", "IPhone", "fr", False),
+        ("history of Japan", "History of Japan", "en", False),
+        ("deutsche Wiedervereinigung", "Deutsche Wiedervereinigung", "de", False),
+    ],
+)
+def test_names_that_begin_with_a_common_noun(text, title, language, expected):
+    assert has_common_word(text, title, language) is expected
+    if expected:
+        assert is_name(text, title, language)
+        assert doubt(text, title, language) == NO_ENTITY
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "expected"),
+    [
+        ("principauté de Monaco", "Monaco", "Monaco"),
+        ("province of León", "León (province)", ""),
+        ("đảo An Bang", "An Bang", "An Bang"),
+        ("le Monaco", "Monaco", ""),
+        ("Principauté de Monaco", "Monaco", ""),
+        ("jeu de tennis", "tennis", ""),
+        ("pré-Monaco", "Monaco", ""),
+        ("Monaco", "Monaco", ""),
+    ],
+)
+def test_a_title_at_the_end_of_a_text(text, title, expected):
+    assert title_at_end(text, title) == expected
 
 
 @pytest.mark.parametrize(
@@ -121,10 +192,13 @@ def test_days_and_centuries_are_no_names(title):
         ("I love you", "I love you"),
         ("X", "X"),
         ("Louis XIV", "Louis XIV"),
+        ("1900 House", "1900 House"),
+        ("20世紀少年", "20世紀少年"),
+        ("少年", "少年"),
     ],
 )
 def test_other_names_with_numbers(text, title):
-    assert is_name(text, title)
+    assert is_name(text, title, "it")
 
 
 @pytest.mark.parametrize(
