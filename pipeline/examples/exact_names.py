@@ -1,8 +1,8 @@
-"""Finds names in texts of scripts without capitals, by what stands beside them.
+"""Finds names that do not begin with a capital, by what stands beside them.
 
-Such a script does not say where a name ends. In Japanese it is where the kind of letter changes:
-"日本" is a name in "日本では", and a part of one in "日本海". In Chinese a particle or a mark
-says so, elsewhere the blank between words, to which Korean adds its particles.
+A script without capitals does not say where a name ends. In Japanese it is where the kind of letter
+changes: "日本" is a name in "日本では", and a part of one in "日本海". In Chinese a particle or a
+mark says so, elsewhere the blank between words, to which Korean adds its particles.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.examples.unlinked import NamesByStart, PageWords
+from pipeline.wikitext.names import WITHOUT_CAPITALS
 
 Ints = npt.NDArray[np.int64]
 
 _KEY = 2
 """First characters of a name; a name of one character is a word too often."""
+_DIRECT = (" ", "-", "–")
+"""What stands before a capitalised word that goes on with a name."""
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _LATIN = "0-9A-Za-z\u00c0-\u024f\uff10-\uff19\uff21-\uff3a\uff41-\uff5a"
@@ -75,14 +78,10 @@ class ExactNames:
         self._texts, self._documents = words.texts, documents
         self._starts, self._ends = starts.tolist(), ends.tolist()
         self._letters, self._language = _letters(language), language
+        self._has_capitals = language not in WITHOUT_CAPITALS
 
     def occurrences(
-        self,
-        document: int,
-        names: Collection[str],
-        occupied: Sequence[tuple[int, int]],
-        beside_nouns: Collection[str] = (),
-        hiding: Collection[str] = (),
+        self, document: int, names: Collection[str], occupied: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[int, int, int, str]]:
         """Finds names in the sentences of a document that are not a part of a longer name.
 
@@ -92,8 +91,6 @@ class ExactNames:
             document: number of the document.
             names: the names.
             occupied: spans of its anchors, in order.
-            beside_nouns: nothing is made of it; see `Capitals.occurrences`.
-            hiding: nothing is made of it, either.
 
         Yields:
             Number of the sentence, start and end of the occurrence in the document, and the name.
@@ -131,6 +128,12 @@ class ExactNames:
         """Whether a name may end at a place."""
         if self._language == "ko":
             return KOREAN_END.match(text, stop) is not None
+        if (
+            self._has_capitals
+            and text[stop : stop + 1] in _DIRECT
+            and text[stop + 1 : stop + 2].isupper()
+        ):
+            return False
         if self._letters.match(text, stop - 1):
             return self._letters.match(text, stop) is None
         return not text[stop : stop + 1].isalnum()

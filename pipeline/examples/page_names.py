@@ -15,7 +15,7 @@ from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
 from pipeline.wikitext.english import is_ambiguous, is_people
-from pipeline.wikitext.names import WITHOUT_CAPITALS, are_initials, shares_word
+from pipeline.wikitext.names import WITHOUT_CAPITALS, are_initials, has_common_word, shares_word
 from pipeline.wikitext.surnames import surname_of
 
 # "Mercury (planet)": the bracket tells pages of one name apart, and is not a part of it.
@@ -74,7 +74,11 @@ class NamedPage:
         entity, target, source = meaning
         # Half of the surnames look like demonyms: "Davis", "Reagan", "Piëch".
         doubts = is_people if source == SURNAME else partial(is_ambiguous, title=target)
-        may_be_name = name[:1].isupper() or language in WITHOUT_CAPITALS
+        may_be_name = (
+            name[:1].isupper()
+            or language in WITHOUT_CAPITALS
+            or has_common_word(name, target, language)
+        )
         if may_be_name and not doubts(name, language=language):
             self.mean(name, entity if entity >= 0 else target)
             self.first_meanings.setdefault(name, meaning)
@@ -193,12 +197,16 @@ class PageNames:
     def _add_title(self, page: NamedPage) -> None:
         """Adds the title of a page, unless its text has it in lower case, as a word."""
         plain = plain_title(page.title)
+        meaning = page.entity, page.title, _TITLE
+        is_typed = page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS
         # All titles begin with a capital; in its text a page on tennis writes "tennis".
         low = plain[:1].lower() + plain[1:]
         if low != plain and _has_word(page.text, low):
-            return
-        if page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS:
-            page.add(plain, (page.entity, page.title, _TITLE), self._language)
+            if not is_typed or not has_common_word(low, plain, self._language):
+                return
+            page.add(low, meaning, self._language)
+        if is_typed:
+            page.add(plain, meaning, self._language)
         else:
             page.longer.add(plain)
 

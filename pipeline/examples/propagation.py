@@ -6,7 +6,7 @@ mentions of the same page, unless they are a part of a longer name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -109,24 +109,10 @@ class Propagation:
         places = words, sentences.documents, sentences.starts, sentences.ends
         has_capitals = self._language not in WITHOUT_CAPITALS
         capitals = Capitals(*places, self._nouns.has) if has_capitals else None
-        occurrences = (capitals or ExactNames(*places, self._language)).occurrences
-        mentions: list[Found] = []
-        for page in pages.values():
-            unambiguous = {
-                n: meaning for n, meaning in page.first_meanings.items() if not page.has_several(n)
-            }
-            longer = {name for name in page.longer if " " in name}
-            # "Latgolys gaisma" is the party before "Daugavpils", too: its last word ends it.
-            ended = {name for name in longer if name.rpartition(" ")[2][:1].islower()}
-            hiding = ended.difference(unambiguous)
-            sought = page.number, unambiguous.keys() | longer, page.spans
-            for row, start, end, name in occurrences(*sought, self._no_places(unambiguous), hiding):
-                if self._is_made_other(page.text, start, end):
-                    continue
-                meaning = unambiguous.get(name, _NOTHING)
-                if meaning[2] == SURNAME:
-                    start -= particle_before(page.text, start, plain_title(meaning[1]))
-                mentions.append((row, start, end, *meaning))
+        exact = ExactNames(*places, self._language)
+        mentions = [
+            mention for page in pages.values() for mention in self._named(page, capitals, exact)
+        ]
         free: list[_Free] = []
         if capitals and (self.dictionary is not None or self._contexts is not None):
             ambiguous = (-1, -1)  # sentence and end
@@ -140,6 +126,31 @@ class Propagation:
                     free.append((row, start, end, page))
         mentions = [mention for mention in mentions if mention[3:] != _NOTHING]
         return _merged(sentences, mentions + self._elsewhere(free))
+
+    def _named(
+        self, page: NamedPage, capitals: Capitals | None, exact: ExactNames
+    ) -> Iterator[Found]:
+        """Mentions by the names of a page, and places of longer ones, which mean nothing."""
+        meanings = {
+            n: meaning for n, meaning in page.first_meanings.items() if not page.has_several(n)
+        }
+        longer = {name for name in page.longer if " " in name}
+        if capitals is None:
+            places = list(exact.occurrences(page.number, meanings.keys() | longer, page.spans))
+        else:
+            low = [name for name in meanings if not name[0].isupper()]  # "mer Noire"
+            places = list(exact.occurrences(page.number, low, page.spans)) if low else []
+            occupied = sorted([*page.spans, *((start, end) for _, start, end, _ in places)])
+            # "Latgolys gaisma" is the party before "Daugavpils", too: its last word ends it.
+            ended = {name for name in longer if name.rpartition(" ")[2][:1].islower()}
+            sought = page.number, meanings.keys() | longer, occupied, self._no_places(meanings)
+            places += capitals.occurrences(*sought, hiding=ended.difference(meanings))
+        for row, start, end, name in places:
+            if not self._is_made_other(page.text, start, end):
+                meaning = meanings.get(name, _NOTHING)
+                if meaning[2] == SURNAME:
+                    start -= particle_before(page.text, start, plain_title(meaning[1]))
+                yield row, start, end, *meaning
 
     def _is_made_other(self, text: str, start: int, end: int) -> bool:
         """Whether what is beside a name makes a language, a people or a currency of it: "US$"."""

@@ -607,3 +607,13 @@ def test_the_end_of_an_ambiguous_name_is_no_name():
         ("New Ulm", "Battle of Ulm", "link"),
         ("Ulm", "Ulm", "other-title"),
     ]
+
+
+def test_names_that_begin_with_a_common_noun_are_repeated(monkeypatch):
+    """ "mer Noire" is the page's title; no other name is sought in it."""
+    monkeypatch.setitem(CLASSES, "Mer Noire", "Sea")
+    monkeypatch.setitem(CLASSES, "Noire", "City")
+    text = "[Noire] et la mer Noire.\nla mer Noire et Noire.\nune mer Noire Morte.\nMer Noire."
+    expected = ["Noire", "mer Noire", "mer Noire", "Noire", "Mer Noire"]
+    assert in_language("fr", text, "Mer Noire") == expected
+    assert in_language("en", text, "Mer Noire") == ["Noire"] * 5
