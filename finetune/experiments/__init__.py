@@ -1,1 +1,1 @@
-"""Runs of taggers on data sets: evaluate, matrix, search, overlap, t-SNE."""
+"""Runs of taggers on data sets: `evaluate` and `search`."""

@@ -30,10 +30,10 @@ class Pass:
         raise NotImplementedError
 
     def open(self) -> None:
-        """Loads what all elements need. It is called once per process."""
+        """Loads what all units of work need. It is called once per process."""
 
     def finished(self, element: Any) -> Report | None:
-        """The report of an element that an earlier run made; None if there is none."""
+        """The report of a unit of work that an earlier run has done; None if there is none."""
         return None
 
     def run(self, element: Any, gathered: Any) -> Report:
