@@ -28,6 +28,8 @@ Meaning = tuple[int, str, int]
 _INITIALS = re.compile(r"\s?\(([^\W\d_]{2,8})(?=[);,])")
 """What may be the initials of the name before it: " (NATO)"."""
 _WITHOUT_GENITIVE = ("s", "x", "z", "ß")
+_STRESS = "\u0301"
+"""The mark on a stressed vowel in Cyrillic letters."""
 _ABOUT = (" of ", " of the ", " in ", " in the ")
 """Titles such as "Geography of England" are about England, and no other meaning of the name."""
 
@@ -214,7 +216,9 @@ class PageNames:
         """Adds other names of the page itself, by its own first paragraph."""
         if page.entity < 0 or self._entities.classes[page.entity] == NO_CLASS:
             return
-        for name in page.names:
+        # Only the first sentence says where the stress is: "Тара́с Шевче́нко".
+        plain = [name.replace(_STRESS, "") for name in page.names]
+        for name in dict.fromkeys(page.names + plain):
             if name == name.lower() or not _has_word(page.text, name.lower()):
                 page.add(name, (page.entity, page.title, _OWN_NAME), self._language)
 

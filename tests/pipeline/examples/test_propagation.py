@@ -281,6 +281,12 @@ def test_bold_names_of_a_page():
     assert found(row)[0] == []
 
 
+def test_marks_of_stress_are_in_the_first_sentence_only():
+    row = document("Ulm", "U\u0301lma is old.\nUlma is new.")
+    row["names"] = ["U\u0301lma"]
+    assert [text for text, *_ in found(row)[0]] == ["U\u0301lma", "Ulma"]
+
+
 def test_a_page_without_names_between_pages_with_names():
     pages = [
         ("Ulm", "He saw Ulm."),
