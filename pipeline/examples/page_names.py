@@ -211,6 +211,7 @@ class PageNames:
             page.add(plain, meaning, self._language)
         else:
             page.longer.add(plain)
+            page.mean(plain, page.entity if page.entity >= 0 else page.title)
 
     def _add_own_names(self, page: NamedPage) -> None:
         """Adds other names of the page itself, by its own first paragraph."""

@@ -261,6 +261,7 @@ LINK = ("Ulm", "Ulm", "link")
             ],
         ),
         ("Nowhere", "Nowhere is far.", []),
+        ("Ulm (district)", "Ulm is one.\nIt has [Ulm].\nUlm voted.", [("Ulm", "Ulm", "link")]),
     ],
 )
 def test_mentions(title, text, expected):
