@@ -16,7 +16,7 @@ from ontology.entity_table import NO_CLASS, EntityTable
 from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
 from pipeline.wikitext.english import is_ambiguous, is_people
 from pipeline.wikitext.names import WITHOUT_CAPITALS, are_initials, has_common_word, shares_word
-from pipeline.wikitext.surnames import surname_of
+from pipeline.wikitext.surnames import double_surname, surname_of
 
 # "Mercury (planet)": the bracket tells pages of one name apart, and is not a part of it.
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
@@ -248,6 +248,9 @@ class PageNames:
                 surname = surname_of(name, plain_title(target), self._language)
                 if surname and (entity == page.entity or surname != page_surname):
                     page.add(surname, (entity, target, SURNAME), self._language)
+                    double = double_surname(name, surname)
+                    if double:
+                        page.add(double, (entity, target, SURNAME), self._language)
 
     def _add_genitives(self, page: NamedPage) -> None:
         """Adds the genitives of German names: "Schopenhauers" on the page of Schopenhauer."""

@@ -7,8 +7,9 @@ import re
 from pipeline.wikitext.names import SURNAME_PARTICLES
 
 _SHORTEST = 3  # "Li" and "Wu" are words of other languages too often
-# "Alexander II of Russia", "William the Conqueror", "Karl der Große": the last word is no surname.
-_OF = re.compile(r"(?<!van)(?<!von) (?:of|the|der|dem|den|des|le)$")
+# "Alexander II of Russia", "Leader of the Labour Party", "William the Conqueror", "Karl der Große":
+# the last word is no surname.
+_OF = re.compile(r"(?<!van)(?<!von) (?:of\b.*|the|der|dem|den|des|le)$")
 _GENERATION = re.compile(r",? (?:Jr|Sr)\.?$|,? I{1,3}$|,? I?V$")
 """What follows a surname and is none."""
 _PATRONYMIC = re.compile(
@@ -46,6 +47,18 @@ def surname_of(name: str, title: str, language: str) -> str:
         return words[0] if name == title else ""
     surname = surname.removesuffix("'s").removesuffix("’s")  # a link may hold "Ulysses Grant's"
     return surname if len(surname) >= _SHORTEST and before and not _OF.search(before) else ""
+
+
+def double_surname(name: str, surname: str) -> str:
+    """What may be two surnames at the end of a name: "Vaughan Williams"; "" for none.
+
+    Spanish names mostly end so. Where the second last word is a given name, no text has these two
+    words alone.
+    """
+    words = name.split(" ")
+    if len(words) < 3 or words[-1] != surname or len(words[-2]) < _SHORTEST:
+        return ""
+    return f"{words[-2]} {surname}" if words[-2].isalpha() and words[-2].istitle() else ""
 
 
 def particle_before(text: str, start: int, title: str) -> int:

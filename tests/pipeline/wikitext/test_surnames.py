@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.wikitext.surnames import surname_of
+from pipeline.wikitext.surnames import double_surname, surname_of
 
 
 @pytest.mark.parametrize(
@@ -12,6 +12,8 @@ from pipeline.wikitext.surnames import surname_of
         ("Charles de Gaulle", "Charles de Gaulle", "Gaulle"),
         ("Alexander II of Russia", "Alexander II of Russia", ""),
         ("Karl der Große", "Karl der Große", ""),
+        ("Leader of the Labour Party", "John Smith", ""),
+        ("Jean le Rond d'Alembert", "Jean le Rond d'Alembert", "d'Alembert"),
         ("Anne, Queen of Great Britain", "Anne, Queen of Great Britain", ""),
         ("Arthur Wellesley, 1st Duke of Wellington", "Arthur Wellesley", "Wellesley"),
         ("Plato", "Plato", ""),
@@ -26,6 +28,21 @@ from pipeline.wikitext.surnames import surname_of
 )
 def test_surname(name, title, expected):
     assert surname_of(name, title, "uk") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Gabriel García Márquez", "García Márquez"),
+        ("Ralph Vaughan Williams", "Vaughan Williams"),
+        ("Martin Van Buren", "Van Buren"),
+        ("Ludwig van Beethoven", ""),
+        ("Ulysses S. Grant", ""),
+        ("Aldous Huxley", ""),
+    ],
+)
+def test_two_surnames(name, expected):
+    assert double_surname(name, name.split()[-1]) == expected
 
 
 def test_hungarian_names_end_with_the_given_name():
