@@ -79,8 +79,7 @@ _MONTHS = frozenset().union(*CALENDAR.values())
 _MAY_BEGIN_A_DATE = frozenset("0123456789IVXLC")
 _UNITS_OF_TIME = frozenset("年代月日紀纪년대월일기")
 
-# Three or four digits: "99" may be a name ("99 Luftballons"), and hardly stands for a year.
-_YEAR = re.compile(r"\W*\d{3,4}\W*")
+_WITHOUT_LETTERS = re.compile(r"[\W\d_]+")
 
 # As they are typed before a name: "'t Hooft".
 _APOSTROPHES = "'’‘`"
@@ -90,8 +89,8 @@ def is_name(text: str, title: str, language: str) -> bool:
     """Whether an anchor may be a name, in a language that writes only names with a capital.
 
     It is none if its first word begins with a letter in lower case ("tennis", "at the time"), or
-    its last word does ("American citizen"), or if it is a date that leads to a date, or a year in a
-    longer title ("1992" to "1992 Davis Cup", not to "2001: A Space Odyssey"). Exceptions are
+    its last word does ("American citizen"), or if it is a date that leads to a date, or has no
+    letter ("2004" to "Orange Revolution", not "2001" to "2001: A Space Odyssey"). Exceptions are
     words with a capital inside ("iPhone", "d'Alembert", "al-Qaeda"), particles before a name ("de
     Gaulle"), and titles of pages ("Homo sapiens"; see `has_common_word`). Scripts without case have
     no letters in lower case, so all anchors are names, except years.
@@ -101,7 +100,7 @@ def is_name(text: str, title: str, language: str) -> bool:
         title: title of the linked page.
         language: code of the wiki's language.
     """
-    # Nearly all anchors are decided by the first and the third of these conditions.
+    # Nearly all anchors are decided by the first and the fourth of these conditions.
     if text.islower() and text[0].isalpha():
         return False
     if text[:1] in _MAY_BEGIN_A_DATE and _is_date(title):
@@ -110,7 +109,8 @@ def is_name(text: str, title: str, language: str) -> bool:
         return False
     if text[:1].isupper() and " " not in text:
         return not (_DATE.fullmatch(text) and _DATE.fullmatch(title))
-    if _YEAR.fullmatch(text) and text in title and not title.startswith((f"{text} (", f"{text}:")):
+    is_title = title == text or title.startswith((f"{text} (", f"{text}:"))
+    if _WITHOUT_LETTERS.fullmatch(text) and not is_title:
         return False
     # A dash between words is no word: "Bosnia – Herzegovina".
     words = [word for word in text.split() if any(map(str.isalnum, word))]
