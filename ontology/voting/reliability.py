@@ -170,22 +170,11 @@ class Reliability:
         """
         answers, meanings = comparisons.answers, comparisons.meanings
         counts = comparisons.sums(np.ones((len(answers.kind_voters), 1)))
-        right = comparisons.credits()
-        unknown = comparisons.sums(meanings.open.astype(np.float64)) * meanings.own
-        agreed = comparisons.sums(meanings.agrees)
-        prior = np.zeros_like(agreed)
-        for voter, value in enumerate(weight.tolist()):
-            of_voter = answers.kind_voters == voter
-            prior[of_voter] = _by_statement(
-                meanings.stated[of_voter],
-                agreed[of_voter],
-                counts[of_voter],
-                value,
-                hierarchy.above,
-            )
-        rates = (right + _PRIOR * prior) / (counts - unknown + _PRIOR)
+        # The largest arrays of a run: no more of them at a time than are needed.
+        rates = comparisons.credits() + _PRIOR * _prior(comparisons, hierarchy, weight, counts)
+        rates /= counts - comparisons.sums(meanings.open.astype(np.float64)) * meanings.own + _PRIOR
         # Sums depend on the order of their terms, which differs between processors.
-        rates = np.clip(rates, 0, 1).round(9)
+        rates = np.clip(rates, 0, 1, out=rates).round(9)
         kinds, classes = np.nonzero(meanings.own | (rates >= UNLIKELY))
         numbers = np.bincount(answers.kinds, minlength=len(meanings.own))
         frequencies = (numbers @ meanings.credit + 1) / (numbers.sum() + 1)
@@ -208,6 +197,21 @@ class Reliability:
         places = np.repeat(np.arange(len(kinds)), sizes)
         within = np.arange(len(places)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return self.starts[kinds][places] + within, places
+
+
+def _prior(
+    comparisons: Comparisons, hierarchy: Hierarchy, weight: Floats, counts: Floats
+) -> Floats:
+    """Rates of the classes of all answers, by their single statements; see `_by_statement`."""
+    kind_voters, meanings = comparisons.answers.kind_voters, comparisons.meanings
+    agreed = comparisons.sums(meanings.agrees)
+    prior = np.zeros_like(agreed)
+    for voter, value in enumerate(weight.tolist()):
+        of_voter = kind_voters == voter
+        prior[of_voter] = _by_statement(
+            meanings.stated[of_voter], agreed[of_voter], counts[of_voter], value, hierarchy.above
+        )
+    return prior
 
 
 def _silence(comparisons: Comparisons) -> Floats:
