@@ -144,7 +144,9 @@ def test_again_does_nothing_and_other_settings_are_refused(grid, base, toy_set, 
     assert "made with other settings" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("moment", "place"), [("fit", 3), ("keep", 2)])
+@pytest.mark.parametrize(
+    ("moment", "place"), [("fit", 3), pytest.param("keep", 2, marks=pytest.mark.slow)]
+)
 def test_stopped_and_continued_to_the_same_report(
     grid, base, toy_set, tmp_path, monkeypatch, moment, place
 ):
@@ -228,7 +230,7 @@ def _finished(path):
     return "COMPLETE" in states
 
 
-@pytest.mark.parametrize("method", ["random", "tpe"])
+@pytest.mark.parametrize("method", [pytest.param("random", marks=pytest.mark.slow), "tpe"])
 def test_draws_go_on_as_if_not_stopped(base, toy_set, tmp_path, method):
     flags = ("--method", method, "--space", "learning_rate=1e-5..1e-2", "batch_size=8..20")
     assert main(command(base, toy_set, tmp_path / "a", *flags, "--trials", "2")) == 0

@@ -376,7 +376,7 @@ def lost_by_damage(path):
     return lost_pages(cut, reports), sum(report.pages.get("read", 0) for report in reports)
 
 
-@pytest.mark.parametrize("per_stream", [5, 20])
+@pytest.mark.parametrize("per_stream", [5, pytest.param(20, marks=pytest.mark.slow)])
 def test_lost_pages_of_200_flipped_bytes(tmp_path, per_stream):
     """Within a factor of 1.5, whatever the lengths of the pages and the gaps between their ids."""
     draw = random.Random(per_stream)
