@@ -60,8 +60,9 @@ def with_doubts(
         against = SURE
         if name:
             before = text[max(0, start - _LONGEST_BEFORE) : start]
-            # Vietnamese offices have a capital, too: "chức Tổng thống".
-            concept = at_end != "" or nouns.are_concept(surface, before)
+            # Vietnamese offices have a capital, too: "chức Tổng thống". Where all nouns have one,
+            # they say it themselves, and of a row of an earlier dump only they are asked again.
+            concept = (at_end != "" and not nouns) or nouns.are_concept(surface, before)
             against = doubt(
                 surface, target, language, plain=plain, lexicon=lexicon, is_concept=concept
             )

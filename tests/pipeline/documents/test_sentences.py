@@ -1,4 +1,4 @@
-from nerbert.text.common_nouns import NO_NOUNS
+from nerbert.text.common_nouns import NO_NOUNS, CommonNouns
 from pipeline.documents.sentences import with_doubts
 from pipeline.wikitext.names import NO_ENTITY, SURE
 
@@ -19,3 +19,18 @@ def test_a_title_behind_a_common_noun_is_the_mention():
         ("Monaco", True, NO_ENTITY),
         ("Rome", True, SURE),
     ]
+
+
+def test_judged_again_the_anchors_of_a_german_text_stay():
+    """As `--previous` does with the documents of an earlier dump."""
+    text = "Die deutsche Kanzlerin Angela Merkel und das chemische Element Arsen, der Stoff."
+    links = {
+        "deutsche Kanzlerin Angela Merkel": "Angela Merkel",
+        "chemische Element Arsen": "Arsen",
+        "Stoff": "Materie",
+    }
+    places = [(text.index(link), text.index(link) + len(link), links[link]) for link in links]
+    nouns = CommonNouns(frozenset(["Stoff"]))
+    judged = with_doubts(places, text, "de", lexicon=False, nouns=nouns)
+    assert [text[start:end] for start, end, *_ in judged] == ["Angela Merkel", "Arsen", "Stoff"]
+    assert with_doubts(judged, text, "de", lexicon=False, nouns=nouns) == judged
