@@ -99,7 +99,7 @@ class ExactNames:
         text = self._texts[document]
         first, after = np.searchsorted(self._documents, [document, document + 1]).tolist()
         free = anchor = 0
-        for start in _places(text, by_start.firsts):
+        for start in _places(text, by_start):
             key = text[start : start + _KEY]
             if start < free or key not in by_start or self._is_joined(text, start):
                 continue
@@ -139,9 +139,9 @@ class ExactNames:
         return not text[stop : stop + 1].isalnum()
 
 
-def _places(text: str, characters: Collection[str]) -> Iterator[int]:
-    """Where one of some characters stands in a text."""
-    if not characters:
+def _places(text: str, names: NamesByStart) -> Iterator[int]:
+    """Where a text has a first character of the names, and then a second one."""
+    first, second = (re.escape("".join(sorted(names.characters(n)))) for n in range(_KEY))
+    if not first:
         return iter(())
-    pattern = f"[{re.escape(''.join(sorted(characters)))}]"
-    return (match.start() for match in re.finditer(pattern, text))
+    return (match.start() for match in re.finditer(f"[{first}](?=[{second}])", text))

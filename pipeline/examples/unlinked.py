@@ -67,10 +67,9 @@ class NamesByStart:
         """Whether names begin so."""
         return start in self._names
 
-    @property
-    def firsts(self) -> set[str]:
-        """First characters of the names."""
-        return {start[0] for start in self._names}
+    def characters(self, number: int) -> set[str]:
+        """The characters that the beginnings have at a place: the first ones at 0."""
+        return {start[number] for start in self._names}
 
     def at(self, start: str, text: str, place: int, end: int) -> Iterator[str]:
         """The names that begin so, at a place of a text, and end at `end` at the latest."""
@@ -184,7 +183,7 @@ class Unlinked:
             names: its names.
         """
         first, last = self._bounds[sentences.start], self._bounds[sentences.stop]
-        firsts, by_start, text = names.by_start.firsts, names.by_start, self._text
+        firsts, by_start, text = names.by_start.characters(0), names.by_start, self._text
         free = first  # first token after the last name
         for token in [n for n in range(first, last) if self._words[n][0] in firsts]:
             start = self._starts[token]
