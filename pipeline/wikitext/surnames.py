@@ -9,7 +9,7 @@ from pipeline.wikitext.names import SURNAME_PARTICLES
 _SHORTEST = 3  # "Li" and "Wu" are words of other languages too often
 # "Alexander II of Russia", "Leader of the Labour Party", "William the Conqueror", "Karl der Große":
 # the last word is no surname.
-_OF = re.compile(r"(?<!van)(?<!von) (?:of\b.*|the|der|dem|den|des|le)$")
+_OF = re.compile(r"(?<!van)(?<!von) (?:(?:of|オブ)\b.*|the|der|dem|den|des|le)$")
 _GENERATION = re.compile(r",? (?:Jr|Sr)\.?$|,? I{1,3}$|,? I?V$")
 """What follows a surname and is none."""
 _PATRONYMIC = re.compile(
@@ -17,6 +17,8 @@ _PATRONYMIC = re.compile(
     r"оглы|огли|кызы|қызы|ұлы|улы|уулу)"
 )
 """The name after the father, which ends titles such as "Шевченко Тарас Григорович"."""
+_DOT = "・"
+"""What stands between the names of a person in Japanese: "ジョン・レノン"."""
 _GIVEN_NAME_LAST = frozenset(["hu", "is"])
 """Languages with the surname first ("Bartók Béla"), or whose last names are no surnames."""
 
@@ -34,7 +36,7 @@ def surname_of(name: str, title: str, language: str) -> str:
     """
     if language in _GIVEN_NAME_LAST:
         return ""
-    name = _GENERATION.sub("", name)
+    name = _GENERATION.sub("", name.replace(_DOT, " "))
     family, comma, given_names = name.partition(", ")
     if comma and " " in family:  # "Arthur Wellesley, 1st Duke of Wellington"
         name = family

@@ -17,6 +17,8 @@ from pipeline.wikitext.surnames import double_surname, surname_of
         ("Anne, Queen of Great Britain", "Anne, Queen of Great Britain", ""),
         ("Arthur Wellesley, 1st Duke of Wellington", "Arthur Wellesley", "Wellesley"),
         ("Plato", "Plato", ""),
+        ("アルベルト・アインシュタイン", "アルベルト・アインシュタイン", "アインシュタイン"),
+        ("キング・オブ・ロックンロール", "エルヴィス・プレスリー", ""),
         ("Пушкин, Александр Сергеевич", "Пушкин, Александр Сергеевич", "Пушкин"),
         ("Шевченко Тарас Григорович", "Шевченко Тарас Григорович", "Шевченко"),
         ("Тарас Григорович Шевченко", "Шевченко Тарас Григорович", "Шевченко"),
