@@ -20,7 +20,7 @@ from pipeline.wikitext.surnames import double_surname, surname_of
 
 # "Mercury (planet)": the bracket tells pages of one name apart, and is not a part of it.
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
-_TITLE, REPEAT, SURNAME, _OWN_NAME = map(SOURCES.index, ("title", "repeat", "surname", "own-name"))
+TITLE, REPEAT, SURNAME, _OWN_NAME = map(SOURCES.index, ("title", "repeat", "surname", "own-name"))
 
 Meaning = tuple[int, str, int]
 """Entity, title, index of the source of a name."""
@@ -199,7 +199,7 @@ class PageNames:
     def _add_title(self, page: NamedPage) -> None:
         """Adds the title of a page, unless its text has it in lower case, as a word."""
         plain = plain_title(page.title)
-        meaning = page.entity, page.title, _TITLE
+        meaning = page.entity, page.title, TITLE
         is_typed = page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS
         # All titles begin with a capital; in its text a page on tennis writes "tennis".
         low = plain[:1].lower() + plain[1:]

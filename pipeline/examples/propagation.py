@@ -20,7 +20,15 @@ from pipeline.examples.contexts import Contexts, features_of
 from pipeline.examples.exact_names import ExactNames
 from pipeline.examples.mentions import SOURCES, Ints, Sentences
 from pipeline.examples.name_search import Capitals
-from pipeline.examples.page_names import REPEAT, SURNAME, Meaning, NamedPage, PageNames, plain_title
+from pipeline.examples.page_names import (
+    REPEAT,
+    SURNAME,
+    TITLE,
+    Meaning,
+    NamedPage,
+    PageNames,
+    plain_title,
+)
 from pipeline.examples.unlinked import PageWords
 from pipeline.language import NO_WORDS, CommonWords
 from pipeline.plan import DICTIONARY, propagates
@@ -171,11 +179,16 @@ class Propagation:
         listed = list(self.dictionary.lookup(names)) if self.dictionary is not None else []
         meanings = self._in_titles(free, names, {place: entity for place, entity, *_ in listed})
         for place, entity, target, is_known in listed:
+            page = free[place][3]
             if is_known:
                 meanings[place] = (entity, target, _DICTIONARY)
-            elif target and entity in free[place][3].entities and shares_word(names[place], target):
-                # What only few links have is another form of a name that the page itself links.
-                meanings[place] = (entity, target, REPEAT)
+            elif target and shares_word(names[place], target):
+                # What only few links have is another form of a name that the page itself links, or
+                # of its title.
+                if entity in page.entities:
+                    meanings[place] = (entity, target, REPEAT)
+                elif entity == page.entity:
+                    meanings[place] = (entity, target, TITLE)
         mentions: list[Found] = []
         last = (-1, -1)  # sentence and end of the mention before
         for place, (entity, target, source) in sorted(meanings.items()):

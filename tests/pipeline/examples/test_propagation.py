@@ -499,6 +499,15 @@ def test_other_forms_of_names_that_the_page_links(text, expected):
     assert found(("X", text), dictionary=forms, least=5) == [expected]
 
 
+def test_other_forms_of_the_title_of_the_page():
+    forms = {"Ulmer": "Ulm", "Hopper": "Grace Hopper"}
+    text = "They saw Ulmer and Hopper.\nUlm is old."
+    assert found(("Ulm", text), dictionary=forms, least=5) == [
+        [("Ulmer", "Ulm", "title"), ("Ulm", "Ulm", "title")]
+    ]
+    assert found(("X", text), dictionary=forms, least=5) == [[]]
+
+
 class OfKinds:
     """Bears out the names of some kinds; remembers what it was asked."""
 
