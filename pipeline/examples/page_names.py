@@ -28,6 +28,8 @@ Meaning = tuple[int, str, int]
 _INITIALS = re.compile(r"\s?\(([^\W\d_]{2,8})(?=[);,])")
 """What may be the initials of the name before it: " (NATO)"."""
 _WITHOUT_GENITIVE = ("s", "x", "z", "ß")
+_RARE = 10
+"""A word in lower case for so many with a capital does not make a title a common noun."""
 _STRESS = "\u0301"
 """The mark on a stressed vowel in Cyrillic letters."""
 _ABOUT = (" of ", " of the ", " in ", " in the ")
@@ -203,7 +205,7 @@ class PageNames:
         is_typed = page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS
         # All titles begin with a capital; in its text a page on tennis writes "tennis".
         low = plain[:1].lower() + plain[1:]
-        if low != plain and _has_word(page.text, low):
+        if low != plain and _is_common(page.text, plain, low):
             if not is_typed or not has_common_word(low, plain, self._language):
                 return
             page.add(low, meaning, self._language)
@@ -263,6 +265,14 @@ class PageNames:
 def plain_title(title: str) -> str:
     """A title without the bracket that tells pages of one name apart: "Mercury (planet)"."""
     return _BRACKET.sub("", title)
+
+
+def _is_common(text: str, title: str, low: str) -> bool:
+    """Whether a text has a title in lower case, and not just once in a while: "audi" as Latin."""
+    if low not in text:
+        return False
+    counts = [len(re.findall(rf"\b{re.escape(name)}\b", text)) for name in (low, title)]
+    return _RARE * counts[0] > counts[1]
 
 
 def _has_word(text: str, word: str) -> bool:

@@ -499,6 +499,13 @@ def test_other_forms_of_names_that_the_page_links(text, expected):
     assert found(("X", text), dictionary=forms, least=5) == [expected]
 
 
+@pytest.mark.parametrize(("times", "n_mentions"), [(9, 0), (10, 10)])
+def test_a_title_that_is_hardly_ever_in_lower_case(times, n_mentions):
+    """ "audi" is Latin once on the page of Audi; on the page of tennis "tennis" is the game."""
+    (mentions,) = found(("Tennis", "They play tennis.\n" + "so Tennis paid.\n" * times))
+    assert len(mentions) == n_mentions
+
+
 def test_other_forms_of_the_title_of_the_page():
     forms = {"Ulmer": "Ulm", "Hopper": "Grace Hopper"}
     text = "They saw Ulmer and Hopper.\nUlm is old."
