@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,87 +11,21 @@ import pyarrow as pa
 from nerbert.text.common_nouns import DETERMINERS
 from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
-from pipeline.examples.mentions import ENTITY_INDEX, SOURCES, Ints, Sentences, doubtful_anchors
-from pipeline.wikitext.english import is_ambiguous, is_people
-from pipeline.wikitext.names import WITHOUT_CAPITALS, are_initials, has_common_word, shares_word
+from pipeline.examples.mentions import ENTITY_INDEX, Ints, Sentences, doubtful_anchors
+from pipeline.examples.named_page import OWN_NAME, RARE, REPEAT, SURNAME, TITLE, Meaning, NamedPage
+from pipeline.wikitext.english import is_people
+from pipeline.wikitext.names import are_initials, has_common_word, shares_word
 from pipeline.wikitext.surnames import double_surname, surname_of
 
 # "Mercury (planet)": the bracket tells pages of one name apart, and is not a part of it.
 _BRACKET = re.compile(r"\s*\([^()]*\)$")
-TITLE, REPEAT, SURNAME, _OWN_NAME = map(SOURCES.index, ("title", "repeat", "surname", "own-name"))
-
-Meaning = tuple[int, str, int]
-"""Entity, title, index of the source of a name."""
-
 _INITIALS = re.compile(r"\s?\(([^\W\d_]{2,8})(?=[);,])")
 """What may be the initials of the name before it: " (NATO)"."""
 _WITHOUT_GENITIVE = ("s", "x", "z", "ß")
-_RARE = 10
-"""A word in lower case for so many with a capital does not make a title a common noun."""
 _STRESS = "\u0301"
 """The mark on a stressed vowel in Cyrillic letters."""
 _ABOUT = (" of ", " of the ", " in ", " in the ")
 """Titles such as "Geography of England" are about England, and no other meaning of the name."""
-
-
-@dataclass(frozen=True)
-class NamedPage:
-    """A document with sentences, and its names.
-
-    Attributes:
-        number: number of the document in the batch.
-        text: its text.
-        title: its title.
-        names: what its first paragraph has in bold letters.
-        entity: its entity, -1 for an unknown one.
-        spans: start and end of each anchor.
-        targets: title that each anchor leads to.
-        entities: entity of each anchor.
-        typed: whether each anchor has a category.
-        longer: names without a meaning, in which no other name is found: "Paris" in "An American in
-            Paris", "Turing" in "Turing machine", a link that is no name.
-        first_meanings: name -> what it means, by its first link.
-        meanings: name -> the entities that it may mean, or titles of unknown ones.
-    """
-
-    number: int
-    text: str
-    title: str
-    names: list[str]
-    entity: int
-    spans: list[tuple[int, int]]
-    targets: list[str]
-    entities: list[int]
-    typed: list[bool]
-    longer: set[str]
-    first_meanings: dict[str, Meaning] = field(default_factory=dict)
-    meanings: dict[str, set[int | str]] = field(default_factory=dict)
-
-    def links(self) -> Iterator[tuple[tuple[int, int], int, str, bool]]:
-        """Span, entity, title of each anchor, and whether it has a category."""
-        return zip(self.spans, self.entities, self.targets, self.typed, strict=True)
-
-    def add(self, name: str, meaning: Meaning, language: str) -> None:
-        """Adds a name, unless it may mean something else in another sentence."""
-        entity, target, source = meaning
-        # Half of the surnames look like demonyms: "Davis", "Reagan", "Piëch".
-        doubts = is_people if source == SURNAME else partial(is_ambiguous, title=target)
-        may_be_name = (
-            name[:1].isupper()
-            or language in WITHOUT_CAPITALS
-            or has_common_word(name, target, language)
-        )
-        if may_be_name and not doubts(name, language=language):
-            self.mean(name, entity if entity >= 0 else target)
-            self.first_meanings.setdefault(name, meaning)
-
-    def mean(self, name: str, entity: int | str) -> None:
-        """Adds an entity that a name may mean, or the title of an unknown one."""
-        self.meanings.setdefault(name, set()).add(entity)
-
-    def has_several(self, name: str) -> bool:
-        """Whether a name may mean several entities."""
-        return len(self.meanings.get(name, ())) > 1
 
 
 class PageNames:
@@ -176,6 +108,8 @@ class PageNames:
                 if is_known:
                     page, name = names[place]
                     page.mean(name, entity)
+        for page in pages:
+            page.settle_own_names()
 
     def _add_links(self, page: NamedPage) -> None:
         """Adds the texts of links, and their initials that follow in a bracket."""
@@ -205,10 +139,10 @@ class PageNames:
         is_typed = page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS
         # All titles begin with a capital; in its text a page on tennis writes "tennis".
         low = plain[:1].lower() + plain[1:]
-        if low != plain and _is_common(page.text, plain, low):
-            if not is_typed or not has_common_word(low, plain, self._language):
-                return
+        if is_typed and has_common_word(low, plain, self._language) and low in page.text:
             page.add(low, meaning, self._language)
+        elif low != plain and _is_common(page.text, plain, low):
+            return
         if is_typed:
             page.add(plain, meaning, self._language)
         else:
@@ -223,7 +157,7 @@ class PageNames:
         plain = [name.replace(_STRESS, "") for name in page.names]
         for name in dict.fromkeys(page.names + plain):
             if name == name.lower() or not _has_word(page.text, name.lower()):
-                page.add(name, (page.entity, page.title, _OWN_NAME), self._language)
+                page.add(name, (page.entity, page.title, OWN_NAME), self._language)
 
     def _add_titles(self, names: Sequence[tuple[NamedPage, str]]) -> None:
         """Adds the page that has a name as its title, if it is of another kind."""
@@ -272,7 +206,7 @@ def _is_common(text: str, title: str, low: str) -> bool:
     if low not in text:
         return False
     counts = [len(re.findall(rf"\b{re.escape(name)}\b", text)) for name in (low, title)]
-    return _RARE * counts[0] > counts[1]
+    return RARE * counts[0] > counts[1]
 
 
 def _has_word(text: str, word: str) -> bool:

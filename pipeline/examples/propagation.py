@@ -20,15 +20,8 @@ from pipeline.examples.contexts import Contexts, features_of
 from pipeline.examples.exact_names import ExactNames
 from pipeline.examples.mentions import SOURCES, Ints, Sentences
 from pipeline.examples.name_search import Capitals
-from pipeline.examples.page_names import (
-    REPEAT,
-    SURNAME,
-    TITLE,
-    Meaning,
-    NamedPage,
-    PageNames,
-    plain_title,
-)
+from pipeline.examples.named_page import REPEAT, SURNAME, TITLE, Meaning, NamedPage
+from pipeline.examples.page_names import PageNames, plain_title
 from pipeline.examples.unlinked import PageWords
 from pipeline.language import NO_WORDS, CommonWords
 from pipeline.plan import DICTIONARY, propagates

@@ -499,6 +499,24 @@ def test_other_forms_of_names_that_the_page_links(text, expected):
     assert found(("X", text), dictionary=forms, least=5) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("title", "name", "others", "times", "n_mentions"),
+    [
+        ("Ulm", "Ulm", "", 1, 1),
+        ("Ulm", "Ulm", "[Ulm|Ulm, Montana]\n", 9, 0),
+        ("Ulm", "Ulm", "[Ulm|Ulm, Montana]\n", 10, 10),
+        ("Ulm", "Ulm", "[Ulm|Nowhere (song)]\n", 10, 10),
+        ("Ada Lovelace", "Lovelace", "[Lovelace|Nowhere (film)]\n", 10, 10),
+        ("Ada Lovelace", "Lovelace", "[Lovelace|Nowhere (film)]\n" * 2, 10, 0),
+    ],
+)
+def test_names_of_the_page_itself_that_links_hardly_ever_mean_otherwise(
+    title, name, others, times, n_mentions
+):
+    (mentions,) = found((title, others + f"so {name} paid.\n" * times))
+    assert len([source for *_, source in mentions if source != "link"]) == n_mentions
+
+
 @pytest.mark.parametrize(("times", "n_mentions"), [(9, 0), (10, 10)])
 def test_a_title_that_is_hardly_ever_in_lower_case(times, n_mentions):
     """ "audi" is Latin once on the page of Audi; on the page of tennis "tennis" is the game."""
