@@ -22,6 +22,11 @@ _BRACKET = re.compile(r"\s*\([^()]*\)$")
 _INITIALS = re.compile(r"\s?\(([^\W\d_]{2,8})(?=[);,])")
 """What may be the initials of the name before it: " (NATO)"."""
 _WITHOUT_GENITIVE = ("s", "x", "z", "ß")
+_LEGAL_FORM = re.compile(
+    r",? (?:A?FC|(?:A\.)?F\.C\.|Inc\.?|Ltd\.?|LLC|plc|Corp\.?|Corporation|GmbH|AG|S\.A\.|S\.p\.A\.|"
+    r"N\.V\.|B\.V\.)$"
+)
+"""The end of a title of a club or company, which its page mostly leaves out."""
 _STRESS = "\u0301"
 """The mark on a stressed vowel in Cyrillic letters."""
 _ABOUT = (" of ", " of the ", " in ", " in the ")
@@ -145,6 +150,7 @@ class PageNames:
             return
         if is_typed:
             page.add(plain, meaning, self._language)
+            page.add(_LEGAL_FORM.sub("", plain), meaning, self._language)
         else:
             page.longer.add(plain)
             page.mean(plain, page.entity if page.entity >= 0 else page.title)

@@ -27,6 +27,7 @@ CLASSES = {
     "Ulm, Montana": "City",
     "Battle of Ulm": "MilitaryConflict",
     "SSV Ulm": "SoccerClub",
+    "Ulm F.C.": "SoccerClub",
     "Ada Lovelace": "Scientist",
     "Ada Lovelace Ulm": "Scientist",
     "Grace Hopper": "Scientist",
@@ -261,6 +262,11 @@ LINK = ("Ulm", "Ulm", "link")
             ],
         ),
         ("Nowhere", "Nowhere is far.", []),
+        (
+            "Ulm F.C.",
+            "Ulm F.C. and Ulm won.",
+            [("Ulm F.C.", "Ulm F.C.", "title"), ("Ulm", "Ulm F.C.", "title")],
+        ),
         ("Ulm (district)", "Ulm is one.\nIt has [Ulm].\nUlm voted.", [("Ulm", "Ulm", "link")]),
     ],
 )
