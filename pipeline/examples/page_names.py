@@ -146,7 +146,7 @@ class PageNames:
         low = plain[:1].lower() + plain[1:]
         if is_typed and has_common_word(low, plain, self._language) and low in page.text:
             page.add(low, meaning, self._language)
-        elif low != plain and _is_common(page.text, plain, low):
+        elif is_common(page.text, plain):
             return
         if is_typed:
             page.add(plain, meaning, self._language)
@@ -207,11 +207,12 @@ def plain_title(title: str) -> str:
     return _BRACKET.sub("", title)
 
 
-def _is_common(text: str, title: str, low: str) -> bool:
-    """Whether a text has a title in lower case, and not just once in a while: "audi" as Latin."""
-    if low not in text:
+def is_common(text: str, name: str) -> bool:
+    """Whether a text has a name in lower case, and not just once in a while: "audi" as Latin."""
+    low = name[:1].lower() + name[1:]
+    if low == name or low not in text:
         return False
-    counts = [len(re.findall(rf"\b{re.escape(name)}\b", text)) for name in (low, title)]
+    counts = [len(re.findall(rf"\b{re.escape(form)}\b", text)) for form in (low, name)]
     return RARE * counts[0] > counts[1]
 
 

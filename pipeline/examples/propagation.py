@@ -21,7 +21,7 @@ from pipeline.examples.exact_names import ExactNames
 from pipeline.examples.mentions import SOURCES, Ints, Sentences
 from pipeline.examples.name_search import Capitals
 from pipeline.examples.named_page import REPEAT, SURNAME, TITLE, Meaning, NamedPage
-from pipeline.examples.page_names import PageNames, plain_title
+from pipeline.examples.page_names import PageNames, is_common, plain_title
 from pipeline.examples.unlinked import PageWords
 from pipeline.language import NO_WORDS, CommonWords
 from pipeline.plan import DICTIONARY, propagates
@@ -180,7 +180,7 @@ class Propagation:
                 # of its title.
                 if entity in page.entities:
                     meanings[place] = (entity, target, REPEAT)
-                elif entity == page.entity:
+                elif entity == page.entity and not is_common(page.text, names[place]):
                     meanings[place] = (entity, target, TITLE)
         mentions: list[Found] = []
         last = (-1, -1)  # sentence and end of the mention before

@@ -537,6 +537,8 @@ def test_other_forms_of_the_title_of_the_page():
         [("Ulmer", "Ulm", "title"), ("Ulm", "Ulm", "title")]
     ]
     assert found(("X", text), dictionary=forms, least=5) == [[]]
+    low = found(("Ulm", f"{text}\nThe ulmer of it."), dictionary=forms, least=5)
+    assert low == [[("Ulm", "Ulm", "title")]]
 
 
 class OfKinds:
