@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.examples.name_search import DIRECT
 from pipeline.examples.unlinked import NamesByStart, PageWords
 from pipeline.wikitext.names import WITHOUT_CAPITALS
 
@@ -22,8 +23,6 @@ Ints = npt.NDArray[np.int64]
 
 _KEY = 2
 """First characters of a name; a name of one character is a word too often."""
-_DIRECT = (" ", "-", "–")
-"""What stands before a capitalised word that goes on with a name."""
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _LATIN = "0-9A-Za-z\u00c0-\u024f\uff10-\uff19\uff21-\uff3a\uff41-\uff5a"
@@ -130,7 +129,7 @@ class ExactNames:
             return KOREAN_END.match(text, stop) is not None
         if (
             self._has_capitals
-            and text[stop : stop + 1] in _DIRECT
+            and text[stop : stop + 1] in DIRECT
             and text[stop + 1 : stop + 2].isupper()
         ):
             return False

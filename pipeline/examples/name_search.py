@@ -23,7 +23,8 @@ _ARTICLES = "the la los las der den".split()
 _FOLLOWING = re.compile(r" (\w+)")
 _OF = re.compile(r" (?:of|de|du|des|di|del|della|do|da|dos|von) (?:the )?$")
 """What stands before the second half of a name: "Bank of England"."""
-_DIRECT = (" ", "-", "–")
+DIRECT = (" ", "-", "–")
+"""What stands before a capitalised word that goes on with a name."""
 _ANY = 1 << 20
 _LONGEST = {".": 1, ". ": 2, "-": _ANY} | {
     " ".join(["", *filter(None, words), ""]): _ANY
@@ -175,7 +176,7 @@ class Capitals:
     def _is_joined(self, number: int) -> bool:
         """Whether a name that begins with a word goes on with the next capitalised one."""
         gap = self._gaps[number]
-        return not self._is_plain[number] and (gap in _DIRECT or _OF.fullmatch(gap) is not None)
+        return not self._is_plain[number] and (gap in DIRECT or _OF.fullmatch(gap) is not None)
 
     def whole_names(
         self, taken_rows: Ints, taken_starts: Ints, taken_ends: Ints, common: Container[str] = ()

@@ -13,7 +13,7 @@ _OF = re.compile(r"(?<!van)(?<!von) (?:(?:of|オブ)\b.*|the|der|dem|den|des|le)
 _GENERATION = re.compile(r",? (?:Jr|Sr)\.?$|,? I{1,3}$|,? I?V$")
 """What follows a surname and is none."""
 _PATRONYMIC = re.compile(
-    r"\w+(?:ович|евич|євич|йович|ьич|ілліч|овна|евна|ична|івна|ївна|авіч|евіч|овіч|ўна|"
+    r"\w+(?:ович|евич|євич|ьич|ілліч|овна|евна|ична|івна|ївна|авіч|евіч|овіч|ўна|"
     r"оглы|огли|кызы|қызы|ұлы|улы|уулу)"
 )
 """The name after the father, which ends titles such as "Шевченко Тарас Григорович"."""
