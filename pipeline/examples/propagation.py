@@ -6,6 +6,7 @@ mentions of the same page, unless they are a part of a longer name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -27,7 +28,7 @@ from pipeline.language import NO_WORDS, CommonWords
 from pipeline.plan import DICTIONARY, propagates
 from pipeline.settings import CorpusSettings
 from pipeline.wikitext.english import is_ambiguous
-from pipeline.wikitext.names import WITHOUT_CAPITALS, shares_word
+from pipeline.wikitext.names import WITHOUT_CAPITALS, has_low_nouns, shares_word
 from pipeline.wikitext.surnames import particle_before
 
 _DICTIONARY, _OTHER_TITLE = map(SOURCES.index, ("dictionary", "other-title"))
@@ -46,6 +47,8 @@ _LONGEST_BEFORE = 8
 _NOTHING: Meaning = (-1, "", SOURCES.index("link"))
 """What a name without a meaning means."""
 
+_LOW_WORD = re.compile(r" ([^\W\d_]+)\b")
+"""The word behind a name."""
 
 _Free = tuple[int, int, int, NamedPage]
 """Sentence, start and end of a name whose meaning the page does not say; the page."""
@@ -125,6 +128,8 @@ class Propagation:
                     ambiguous = row, end  # "York" is none if "New York" is the city or the state
                 elif (row, end) != ambiguous and not self._is_made_other(page.text, start, end):
                     free.append((row, start, end, page))
+            if self.dictionary is not None and has_low_nouns(self._language):
+                mentions, free = _gone_on(self.dictionary, sentences, pages, mentions, free)
         mentions = [mention for mention in mentions if mention[3:] != _NOTHING]
         return _merged(sentences, mentions + self._elsewhere(free))
 
@@ -231,6 +236,34 @@ def names_aside(nouns: CommonNouns, entities: EntityTable) -> CommonNouns:
     rows = entities.lookup(words)
     is_typed = (rows >= 0) & (entities.classes[rows] != NO_CLASS)
     return nouns.without({word for word, typed in zip(words, is_typed, strict=True) if typed})
+
+
+def _gone_on(
+    dictionary: Dictionary,
+    sentences: Sentences,
+    pages: Mapping[int, NamedPage],
+    mentions: Sequence[Found],
+    free: Sequence[_Free],
+) -> tuple[list[Found], list[_Free]]:
+    """The mentions and free names, of which those are longer that the dictionary has so.
+
+    "Daugpiļs nūvoda" is the district, not the town; what a longer one means is asked anew.
+    """
+    found = [(*mention[:3], pages[int(sentences.documents[mention[0]])]) for mention in mentions]
+    starts = sentences.anchor_starts.tolist()
+    taken = {*zip(sentences.anchor_sentences.tolist(), starts, strict=True)}
+    taken.update(mention[:2] for mention in mentions)
+    longer: dict[tuple[int, int], _Free] = {}
+    for row, start, end, page in [*found, *free]:
+        match = _LOW_WORD.match(page.text, end, int(sentences.ends[row]))
+        if match and match[1].islower() and (row, end + 1) not in taken:
+            longer[row, start] = row, start, match.end(), page
+    texts = [page.text[start:end] for _, start, end, page in longer.values()]
+    places = list(longer)
+    listed = {places[number]: longer[places[number]] for number, *_ in dictionary.lookup(texts)}
+    names = {name[:2]: name for name in free} | listed
+    kept = [mention for mention in mentions if mention[:2] not in listed]
+    return kept, [names[place] for place in sorted(names)]
 
 
 def _occupied(sentences: Sentences, mentions: Sequence[Found]) -> tuple[Ints, Ints, Ints]:

@@ -122,7 +122,12 @@ def is_name(text: str, title: str, language: str) -> bool:
         words.pop(0)
     if _is_lower(words[0]):
         return False
-    return len(words) == 1 or not _is_lower(words[-1]) or _is_titled(text, title)
+    return len(words) == 1 or not _is_lower(words[-1]) or _is_titled(text, title, language)
+
+
+def has_low_nouns(language: str) -> bool:
+    """Whether names of a language have common nouns in lower case: "mer Noire", "Чорне море"."""
+    return language not in ENGLISH and language not in NOUNS_IN_UPPER_CASE
 
 
 def has_common_word(text: str, title: str, language: str) -> bool:
@@ -131,9 +136,9 @@ def has_common_word(text: str, title: str, language: str) -> bool:
     Where English writes "Black Sea", most languages have no capital. In English such texts are
     topics ("history of Japan"), in German they begin with an adjective.
     """
-    if language in ENGLISH or language in NOUNS_IN_UPPER_CASE:
+    if not has_low_nouns(language):
         return False
-    return _begins_low(text) and _is_titled(text, title) and not text.islower()
+    return _begins_low(text) and not text.islower() and _is_titled(text, title, language)
 
 
 def title_at_end(text: str, title: str) -> str:
@@ -152,9 +157,26 @@ def _begins_low(text: str) -> bool:
     return _is_lower(word) and word not in _PARTICLES
 
 
-def _is_titled(text: str, title: str) -> bool:
-    """Whether a text is a title, with its first letter in either case."""
-    return text[1:] == title.partition(" (")[0][1:]
+def _is_titled(text: str, title: str, language: str) -> bool:
+    """Whether a text is a title, with its first letter in either case, or another case of it.
+
+    "Чорного моря" is one of "Чорне море". English and German titles have no such forms: "Turing
+    machines" are more than one.
+    """
+    plain = title.partition(" (")[0]
+    if text[1:] == plain[1:]:
+        return True
+    if not has_low_nouns(language):
+        return False
+    words, titled = text.lower().split(), plain.lower().split()
+    return len(words) == len(titled) and all(map(_are_forms, words, titled))
+
+
+def _are_forms(word: str, other: str) -> bool:
+    """Whether two words, in lower case, differ by no more than an ending."""
+    shorter, longer = sorted(map(len, (word, other)))
+    stem = max(longer - _LONGEST_ENDING, min(_SHORTEST_STEM, shorter))
+    return stem <= shorter and word[:stem] == other[:stem]
 
 
 def _is_date(title: str) -> bool:
@@ -168,6 +190,7 @@ def _is_date(title: str) -> bool:
 
 
 _WORD = re.compile(r"\w+")
+_LONGEST_ENDING = _SHORTEST_STEM = 3
 _STEM = 5
 """Words that begin with the same letters are forms of one word: "Democrat", "Democratic"."""
 

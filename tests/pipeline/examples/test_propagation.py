@@ -81,7 +81,7 @@ def whole_names(text, taken, starts, ends, common=()):
     return [(row, start, end) for _, row, start, end in found]
 
 
-def found(*pages, dictionary=None, least=0, contexts=None):
+def found(*pages, dictionary=None, least=0, contexts=None, language="en"):
     """(text, target, source) of all mentions, by page; each text of the dictionary has one link."""
     entities = table()
     if dictionary is not None:
@@ -92,7 +92,7 @@ def found(*pages, dictionary=None, least=0, contexts=None):
     sentences = sentences_of(batch, entities)
     labels = Labelling.of(entities, CategorySet.load("specific"), TREE).label(sentences.entities)
     common = CommonWords(frozenset({"the", "here", "new"}), 0.0)
-    more = Propagation(entities, dictionary, common, contexts=contexts).extended(
+    more = Propagation(entities, dictionary, common, language, contexts).extended(
         batch, PageWords(batch.column("text").to_pylist()), sentences, labels
     )
     by_page = [[] for _ in pages]
@@ -388,6 +388,29 @@ def test_names_of_the_dictionary(text, expected):
         assert all(source != "dictionary" for _, _, source in mentions)
     else:
         assert mentions == expected
+
+
+DISTRICT = ("district", "Tennis", "link")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Ulm district grew.", [("Ulm district", "Ulm, Montana", "dictionary")]),
+        ("The Ulm district.", [("Ulm district", "Ulm, Montana", "dictionary")]),
+        ("The Ulm districts grew.", [("Ulm", "Ulm", "dictionary")]),
+        ("The Ulm District grew.", []),
+        ("The [Ulm] district grew.", [LINK]),
+        ("[Ulm].\nat Ulm [district|Tennis].", [LINK, ("Ulm", "Ulm", "repeat"), DISTRICT]),
+        ("The Ulm\ndistrict grew.", [("Ulm", "Ulm", "dictionary")]),
+        ("See [Ulm].\nat Ulm district.", [LINK, ("Ulm district", "Ulm, Montana", "dictionary")]),
+    ],
+)
+def test_a_name_goes_on_in_lower_case_where_the_dictionary_has_it_so(text, expected):
+    dictionary = {"Ulm": "Ulm", "Ulm district": "Ulm, Montana"}
+    assert found(("X", text), dictionary=dictionary, language="lt") == [expected]
+    in_english = [name for name, *_ in found(("X", text), dictionary=dictionary)[0]]
+    assert "Ulm district" not in in_english
 
 
 def test_whole_names_touch_no_mention_and_leave_sentences_alone():

@@ -170,6 +170,23 @@ def test_names_that_begin_with_a_common_noun(text, title, language, expected):
 
 
 @pytest.mark.parametrize(
+    ("text", "title", "language", "expected"),
+    [
+        ("Чорного моря", "Чорне море", "uk", True),
+        ("Daugpiļs nūvodā", "Daugpiļs nūvods", "ltg", True),
+        ("Teist maailmasõda", "Teine maailmasõda (sündmus)", "et", True),
+        ("корінних народів України", "Корінні народи України", "uk", True),
+        ("Чорного озера", "Чорне море", "uk", False),
+        ("Чорного моря на півдні", "Чорне море", "uk", False),
+        ("American citizens", "American citizen", "en", False),
+        ("Keplerschen gesetze", "Keplersche gesetze", "de", False),
+    ],
+)
+def test_other_cases_of_titles_that_have_a_common_noun(text, title, language, expected):
+    assert is_name(text, title, language) is expected
+
+
+@pytest.mark.parametrize(
     ("text", "title", "expected"),
     [
         ("principauté de Monaco", "Monaco", "Monaco"),
