@@ -22,6 +22,7 @@ from finetune.parts import models
 from finetune.scoring import metrics
 from finetune.settings import FitSettings, Regime, shots_of
 from finetune.tagger.fitting import Work
+from finetune.tagger.shipped import folder_of
 from finetune.tagger.tagger import Tagger
 from nerbert.commands.process import quiet_libraries
 from nerbert.digests import fingerprint
@@ -75,7 +76,7 @@ def check_models(names: Iterable[str]) -> None:
     know_architectures()
     for name in dict.fromkeys(names):
         if name not in models():
-            check_tagger_base(name)
+            check_tagger_base(folder_of(name))
 
 
 def fit_run(

@@ -14,6 +14,7 @@ from typing import Any
 from finetune.data.sets import DataSets
 from finetune.data.views import View
 from finetune.settings import ALL, FitSettings, Regime
+from finetune.tagger.shipped import folder_of
 from nerbert import __version__
 from nerbert.commands.options import options_of
 from nerbert.digests import short_key
@@ -223,7 +224,7 @@ _NO_MODEL = {"training_args.bin", "pretrain.json", "training.json", "metrics.jso
 
 def model_fingerprint(model: str) -> str:
     """Digest of configuration, tokenizer and weights in a folder; for other names, the name."""
-    folder = Path(model)
+    folder = Path(folder_of(model))
     if not folder.is_dir():
         return model
     digest = blake2b(digest_size=16)

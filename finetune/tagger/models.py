@@ -15,6 +15,7 @@ from finetune.heads import windows
 from finetune.heads.head import Floats, head_class, head_of
 from finetune.parts import models
 from finetune.settings import FitSettings
+from finetune.tagger.shipped import folder_of
 from nerbert.seams import load
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet
@@ -34,7 +35,7 @@ def fresh_model(
     """Loads a tokenizer, and a model with a new linear layer, for `Head.add`.
 
     Args:
-        base: encoder, or name of a model without pre-training.
+        base: encoder, shipped tagger, or name of a model without pre-training.
         settings: settings of the fine-tuning.
         train: train sentences; models over words take their words from these.
         labels: labels of the head.
@@ -47,6 +48,7 @@ def fresh_model(
         pair: tuple[PreTrainedTokenizerFast, PreTrainedModel]
         pair = load(models()[base].build)(base, train, labels, settings)
         return pair
+    base = folder_of(base)
     model = head_class(settings.head).new_model(base, settings, labels, head_init_map)
     if settings.head_dropout is not None:
         for name in ("dropout", "classifier_dropout"):  # as the architectures call it

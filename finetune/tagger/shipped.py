@@ -181,8 +181,8 @@ def _encoder_file(name: str, repository: str, encoder: str | None, file: str) ->
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:100]
         raise UserError(
-            f"--model {name}: its encoder {repository} is not at hand ({reason}); go online once, "
-            "or give its folder by --encoder"
+            f"{name}: its encoder {repository} is not at hand ({reason}); go online once, or give "
+            f"its folder once: nerbert predict --model {name} --encoder DIR TEXT"
         ) from error
 
 

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from finetune.experiments.runs import model_fingerprint
 from finetune.options import SHIPPED
+from nerbert.commands.table import main
 from nerbert.errors import UserError
 from tests.helpers.lazy import lazy
 from tests.helpers.runs import ROOT
-from tests.helpers.toy import QUICK, rows
+from tests.helpers.toy import QUICK, rows, write_set
 
 shipped = lazy("finetune.tagger.shipped")
 tagging = lazy("finetune.tagger.tagger")
@@ -77,6 +79,21 @@ def test_the_whole_checkpoint_tags_as_the_trained_one(base, trained, data):
     assert shipped.checkpoint_of(name, "no such folder") == folder  # made once
     assert {path: path.stat().st_mtime_ns for path in Path(folder).iterdir()} == times
     assert tagging.Tagger.load(name, device="cpu").base == folder
+
+
+def test_fine_tuning_and_scores_of_a_shipped_tagger(base, trained, data, tmp_path):
+    (name, *_) = SHIPPED
+    toy_set = tmp_path / "toy"
+    write_set(toy_set)
+    folder = shipped.checkpoint_of(name, base)
+    assert model_fingerprint(name) == model_fingerprint(folder)
+    common = f"--models {name} --data {toy_set} --head open --seeds 1"
+    for regime in ("zero-shot", "target --least-steps 1 --epochs 1"):
+        output = tmp_path / regime[:6]
+        assert main(f"evaluate {common} --regime {regime} --output {output}".split()) == 0
+        (row,) = json.loads((output / "report.json").read_text())["runs"]
+        assert row["model"] == name
+    assert row["train_sentences"] > 0
 
 
 def test_a_difference_of_small_rank_is_the_best_one(base, trained, tmp_path):
