@@ -12,7 +12,7 @@ _WORD = re.compile(r"\w+")
 _DEMONYM_FORM = re.compile(r"\w+(?:ans?|ese|ish|is?|ch|ic)")
 _DEMONYM = re.compile(
     r"Arabs?|Argentines?|Basques?|Croats?|Cypriots?|Czechs?|Danes?|Dutchm[ae]n|Englishm[ae]n|"
-    r"Filipinos?|Finns?|Frenchm[ae]n|Greeks?|Icelanders?|Irishm[ae]n|Kazakhs?|Kyrgyz|Lao|"
+    r"Filipinos?|Finns?|Florentines?|Frenchm[ae]n|Greeks?|Icelanders?|Irishm[ae]n|Kazakhs?|Kyrgyz|Lao|"
     r"Londoners?|Malays?|Manx|Ottomans?|Poles?|Russians?|Scots?|Serbs?|Slovaks?|Slovenes?|"
     r"Soviets?|Spaniards?|Swedes?|Swiss|Tajiks?|Thais?|Turks?|Uzbeks?|Welshm[ae]n|\w+landers?"
 )
@@ -66,10 +66,13 @@ def is_demonym(text: str, title: str, language: str) -> bool:
         title: title of the linked page.
         language: code of the language.
     """
+    word = _DIRECTION.sub("", text)
+    words = _WORD.findall(title.lower())
+    is_in_title = word.lower() in words
+    if language in ENGLISH and not is_in_title and word.lower().removesuffix("s") in words:
+        return True  # "Safavids" of "Safavid dynasty"
     if not _is_demonym_form(text, language):
         return False
-    word = _DIRECTION.sub("", text)
-    is_in_title = word.lower() in _WORD.findall(title.lower())
     return not is_in_title or _DEMONYM.fullmatch(word) is not None
 
 

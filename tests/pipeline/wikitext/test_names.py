@@ -82,6 +82,9 @@ def test_is_name(text, title, expected):
         ("North Korean", "North Korea", "en", True),
         ("Eastern Europeans", "Eastern Europe", "en", True),
         ("South Sudan", "South Sudan", "en", False),
+        ("Safavids", "Safavid dynasty", "en", True),
+        ("Netherlands", "Netherlands", "en", False),
+        ("Netherlands", "The Netherlands in music", "en", False),
         ("West Bengal", "West Bengal", "en", False),
     ],
 )
