@@ -149,7 +149,11 @@ class Vocabulary:
         self._size = 0
 
     def count(self, phrases: Iterable[str]) -> None:
-        """Counts the phrases of a page. Of several, a part of a list may have no head."""
+        """Counts the phrases of a page, and their parts.
+
+        Only the phrase of a page with one counts as a whole: "writer and composer" gives two, of
+        which the first may be no noun.
+        """
         of_page = list(phrases)
         self._size += 1
         self._whole.update(of_page if len(of_page) == 1 else ())

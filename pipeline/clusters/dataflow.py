@@ -63,7 +63,7 @@ class Dataflow(Engine):
             time.sleep(_PAUSE_S)
         return False
 
-    def place(self, job: str) -> str:
+    def address_of(self, job: str) -> str:
         cloud = self.options.view_as(GoogleCloudOptions)
         return f"Dataflow, project {cloud.project}, region {cloud.region}"
 

@@ -118,8 +118,8 @@ class Engine:
     def leave_out(self, host: str) -> None:
         """Does without a host that was lost, from now on."""
 
-    def place(self, job: str) -> str:
-        """Where users see a job."""
+    def address_of(self, job: str) -> str:
+        """Where users see a job: an address, or a name."""
         return self.endpoint or self.name
 
     def watch(self, job: str) -> None:

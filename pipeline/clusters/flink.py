@@ -138,7 +138,7 @@ class Flink(Engine):
             if job["name"].startswith(prefix) and job["state"] not in _ENDED
         }
 
-    def place(self, job: str) -> str:
+    def address_of(self, job: str) -> str:
         return f"{self._rest.url} ({job})"
 
     def job_server(self, options: PipelineOptions) -> FlinkJarJobServer | None:

@@ -148,7 +148,7 @@ class Session:
         raise UserError(
             f"{self._engine.workers_flag}: no worker answered within {limit_s:.0f} s; a pool whose "
             f"Python cannot start, or no free slot; see the output of each `nerbert worker`, "
-            f"{self._engine.place(job)} and {self.folder}"
+            f"{self._engine.address_of(job)} and {self.folder}"
         )
 
     def _cancelled(self, job: str, submission: _Submission) -> str:
@@ -161,7 +161,7 @@ class Session:
             ended = False
         if ended:
             return f"Job {job} is cancelled."
-        return f"Job {job} may still run: cancel it at {self._engine.place(job)}."
+        return f"Job {job} may still run: cancel it at {self._engine.address_of(job)}."
 
     def _explained(self, error: Exception, name: str) -> BaseException:
         """The error to raise instead of one of Beam."""

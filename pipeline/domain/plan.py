@@ -51,7 +51,7 @@ class DomainPlan:
     annotation: Folder
 
     @property
-    def walked(self) -> str:
+    def categories_path(self) -> str:
         """Path of the file with the domain's wiki categories."""
         return files.join(self.settings.output, "wiki_categories.parquet")
 

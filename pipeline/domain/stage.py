@@ -64,7 +64,7 @@ class WriteSentences(_DomainPass):
 
     def open(self) -> None:
         plan = self._plan
-        walked = parts.read_tables([plan.walked], WALKED)
+        categories = parts.read_tables([plan.categories_path], WALKED)
         with files.local_copies(plan.settings.exclude) as paths:
             excluded = SentenceIndex.of_files(paths, plan.settings.columns)
         table = open_table(plan.entities)
@@ -74,7 +74,7 @@ class WriteSentences(_DomainPass):
             common = CommonWords.from_json(files.read_bytes(plan.words))
             names = Propagation(table, dictionary, common, plan.language)
         self._selector = DomainSelector(
-            table, walked, plan.settings, plan.domain, plan.tree, excluded, plan.language, names
+            table, categories, plan.settings, plan.domain, plan.tree, excluded, plan.language, names
         )
 
     def make(self, element: str, part: str, gathered: None) -> DomainReport:
@@ -135,7 +135,7 @@ def walk(plan: DomainPlan) -> pa.Table:
             f"--domain {plan.settings.domain}: {reason}{' ' if reason.endswith('?') else '. '}"
             "Give wiki categories that the dump has, with --roots"
         ) from None
-    with parts.writer(plan.walked, WALKED) as writer:
+    with parts.writer(plan.categories_path, WALKED) as writer:
         writer.write_table(walked)
     return walked
 

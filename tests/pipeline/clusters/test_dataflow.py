@@ -34,7 +34,7 @@ def test_cancel_says_when_the_end_does_not_come(monkeypatch):
     monkeypatch.setattr(dataflow, "_PAUSE_S", 0.01)
     monkeypatch.setattr(dataflow, "_CANCEL_S", 0.1)
     assert not Dataflow(FLAGS).cancel("job", Result(1000))
-    assert Dataflow(FLAGS).place("job") == "Dataflow, project p, region r"
+    assert Dataflow(FLAGS).address_of("job") == "Dataflow, project p, region r"
 
 
 def test_what_is_left_to_the_user():

@@ -37,7 +37,7 @@ class Elsewhere(Engine):
     def leave_out(self, host):
         self.left_out.append(host)
 
-    def place(self, job):
+    def address_of(self, job):
         return "the cluster"
 
 
