@@ -66,10 +66,12 @@ def is_demonym(text: str, title: str, language: str) -> bool:
         title: title of the linked page.
         language: code of the language.
     """
+    if language not in ENGLISH:
+        return False
     word = _DIRECTION.sub("", text)
-    words = _WORD.findall(title.lower())
-    is_in_title = word.lower() in words
-    if language in ENGLISH and not is_in_title and word.lower().removesuffix("s") in words:
+    title_words = _WORD.findall(title.lower())
+    is_in_title = word.lower() in title_words
+    if not is_in_title and word.lower().removesuffix("s") in title_words:
         return True  # "Safavids" of "Safavid dynasty"
     if not _is_demonym_form(text, language):
         return False
