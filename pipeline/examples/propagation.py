@@ -249,21 +249,23 @@ def _gone_on(
 
     "Daugpiļs nūvoda" is the district, not the town; what a longer one means is asked anew.
     """
-    found = [(*mention[:3], pages[int(sentences.documents[mention[0]])]) for mention in mentions]
+    page_mentions = [
+        (*mention[:3], pages[int(sentences.documents[mention[0]])]) for mention in mentions
+    ]
     starts = sentences.anchor_starts.tolist()
-    taken = {*zip(sentences.anchor_sentences.tolist(), starts, strict=True)}
-    taken.update(mention[:2] for mention in mentions)
+    beginnings = {*zip(sentences.anchor_sentences.tolist(), starts, strict=True)}
+    beginnings.update(mention[:2] for mention in mentions)
     longer: dict[tuple[int, int], _Free] = {}
-    for row, start, end, page in [*found, *free]:
+    for row, start, end, page in [*page_mentions, *free]:
         match = _LOW_WORD.match(page.text, end, int(sentences.ends[row]))
-        if match and match[1].islower() and (row, end + 1) not in taken:
+        if match and match[1].islower() and (row, end + 1) not in beginnings:
             longer[row, start] = row, start, match.end(), page
     texts = [page.text[start:end] for _, start, end, page in longer.values()]
     places = list(longer)
     listed = {places[number]: longer[places[number]] for number, *_ in dictionary.lookup(texts)}
     names = {name[:2]: name for name in free} | listed
-    kept = [mention for mention in mentions if mention[:2] not in listed]
-    return kept, [names[place] for place in sorted(names)]
+    unchanged = [mention for mention in mentions if mention[:2] not in listed]
+    return unchanged, [names[place] for place in sorted(names)]
 
 
 def _occupied(sentences: Sentences, mentions: Sequence[Found]) -> tuple[Ints, Ints, Ints]:

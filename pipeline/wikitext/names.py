@@ -172,11 +172,11 @@ def _is_titled(text: str, title: str, language: str) -> bool:
     return len(words) == len(titled) and all(map(_are_forms, words, titled))
 
 
-def _are_forms(word: str, other: str) -> bool:
+def _are_forms(word: str, title_word: str) -> bool:
     """Whether two words, in lower case, differ by no more than an ending."""
-    shorter, longer = sorted(map(len, (word, other)))
+    shorter, longer = sorted(map(len, (word, title_word)))
     stem = max(longer - _LONGEST_ENDING, min(_SHORTEST_STEM, shorter))
-    return stem <= shorter and word[:stem] == other[:stem]
+    return stem <= shorter and word[:stem] == title_word[:stem]
 
 
 def _is_date(title: str) -> bool:
