@@ -181,8 +181,9 @@ def _encoder_file(name: str, repository: str, encoder: str | None, file: str) ->
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:100]
         raise UserError(
-            f"{name}: its encoder {repository} is not at hand ({reason}); go online once, or give "
-            f"its folder once: nerbert predict --model {name} --encoder DIR TEXT"
+            f"its encoder {repository} is not at hand ({reason}); go online once, or give its "
+            f"folder once: nerbert predict --model {name} --encoder DIR TEXT",
+            name,
         ) from error
 
 
