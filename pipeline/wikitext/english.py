@@ -58,8 +58,8 @@ def is_demonym(text: str, title: str, language: str) -> bool:
     """Whether an anchor to a place is a word such as "French", and not the name of the place.
 
     It is none if the title has the word ("Japan" of "Empire of Japan", not "Soviet" of "Soviet
-    Union"). Only English is known to need it: many languages write such words in lower case, and
-    then they are no names.
+    Union"). The plural of a word of the title is one: "Safavids" of "Safavid dynasty". Only English
+    is known to need it: many languages write such words in lower case, and then they are no names.
 
     Args:
         text: text of the anchor.
@@ -72,7 +72,7 @@ def is_demonym(text: str, title: str, language: str) -> bool:
     title_words = _WORD.findall(title.lower())
     is_in_title = word.lower() in title_words
     if not is_in_title and word.lower().removesuffix("s") in title_words:
-        return True  # "Safavids" of "Safavid dynasty"
+        return True
     if not _is_demonym_form(text, language):
         return False
     return not is_in_title or _DEMONYM.fullmatch(word) is not None
