@@ -20,6 +20,8 @@ INVALID_TITLE = re.compile(
 Source: MediaWiki, $wgLegalTitleChars and MediaWikiTitleCodec.
 """
 _MAX_CACHED_TARGETS = 200_000
+_QUOTES = frozenset("«»‹›„“”「」『』《》")
+"""Marks that come in pairs; which of a pair opens depends on the language."""
 _URL = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]*:)?//|(?:mailto|news|sips?|sms|tel|geo|magnet|urn):")
 """The beginning of an address outside of the wiki; `[[http://x]]` is no link to a page."""
 # In titles "%C3%A9" is decoded; a "%" that is not followed so is text.
@@ -51,6 +53,14 @@ def _link_pattern(trail: str) -> re.Pattern[str]:
 def _prefix_pattern(prefix: str) -> re.Pattern[str]:
     """Characters before a link that belong to its text, and the beginning of the link."""
     return re.compile(rf"((?<![{prefix}])[{prefix}]+)({OPEN}\d+{SEPARATOR})")
+
+
+def _split_single_quote(text: str) -> tuple[str, str, str]:
+    """The quotation mark before the text of a link whose pair is outside of it, the text, the mark
+    after it."""
+    if len(text) < 2 or sum(map(_QUOTES.__contains__, text)) != 1:
+        return "", text, ""
+    return ("", text[:-1], text[-1]) if text[-1] in _QUOTES else (text[0], text[1:], "")
 
 
 def _is_odd(link: re.Match[str]) -> bool:
@@ -113,7 +123,12 @@ class LinkPass:
             self.targets.append(title)
             if "\n" in text:
                 text = text.replace("\n", " ")
-            return f"{OPEN}{len(self.targets) - 1}{SEPARATOR}{text}{trail}{CLOSE}"
+            begin = f"{OPEN}{len(self.targets) - 1}{SEPARATOR}"
+            if text[-1] in _QUOTES or text[0] in _QUOTES:
+                before, text, after = _split_single_quote(text)
+                if before or after:
+                    return f"{before}{begin}{text}{CLOSE}{after}{trail}"
+            return f"{begin}{text}{trail}{CLOSE}"
         # `[[Title|]]` is expanded when a page is saved, so in a dump it is text.
         if kind == "invalid" or match[2] == "":
             return match[0]

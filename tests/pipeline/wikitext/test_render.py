@@ -224,6 +224,22 @@ def test_localised_namespaces_and_trails():
     assert render(wikitext, UKRAINIAN).categories == ("Y",)
 
 
+@pytest.mark.parametrize(
+    ("wikitext", "text", "anchor"),
+    [
+        ("за «[[Мілан (клуб)|Мілан»]].", "за «Мілан».", "Мілан"),
+        ("за [[Мілан (клуб)|«Мілан]]».", "за «Мілан».", "Мілан"),
+        ("за [[Мілан (клуб)|«Мілан»]].", "за «Мілан».", "«Мілан»"),
+        ("за [[Мілан (клуб)|Клуб «Мілан»]].", "за Клуб «Мілан».", "Клуб «Мілан»"),
+        ("за [[Мілан (клуб)|„Мілан]]“.", "за „Мілан“.", "Мілан"),
+        ("за «[[Мілан (клуб)|Мілан»]]ом.", "за «Мілан»ом.", "Мілан"),
+        ("за [[Мілан (клуб)|»]].", "за ».", "»"),
+    ],
+)
+def test_no_name_has_one_quote_of_a_pair(wikitext, text, anchor):
+    assert links(wikitext, UKRAINIAN) == (text, [(anchor, "Мілан (клуб)")])
+
+
 def test_language_variants_and_no_trail():
     wikitext = "[[北京]]市-{zh-hant:電腦;zh-hans:计算机}- -{raw}--{H|zh-cn:a;zh-tw:b}-。"
     assert links(wikitext, CHINESE) == ("北京市计算机 raw。", [("北京", "北京")])
