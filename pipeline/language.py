@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -85,14 +86,18 @@ class CommonWords:
         words: the words, in lower case.
         least: smallest share of these words in a page of the wiki's language; 0 if nobody can tell.
         nouns: its common nouns, if it writes them with a capital.
+        has_lexicon: whether a lexicon tells its proper nouns; see `pipeline.wikitext.lexicon`.
     """
 
     words: frozenset[str]
     least: float
     nouns: CommonNouns = NO_NOUNS
+    has_lexicon: bool = False
 
     @classmethod
-    def train(cls, texts: Sequence[str], language: str = "") -> CommonWords:
+    def train(
+        cls, texts: Sequence[str], language: str = "", has_lexicon: bool = False
+    ) -> CommonWords:
         """Counts the pages of each word. Most texts must be in the wiki's language.
 
         A long page in another language counts once for each of its words, as every page does, and
@@ -104,7 +109,8 @@ class CommonWords:
         words = frozenset(word for word, _ in frequent)
         shares = [_share(page, words) for page in pages if len(page) >= _FEWEST_WORDS]
         usual = float(np.median(shares)) if len(shares) >= _FEWEST_PAGES else 0.0
-        return cls(words, round(_SHARE * usual, 4), CommonNouns.train(texts, language))
+        least = round(_SHARE * usual, 4)
+        return cls(words, least, CommonNouns.train(texts, language), has_lexicon)
 
     def is_other_language(self, text: str) -> bool:
         """Whether a text is in another language. Texts of less than 40 words are in none."""
@@ -113,9 +119,11 @@ class CommonWords:
 
     def to_json(self) -> str:
         """The words as JSON."""
-        fields = {"least": self.least, "words": sorted(self.words)}
+        fields: dict[str, Any] = {"least": self.least, "words": sorted(self.words)}
         if self.nouns:
             fields["nouns"] = sorted(self.nouns.words)
+        if self.has_lexicon:
+            fields["has_lexicon"] = True
         return json.dumps(fields, ensure_ascii=False, indent=0)
 
     @classmethod
@@ -123,7 +131,8 @@ class CommonWords:
         """Reads the JSON of `to_json`."""
         fields = json.loads(text)
         nouns = CommonNouns(frozenset(fields.get("nouns", ())))
-        return cls(frozenset(fields["words"]), fields["least"], nouns)
+        lexicon = fields.get("has_lexicon", False)
+        return cls(frozenset(fields["words"]), fields["least"], nouns, lexicon)
 
 
 NO_WORDS = CommonWords(frozenset(), 0.0)

@@ -285,10 +285,10 @@ def _npz(**arrays: npt.NDArray[Any]) -> bytes:
         for name, array in arrays.items():
             entry = zipfile.ZipInfo(f"{name}.npy")  # of 1980
             entry.create_system, entry.create_version = 3, 20
-            entry.compress_type = zipfile.ZIP_DEFLATED
             content = io.BytesIO()
             np.lib.format.write_array(content, array, allow_pickle=False)
-            archive.writestr(entry, content.getvalue())
+            # Level 1 takes a sixth of the time of level 6, and 4 % more room.
+            archive.writestr(entry, content.getvalue(), zipfile.ZIP_DEFLATED, 1)
     return file.getvalue()
 
 

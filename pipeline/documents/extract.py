@@ -89,7 +89,7 @@ def extract_stage(plan: Plan) -> Stage:
             return
         texts = sampled_texts(plan.units, plan.settings.seed)
         model = plan.pretrained or trained(texts, plan.language)
-        common = CommonWords.train(texts, plan.language)
+        common = CommonWords.train(texts, plan.language, plan.has_lexicon)
         files.write_bytes(model_path(plan), model.to_json().encode())
         files.write_bytes(words_path(plan), common.to_json().encode())
 

@@ -33,6 +33,7 @@ from pipeline.examples.rows import Tokenised, example_rows
 from pipeline.examples.unlinked import Names, PageWords, Unlinked
 from pipeline.language import NO_WORDS, CommonWords
 from pipeline.settings import CorpusSettings
+from pipeline.wikitext.lexicon import proper_nouns
 from pipeline.wikitext.names import CALENDAR, NOUNS_IN_UPPER_CASE
 
 DOCUMENT_COLUMNS = (
@@ -86,7 +87,7 @@ class Selector:
         self._nouns = names_aside(common.nouns, entities)
         self._capitals = bool(self._nouns) or language not in NOUNS_IN_UPPER_CASE
         self._language, self._common = language, common.words
-        self._calendar = CALENDAR.get(language, frozenset())
+        self._calendar, self._has_lexicon = CALENDAR.get(language, frozenset()), common.has_lexicon
         self._propagation = propagation
         dictionary = propagation.dictionary if propagation else None
         self._inner = InnerMentions(dictionary, labelling)
@@ -253,6 +254,13 @@ class Selector:
         offsets = sentences.starts[fit.rows]
         spans = place[fit.rows], fit.starts - offsets, fit.ends - offsets
         unlinked.mark_spans(zip(*(column.tolist() for column in spans), strict=True))
+        unlinked.mark_works(tokenised.texts)
+        if self._has_lexicon:
+            unlinked.mark_spans(
+                (number, *span)
+                for number, text in enumerate(tokenised.texts)
+                for span in proper_nouns(text)
+            )
         return np.array(unlinked.marked, bool)
 
 

@@ -25,6 +25,8 @@ _PEOPLES = re.compile("(?:ish|ch|ese|iss)$")
 """Words of peoples that are their plurals, too: "the British"."""
 # "the German invaded", "German without": what follows a people and is no noun.
 _NO_NOUN = re.compile("(?:ed|with|within|without|during|among|against|upon|onto)$")
+_WORK = re.compile("[『《]([^『』《》]+)[』》]")
+"""The title of a work, which Japanese and Chinese put in marks of its own."""
 _SHORTEST = 4  # characters of a word of the title that is a name by itself: "Lincoln", not "The"
 _LONGEST = 255  # characters of a name; titles have at most 255 bytes in MediaWiki
 _KEY = 2  # first characters, by which names are looked up
@@ -242,7 +244,7 @@ class Unlinked:
         """Marks the tokens that parts of them name: sentence, start and end of each, in characters.
 
         Args:
-            spans: the names that are smaller than their tokens; number -1 for no sentence of these.
+            spans: the names; number -1 for no sentence of these.
         """
         for sentence, start, end in spans:
             if sentence >= 0:
@@ -251,6 +253,12 @@ class Unlinked:
                 after = bisect_left(self._starts, base + end)
                 for token in range(first, after):
                     self.marked[token] = self._is_free[token]
+
+    def mark_works(self, texts: Sequence[str]) -> None:
+        """Marks the titles of works in the texts of the sentences: "『こころ』"."""
+        for number, text in enumerate(texts):
+            if "』" in text or "》" in text:
+                self.mark_spans((number, *match.span(1)) for match in _WORK.finditer(text))
 
     def unmark_dates(self, calendar: frozenset[str]) -> None:
         """Unmarks months and the like beside a number.

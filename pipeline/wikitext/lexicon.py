@@ -1,7 +1,8 @@
-"""Whether a Japanese text has a proper noun, by the dictionary of MeCab; of the extra `ja`."""
+"""The proper nouns of a Japanese text, by the dictionary of MeCab; of the extra `ja`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -32,3 +33,21 @@ def has_proper_noun(text: str) -> bool:
     [True, False, True]
     """
     return any(word.is_unk or word.feature.pos2 == "固有名詞" for word in _tagger()(text))
+
+
+def proper_nouns(text: str) -> Iterator[tuple[int, int]]:
+    """Finds the words that are proper nouns, or in no dictionary and written as names may be.
+
+    Yields:
+        Start and end of each.
+
+    >>> list(proper_nouns("km 1990年のジョーンズと山田"))
+    [(9, 14), (15, 17)]
+    """
+    end = 0
+    for word in _tagger()(text):
+        start = text.index(word.surface, end)
+        end = start + len(word.surface)
+        is_unknown = word.is_unk and word.surface[0].isalpha() and not word.surface.islower()
+        if is_unknown or word.feature.pos2 == "固有名詞":
+            yield start, end

@@ -56,8 +56,7 @@ def _prefix_pattern(prefix: str) -> re.Pattern[str]:
 
 
 def _split_single_quote(text: str) -> tuple[str, str, str]:
-    """The quotation mark before the text of a link whose pair is outside of it, the text, the mark
-    after it."""
+    """A quotation mark before the text whose pair is outside of the link, the text, one after it."""
     if len(text) < 2 or sum(map(_QUOTES.__contains__, text)) != 1:
         return "", text, ""
     return ("", text[:-1], text[-1]) if text[-1] in _QUOTES else (text[0], text[1:], "")

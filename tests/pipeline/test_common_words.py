@@ -49,6 +49,8 @@ def test_names_and_numbers_say_nothing():
 def test_json_round_trip():
     common = CommonWords.train([ENGLISH * 5])
     assert CommonWords.from_json(common.to_json()) == common
+    with_lexicon = CommonWords.train([ENGLISH * 5], "ja", has_lexicon=True)
+    assert CommonWords.from_json(with_lexicon.to_json()) == with_lexicon != common
 
 
 def texts_of(shared, pattern, language=None):

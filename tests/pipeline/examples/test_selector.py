@@ -24,7 +24,9 @@ from pipeline.examples.mentions import (
     sentences_of,
 )
 from pipeline.examples.selector import Selector
+from pipeline.language import NO_WORDS, CommonWords
 from pipeline.settings import CorpusSettings
+from pipeline.wikitext.lexicon import is_installed
 from pipeline.wikitext.names import NO_ENTITY, NO_PLACE, SURE
 from tests.helpers.lazy import lazy
 
@@ -78,17 +80,38 @@ def batch_of(*rows):
     return pa.RecordBatch.from_pylist(list(rows), SCHEMA)
 
 
-def select(batch, classes, exclude=(), frequent=(), language="en", **settings):
+def select(batch, classes, exclude=(), frequent=(), language="en", common=NO_WORDS, **settings):
     table = table_of(classes)
     labelling = Labelling.of(table, _Specific(), TREE)
     settings = CorpusSettings(
         **{"min_entities": 0, "validation_share": 0.0, "min_tokens": 1, **settings}
     )
     excluded = SentenceIndex.of_files(exclude)
-    selector = Selector(table, labelling, list(frequent), settings, excluded, language=language)
+    how = {"language": language, "common": common}
+    selector = Selector(table, labelling, list(frequent), settings, excluded, **how)
     selection = SelectionReport()
     examples = selector.select(batch, selection)
     return examples["train"].to_pylist(), selection, LabelSet(labelling.names)
+
+
+@pytest.mark.parametrize(
+    ("has_lexicon", "expected"), [(False, "こころこころ"), (True, "こころ山田プーチンこころ")]
+)
+def test_japanese_names_without_a_link_are_no_negatives(has_lexicon, expected):
+    if has_lexicon and not is_installed():
+        pytest.skip("the extra `ja` is not installed")
+    text = "[夏目|NY]の『こころ』を山田と学生とプーチンが読む。"
+    row = document(7, ["[夏目|NY]と学生。", text, "『こころ』と[夏目|NY]。"], doubt=SURE)
+    common = CommonWords(frozenset(), 0.0, has_lexicon=has_lexicon)
+    examples, _, _ = select(batch_of(row), {"NY": "A"}, language="ja", common=common)
+    unlinked = [
+        token
+        for example in examples
+        for token, mark in zip(example["tokens"], example["unlinked"], strict=True)
+        if mark
+    ]
+    assert len(examples) == 3
+    assert "".join(unlinked) == expected
 
 
 def test_example_row():
