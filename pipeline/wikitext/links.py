@@ -56,7 +56,7 @@ def _prefix_pattern(prefix: str) -> re.Pattern[str]:
 
 
 def _split_single_quote(text: str) -> tuple[str, str, str]:
-    """A quotation mark before the text whose pair is outside of the link, the text, one after it."""
+    """A quote whose pair is outside of the link, before the text; the text; such a quote behind it."""
     if len(text) < 2 or sum(map(_QUOTES.__contains__, text)) != 1:
         return "", text, ""
     return ("", text[:-1], text[-1]) if text[-1] in _QUOTES else (text[0], text[1:], "")
