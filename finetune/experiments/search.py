@@ -43,13 +43,14 @@ def search(
     Args:
         options: options of the search.
         settings: settings that are not searched.
-        typed: names of the options that the user gave. With `epochs`, no trial is longer.
+        typed: names of the options that the user gave. They are not searched, unless `space` is
+            among them; with `epochs`, no trial is longer.
 
     Raises:
         UserError: options contradict each other, data or model is missing, or the folder has
             another search.
     """
-    space = parse(options.space)
+    space = _searched(parse(options.space), typed)
     grid = points(space) if options.method == "grid" else []
     names = expand(options.data)
     sets = DataSets.of_options(options, len(names) > 1 or are_several(names))
@@ -82,6 +83,18 @@ def search(
         if is_done:  # else the next run goes on where trainings have paused
             shutil.rmtree(output / "trials", ignore_errors=True)
         return write_report(output, study.done(), space, best, fits.settings_of(best.params))
+
+
+def _searched(space: Space, typed: Collection[str]) -> Space:
+    """The space without the settings that the user gave, if it is the default one.
+
+    Raises:
+        UserError: the user gave a setting and values of it to try.
+    """
+    for name in sorted(space.keys() & set(typed)) if "space" in typed else ():
+        flag = name.replace("_", "-")
+        raise UserError(f"--space {flag} tries other values than --{flag}; give one of them")
+    return {name: values for name, values in space.items() if name not in typed}
 
 
 def _tried(

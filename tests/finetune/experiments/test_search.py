@@ -40,6 +40,21 @@ def command(base, data, output, *flags):
     return [*found, *FLAGS, *flags]
 
 
+def test_a_flag_and_values_of_it_to_try(base, toy_set, tmp_path, capsys):
+    space = ("--space", "learning_rate=2e-3,1e-6")
+    assert main(command(base, toy_set, tmp_path / "x", "--learning-rate", "1e-3", *space)) == 2
+    assert (
+        "--space learning-rate tries other values than --learning-rate" in capsys.readouterr().err
+    )
+    assert not (tmp_path / "x").exists()
+
+
+def test_typed_settings_are_not_in_the_default_space(base, toy_set, tmp_path):
+    flags = ("--head", "linear", "--learning-rate", "1e-3", "--kept", "1")
+    assert main(command(base, toy_set, tmp_path / "x", *flags)) == 0
+    assert all(params.keys() == {"batch_size"} for _, params, _ in trials(tmp_path / "x"))
+
+
 def trials(output):
     study = optuna.load_study(study_name="search", storage=f"sqlite:///{output}/study.db")
     done = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
