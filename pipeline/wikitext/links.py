@@ -56,7 +56,7 @@ def _prefix_pattern(prefix: str) -> re.Pattern[str]:
 
 
 def _split_single_quote(text: str) -> tuple[str, str, str]:
-    """A quote whose pair is outside of the link, before the text; the text; such a quote behind it."""
+    """The parts of a link's text: a quote whose pair is outside of it, the name, such a quote."""
     if len(text) < 2 or sum(map(_QUOTES.__contains__, text)) != 1:
         return "", text, ""
     return ("", text[:-1], text[-1]) if text[-1] in _QUOTES else (text[0], text[1:], "")
