@@ -155,8 +155,11 @@ def convert(args: Arguments, named: dict[str, str]) -> str:
             break
     if not text or not remaining:
         return ""
-    adjective = named.get("adj", "").startswith(("on", "mid"))
-    return f"{text}{'-' if adjective else ' '}{_unit(text, remaining[0], named)}"
+    form = named.get("adj", "")
+    # Module:Convert of the English Wikipedia: "58.5|m|ft|adj=mid|-tall" -> "58.5-metre-tall".
+    after = remaining[-1] if form == "mid" and re.match("-[^\\W\\d]", remaining[-1]) else ""
+    hyphen = "-" if form.startswith(("on", "mid")) else " "
+    return f"{text}{hyphen}{_unit(text, remaining[0], named)}{after}"
 
 
 def _unit(value: str, code: str, named: dict[str, str]) -> str:

@@ -213,6 +213,7 @@ def _foreign(facts: Mapping[str, Any]) -> dict[str, Render]:
 
 _MAKERS: dict[str, Callable[[Any, str], dict[str, Render]]] = {
     "argument": lambda places, _: _arguments(places),
+    "space": lambda names, _: _each(names, lambda a, n: pick(a, n, 0) or "\u00a0"),
     "join": lambda rows, code: _each(rows["all"], partial(_joined, language=code)),
     "symbol": lambda texts, _: _by_name(texts, lambda text: lambda args, named: text),
     "prefix": lambda texts, _: _by_name(
