@@ -157,7 +157,7 @@ def convert(args: Arguments, named: dict[str, str]) -> str:
         return ""
     form = named.get("adj", "")
     # Module:Convert of the English Wikipedia: "58.5|m|ft|adj=mid|-tall" -> "58.5-metre-tall".
-    after = remaining[-1] if form == "mid" and re.match("-[^\\W\\d]", remaining[-1]) else ""
+    after = remaining[-1] if form == "mid" and re.match(r"-[^\W\d]", remaining[-1]) else ""
     hyphen = "-" if form.startswith(("on", "mid")) else " "
     return f"{text}{hyphen}{_unit(text, remaining[0], named)}{after}"
 
