@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a shipped tagger again: a corpus of all English slices, the open head on an encoder, its difference from the encoder.
-#   benchmarks/open_tagger.sh DATA ENCODER WORK [NAME [STEPS]]     85 minutes of two cores for open-en, 110 of one for open-en-base
+#   benchmarks/open_tagger.sh DATA ENCODER WORK [NAME [STEPS]]     an hour of two cores for open-en, 110 minutes of one for open-en-base
 # The same command goes on after a stop. DATA is a folder with dumps/, leads/, dbpedia/, wikidata/ and ner/crossner/, ENCODER one with the encoder of NAME:
 # sentence-transformers/all-MiniLM-L6-v2 for open-en, sentence-transformers/all-mpnet-base-v2 for open-en-base.
 set -euo pipefail
@@ -24,12 +24,14 @@ flags=(--corpus "$work/corpus/corpus" --types "${types[@]}" --recipe open --base
   --learning-rate "$rate" --bf16 --validation-examples 300)
 export OMP_NUM_THREADS=1  # a process for each core: threads of one process gain less
 one=(nerbert pretrain "${flags[@]}" --per-device-train-batch-size 32)
-taggers=("$work/$name-1")
 if [ "$name" = open-en ]; then
-  taggers+=("$work/$name-7")
-  torchrun --nproc-per-node 2 -m pretrain.launch "${flags[@]}" --per-device-train-batch-size 16 --output "${taggers[0]}"
-  "${one[@]}" --data-seed 7 --output "${taggers[1]}"
+  taggers=("$work/$name-7" "$work/$name-8")
+  trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
+  "${one[@]}" --data-seed 7 --output "${taggers[0]}" &
+  "${one[@]}" --data-seed 8 --output "${taggers[1]}"
+  wait $!
 else
+  taggers=("$work/$name-1")
   "${one[@]}" --output "${taggers[0]}"
 fi
 python -m finetune.tagger.shipped --encoder "$encoder" --name "sentence-transformers/$base" --tagger "${taggers[@]}" --output "$work/$name"
