@@ -39,7 +39,7 @@ class Flink(Engine):
         with_scheme = re.match("https?://", self.master)
         self._rest = Rest(self.master if with_scheme else f"http://{self.master}")
         self._lost: set[str] = set()
-        self._version = ""
+        self._version, self._free_slots = "", 0
 
     def check(self) -> None:
         jar = self._flink.flink_job_server_jar
@@ -61,7 +61,9 @@ class Flink(Engine):
             raise UserError(
                 f"--flink_version {version}: the cluster at {self.master} is {self._version}"
             )
-        if not sum(host["freeSlots"] for host in self._hosts()):
+        # Counted before our first job, whose slots need a moment to be free again after its end.
+        self._free_slots = sum(host["freeSlots"] for host in self._hosts())
+        if not self._free_slots:
             raise UserError(
                 f"--flink_master {self.master}: none of its {state['slots-total']} slots is free "
                 f"({state['jobs-running']} jobs run); wait for them, or add TaskManagers"
@@ -71,17 +73,17 @@ class Flink(Engine):
         hosts = self._hosts()
         flags = {
             "flink_version": ".".join(self._version.split(".")[:2]),
-            "parallelism": sum(host["freeSlots"] for host in hosts),
+            "parallelism": self._free_slots,
             "sdk_worker_parallelism": max(host["slotsNumber"] for host in hosts),
         }
         return [f"--{key}={value}" for key, value in flags.items() if not is_given(self.flags, key)]
 
     def described(self) -> str:
         hosts = self._hosts()
-        free, slots = (sum(host[key] for host in hosts) for key in ("freeSlots", "slotsNumber"))
+        slots = sum(host["slotsNumber"] for host in hosts)
         return (
-            f"Flink {self._version} at {self.master}: {len(hosts)} TaskManagers, {free} of {slots} "
-            "slots free"
+            f"Flink {self._version} at {self.master}: {len(hosts)} TaskManagers, "
+            f"{self._free_slots} of {slots} slots free"
         )
 
     def cancel(self, job: str, result: Any) -> bool:

@@ -42,6 +42,13 @@ def test_every_free_slot_and_a_process_for_each(cluster):
     )
 
 
+def test_slots_of_our_own_first_job_count(cluster):
+    engine = flink(cluster)
+    cluster.answers["/taskmanagers"] = {"taskmanagers": [host("a:1-x", 2, 0), host("b:1-y", 3, 0)]}
+    assert "--parallelism=3" in engine.fitting_flags()
+    assert "3 of 5 slots free" in engine.described()
+
+
 def test_the_flags_of_the_user_win(cluster):
     engine = flink(cluster, "--parallelism=7")
     assert engine.fitting_flags() == ["--flink_version=1.19", "--sdk_worker_parallelism=3"]
@@ -86,6 +93,7 @@ def test_a_lost_host_is_left_out(cluster):
     engine = flink(cluster)
     cluster.answers["/taskmanagers"] = {"taskmanagers": [host("a:1-x", 2, 2), host("b:1-y", 3, 3)]}
     engine.leave_out("b:1-y")
+    engine.check()
     assert "--parallelism=2" in engine.fitting_flags()
     assert "1 TaskManagers, 2 of 2" in engine.described()
 
