@@ -254,7 +254,7 @@ class Selector:
         offsets = sentences.starts[fit.rows]
         spans = place[fit.rows], fit.starts - offsets, fit.ends - offsets
         unlinked.mark_spans(zip(*(column.tolist() for column in spans), strict=True))
-        unlinked.mark_works(tokenised.texts)
+        unlinked.mark_in_marks(tokenised.texts)
         if self._has_lexicon:
             unlinked.mark_spans(
                 (number, *span)

@@ -25,8 +25,9 @@ _PEOPLES = re.compile("(?:ish|ch|ese|iss)$")
 """Words of peoples that are their plurals, too: "the British"."""
 # "the German invaded", "German without": what follows a people and is no noun.
 _NO_NOUN = re.compile("(?:ed|with|within|without|during|among|against|upon|onto)$")
-_WORK = re.compile("[『《]([^『』《》]+)[』》]")
-"""The title of a work, which Japanese and Chinese put in marks of its own."""
+_IN_MARKS = re.compile("[『《]([^『』《》]+)[』》]|（([ぁ-ゖー・ ]{2,})[、，）]")
+"""The title of a work, which Japanese and Chinese put in marks of its own, and how the Japanese
+name before a bracket is read: "夏目漱石（なつめ そうせき、"."""
 _SHORTEST = 4  # characters of a word of the title that is a name by itself: "Lincoln", not "The"
 _LONGEST = 255  # characters of a name; titles have at most 255 bytes in MediaWiki
 _KEY = 2  # first characters, by which names are looked up
@@ -254,11 +255,12 @@ class Unlinked:
                 for token in range(first, after):
                     self.marked[token] = self._is_free[token]
 
-    def mark_works(self, texts: Sequence[str]) -> None:
-        """Marks the titles of works in the texts of the sentences: "『こころ』"."""
+    def mark_in_marks(self, texts: Sequence[str]) -> None:
+        """Marks titles of works and readings of names in the texts of the sentences."""
         for number, text in enumerate(texts):
-            if "』" in text or "》" in text:
-                self.mark_spans((number, *match.span(1)) for match in _WORK.finditer(text))
+            if "』" in text or "》" in text or "（" in text:
+                found = _IN_MARKS.finditer(text)
+                self.mark_spans((number, *match.span(match.lastindex or 0)) for match in found)
 
     def unmark_dates(self, calendar: frozenset[str]) -> None:
         """Unmarks months and the like beside a number.

@@ -95,13 +95,16 @@ def select(batch, classes, exclude=(), frequent=(), language="en", common=NO_WOR
 
 
 @pytest.mark.parametrize(
-    ("has_lexicon", "expected"), [(False, "こころこころ"), (True, "こころ山田プーチンこころ")]
+    ("has_lexicon", "expected"),
+    [(False, "なつめこころこころ"), (True, "なつめこころ山田プーチンこころ")],
 )
 def test_japanese_names_without_a_link_are_no_negatives(has_lexicon, expected):
     if has_lexicon and not is_installed():
         pytest.skip("the extra `ja` is not installed")
     text = "[夏目|NY]の『こころ』を山田と学生とプーチンが読む。"
-    row = document(7, ["[夏目|NY]と学生。", text, "『こころ』と[夏目|NY]。"], doubt=SURE)
+    row = document(
+        7, ["[夏目|NY]（なつめ、学生）だ。", text, "『こころ』と[夏目|NY]。"], doubt=SURE
+    )
     common = CommonWords(frozenset(), 0.0, has_lexicon=has_lexicon)
     examples, _, _ = select(batch_of(row), {"NY": "A"}, language="ja", common=common)
     unlinked = [
