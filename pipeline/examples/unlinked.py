@@ -259,8 +259,8 @@ class Unlinked:
         """Marks titles of works and readings of names in the texts of the sentences."""
         for number, text in enumerate(texts):
             if "』" in text or "》" in text or "（" in text:
-                found = _IN_MARKS.finditer(text)
-                self.mark_spans((number, *match.span(match.lastindex or 0)) for match in found)
+                matches = _IN_MARKS.finditer(text)
+                self.mark_spans((number, *match.span(match.lastindex or 0)) for match in matches)
 
     def unmark_dates(self, calendar: frozenset[str]) -> None:
         """Unmarks months and the like beside a number.
