@@ -125,8 +125,9 @@ class LinkPass:
             begin = f"{OPEN}{len(self.targets) - 1}{SEPARATOR}"
             if text[-1] in _QUOTES or text[0] in _QUOTES:
                 before, text, after = _split_single_quote(text)
-                if before or after:
-                    return f"{before}{begin}{text}{CLOSE}{after}{trail}"
+                if after:  # and what follows the quote is no part of the name either
+                    return f"{begin}{text}{CLOSE}{after}{trail}"
+                begin = before + begin
             return f"{begin}{text}{trail}{CLOSE}"
         # `[[Title|]]` is expanded when a page is saved, so in a dump it is text.
         if kind == "invalid" or match[2] == "":
