@@ -42,7 +42,7 @@ class ExportedOpenHead:
     def with_types(self, tokenizer: None, names: Sequence[str]) -> Types:
         """What decodes the scores for some types; see `OpenHead.with_types`."""
         vectors = encoded_names(self._encoded, names, self._vectors)
-        return Types(vectors, Numbers(*self._facts.numbers))
+        return Types(names, vectors, Numbers(*self._facts.numbers))
 
     def trained_types(self, where: str) -> dict[str, str]:
         """The types that it was trained on; see `OpenHead.trained_types`."""

@@ -53,7 +53,7 @@ def checkpoint_of(name: str, encoder: str | None = None) -> str:
     """
     source = _DATA / name
     facts = json.loads((source / _FACTS).read_text(encoding="utf-8"))
-    folder = _cache() / f"{name}-{facts['difference'][:16]}"
+    folder = _cache() / f"{name}-{_version(source)}"
     if folder.is_dir():
         return str(folder)
     if _digest(source / _DIFFERENCE) != facts["difference"]:
@@ -192,6 +192,12 @@ def _cache() -> Path:
     from huggingface_hub.constants import HF_HOME
 
     return Path(HF_HOME) / "nerbert"
+
+
+def _version(source: Path) -> str:
+    """Digest of a shipped tagger, whose encoder.json has the digests of the weights."""
+    texts = (source / file for file in ("config.json", "tokenizer_config.json", _FACTS))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in texts)).hexdigest()[:16]
 
 
 def _digest(path: Path) -> str:

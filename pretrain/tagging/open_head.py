@@ -154,10 +154,17 @@ def types_of(
     vectors = encoded_names(encode, names, {} if cached is None else cached)
     if was_training:
         model.train()
-    return Types(vectors, numbers_of(model), keeps_others)
+    return Types(names, vectors, numbers_of(model), keeps_others)
 
 
 def numbers_of(model: PreTrainedModel) -> Numbers:
     """The numbers of the head of a model."""
     head: Any = model.get_submodule("classifier")
-    return Numbers(*(float(getattr(head, name).detach()) for name in Numbers._fields))
+    learnt = ("none", "scale", "evidence")
+    none, scale, evidence = (float(getattr(head, name).detach()) for name in learnt)
+    return Numbers(none, scale, evidence, person_cost(model))
+
+
+def person_cost(model: PreTrainedModel) -> float:
+    """What "person" loses beside a kind of persons; 0 in checkpoints that were made before."""
+    return float(getattr(model.config, "open_person_cost", 0.0))

@@ -12,8 +12,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from ontology.categories import ENTITY
 from ontology.classes import ClassTree, spaced
-from pretrain.tagging.open_head import name_vectors, types_of
-from pretrain.tagging.open_types import TAGS, Types
+from pretrain.tagging.open_head import name_vectors, person_cost, types_of
+from pretrain.tagging.open_types import TAGS, Types, person_costs
 from pretrain.training.subwords import IGNORED
 
 _CHAIN = 0.45
@@ -80,9 +80,10 @@ class OpenLoss:
         if typed.any():
             gold, place = torch.unique(number[typed], return_inverse=True)
             names, right = self.candidates(gold.tolist())
-            types = head.scores(vectors, name_vectors(self._model, self._tokenizer, names))
+            name_table = name_vectors(self._model, self._tokenizer, names)
+            types = head.scores(vectors, name_table)
             tag_scores = head.tag_scores(tag_scores, types)
-            chances = types[typed].log_softmax(-1)
+            chances = (types[typed] - self._costs(names, name_table)).log_softmax(-1)
             is_wrong = ~right.to(chances.device)[place]
             kinds = -chances.masked_fill(is_wrong, -torch.inf).logsumexp(-1)
             # As much as the tags, however few mentions there are.
@@ -93,6 +94,12 @@ class OpenLoss:
             tag_scores.reshape(-1, TAGS), tags.view(-1), ignore_index=IGNORED, reduction="sum"
         )
         return total / torch.as_tensor(items, device=total.device).clamp(min=1)
+
+    def _costs(self, words: Sequence[str], names: Tensor) -> Tensor:
+        """What is taken from the scores of types; see `open_types.person_costs`."""
+        vectors = names.detach().float().cpu().numpy()
+        costs = person_costs(words, vectors, person_cost(self._model))
+        return torch.from_numpy(costs).to(names.device)
 
     def _has_types(self, numbers: Tensor) -> Tensor:
         """Whether the type of each mention is known, by its number."""
@@ -187,6 +194,10 @@ class ChainLoss(OpenLoss):
         self._phrase_sets = [list(phrases) for phrases in phrase_sets]
         self.phrases = sorted({name for phrases in phrase_sets for name in phrases})
         self._other_names = {spaced(name): words for name, words in (other_names or {}).items()}
+
+    def _costs(self, words: Sequence[str], names: Tensor) -> Tensor:
+        # None: "person" is drawn with kinds of persons, and is wrong beside the right one.
+        return names.new_zeros(len(words) + 1)
 
     def _has_types(self, numbers: Tensor) -> Tensor:
         size = len(self._own)

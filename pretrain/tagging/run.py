@@ -24,7 +24,7 @@ from pretrain.settings import TINY, PretrainSettings
 from pretrain.tagging.corpora import Corpora
 from pretrain.tagging.open_head import add_open_head
 from pretrain.tagging.open_loss import ChainLoss
-from pretrain.tagging.open_types import LABELS
+from pretrain.tagging.open_types import LABELS, PERSON_COST
 from pretrain.training.arguments import TAGGING, processes, space_scores, spread
 from pretrain.training.checkpoints import check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures
@@ -189,6 +189,7 @@ def _trainer(
         )
         model.config.open_types = {name: name for name in head.names}
         model.config.open_phrases = head.phrases
+        model.config.open_person_cost = PERSON_COST
         loss, best = head.loss, head.best
     trainer = TaggingTrainer(
         model=model,

@@ -87,6 +87,11 @@ def test_fine_tuning_and_scores_of_a_shipped_tagger(base, trained, data, tmp_pat
     write_set(toy_set)
     folder = shipped.checkpoint_of(name, base)
     assert model_fingerprint(name) == model_fingerprint(folder)
+    config = data / "data" / name / "config.json"
+    config.write_text(config.read_text().replace("{", '{\n  "open_person_cost": 0.5,', 1))
+    assert (
+        tagging.Tagger.load(shipped.checkpoint_of(name, base)).model.config.open_person_cost == 0.5
+    )
     common = f"--models {name} --data {toy_set} --head open --seeds 1"
     for regime in ("zero-shot", "target --least-steps 1 --epochs 1"):
         output = tmp_path / regime[:6]

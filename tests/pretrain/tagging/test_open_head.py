@@ -118,11 +118,14 @@ def test_the_loss_by_loops(model):
     assert found == pytest.approx(expected, rel=1e-4)
 
 
-def test_types_of_words_by_loops():
+@pytest.mark.parametrize("cost", [0.0, 4.0])
+def test_types_of_words_by_loops(cost):
     draw = np.random.default_rng(0)
     vectors = draw.normal(size=(4, 7)).astype(np.float32)
+    vectors[0] = vectors[1] * 1.2  # nearer to all that b is near
+    numbers = open_types.Numbers(0.2, np.log(3), 0.3, cost)
     for keeps_others in (False, True):
-        types = open_types.Types(vectors, open_types.Numbers(0.2, np.log(3), 0.3), keeps_others)
+        types = open_types.Types(["person", *"bcd"], vectors, numbers, keeps_others)
         for _ in range(50):
             logits = draw.normal(size=(12, 10)).astype(np.float32) * 2
             tags, scores = types.decode(logits)
@@ -138,6 +141,7 @@ def test_types_of_words_by_loops():
                     while end < 12 and parts[end] == 2:
                         end += 1
                     mean = np.mean([vectors @ logits[n, 3:] for n in range(word, end)], 0)
+                    mean[0] -= cost / 3
                     kind = int(np.append(mean, 0.2).argmax())
                     if kind < 4 or keeps_others:
                         spans.append((word, end, names[kind]))
@@ -146,6 +150,41 @@ def test_types_of_words_by_loops():
             assert [labels[tag] for tag in tags] == spans_to_tags(spans, 12)
             assert all(0 <= score <= 1 for score in scores)
             assert types.probabilities(logits).shape == (12, 9)
+
+
+def test_person_yields_to_kinds_of_persons_and_to_nothing_else():
+    vectors = np.array([[1, 0], [0.4, 0.9], [0, 1]], np.float32)
+
+    def costs(*words):
+        return open_types.person_costs(words, vectors, 2.0).tolist()
+
+    assert costs("person", "researcher", "city") == [2, 0, 0, 0]
+    assert costs("persona", "investigador", "ciudad") == [2, 0, 0, 0]
+    assert open_types.person_costs(["Person", "people"], vectors[:2], 2.0).tolist() == [0, 0, 0]
+    assert costs("city", "person", "river") == [0, 2, 0, 0]
+    assert costs("city", "researcher", "river") == [0, 0, 0, 0]
+    assert open_types.person_costs(["person"], vectors[:1], 2.0).tolist() == [0, 0]
+
+
+def test_the_loss_of_a_set_has_the_cost_and_that_of_links_none(model, monkeypatch):
+    monkeypatch.setattr(open_types, "_LIKE_PERSON", -1.0)
+    config, tokenizer = model.model.config, model.tokenizer
+    assert config.open_person_cost == open_types.PERSON_COST
+    labels = torch.tensor([[-100, 1, 0, -100]])
+    tree = ClassTree.shipped()
+    for loss, rises in (
+        (open_loss.OpenLoss(model.model, tokenizer, ["person", "scientist"]), True),
+        (open_loss.OpenLoss(model.model, tokenizer, ["person", "people"]), False),
+        (open_loss.ChainLoss(model.model, tokenizer, ("Person", "Scientist"), tree, 0.0), False),
+    ):
+        found = []
+        for config.open_person_cost in (0.0, 100.0):
+            torch.manual_seed(0)
+            with torch.no_grad():
+                outputs = model.model(input_ids=torch.tensor([[5, 6, 7, 8]]))
+                found.append(float(loss.loss(outputs, labels)))
+        assert (found[1] - found[0] > 10) == rises
+        assert rises or found[0] == found[1]
 
 
 def test_the_best_path_is_that_of_all():
@@ -290,7 +329,8 @@ def test_many_types_do_not_make_the_right_one_improbable():
     word = np.concatenate([[0, 9, 0], np.eye(size)[0]])[None].astype(np.float32)
     scores = []
     for count in (6, 50, 200):
-        tags, chances = open_types.Types(names[:count], open_types.Numbers(0.0, 2.0)).decode(word)
+        numbers, words = open_types.Numbers(0.0, 2.0), [f"type {n}" for n in range(count)]
+        tags, chances = open_types.Types(words, names[:count], numbers).decode(word)
         assert tags == [1]
         scores += chances
     assert scores[0] == pytest.approx(scores[1]) == pytest.approx(scores[2])
