@@ -65,8 +65,8 @@ def make_corpus(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> Non
         print(f"{report}\ncorpus     {files.join(output, 'corpus')}")
         if not report.funnel.sentences.out["train"]:
             raise RunError(
-                "No train example: give --types (in other languages than English with "
-                "--page-props), a larger dump, or a lower --min-entities"
+                f"No train example in {output}: give --types (in other languages than English "
+                "with --page-props), a larger dump, or a lower --min-entities"
             )
     elif settings.share is not None:
         print(f"Done {settings.share} of the documents: {output}; then the same without --share")
