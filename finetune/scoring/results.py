@@ -55,11 +55,11 @@ class Results:
         )
 
     def by(self, name: str, scores: Callable[[Line], Mapping[Any, float]]) -> Results:
-        """Lines of other scores: one for each of a run, which is a fact of the line.
+        """Splits each line into one for each type, language or other part that has a score.
 
         Args:
-            name: name of this fact, such as type or language.
-            scores: takes a line, and returns its scores.
+            name: what the parts are, such as "type": the column of the new lines.
+            scores: takes a line, and returns part -> score.
         """
         return Results(
             {**line, name: key, "value": value}

@@ -145,7 +145,7 @@ class Page:
         )
 
     def least(self, model: str) -> float:
-        """Smallest score of an entity that pays, by the dev set of a model."""
+        """Smallest score of an entity that the page shows at first: that of the model itself."""
         return self._starts.get(model, 0.0)
 
     def render_api(self, address: str) -> str:

@@ -229,7 +229,7 @@ class Propagation:
 
 
 def names_aside(nouns: CommonNouns, entities: EntityTable) -> CommonNouns:
-    """The common nouns but those that are titles of pages with a class: "Alpen", "Rhein"."""
+    """The common nouns without titles of pages with a class, which are names: "Alpen", "Rhein"."""
     if not nouns:
         return nouns
     words = sorted(nouns.words)
