@@ -13,6 +13,7 @@ from finetune.heads.head import Head
 from finetune.heads.loading import load_with_head
 from finetune.heads.open_onnx import MIN_SCORE, checked_types
 from finetune.settings import FitSettings
+from nerbert.errors import UserError
 from nerbert.text.tags import LabelSet
 from pretrain.tagging import open_head
 from pretrain.tagging.open_loss import OpenLoss
@@ -97,4 +98,7 @@ class OpenHead(Head):
         Raises:
             UserError: those in the configuration of the model have another form.
         """
+        cost = getattr(self.model.config, "open_person_cost", 0.0)
+        if not isinstance(cost, int | float):
+            raise UserError(f"open_person_cost {cost!r} in its config.json is no number", where)
         return checked_types(getattr(self.model.config, "open_types", None), where)

@@ -166,6 +166,19 @@ def test_person_yields_to_kinds_of_persons_and_to_nothing_else():
     assert open_types.person_costs(["person"], vectors[:1], 2.0).tolist() == [0, 0]
 
 
+def test_a_damaged_configuration_is_named(trained, tmp_path):
+    folder = shutil.copytree(trained[0] / "straight", tmp_path / "damaged")
+    config = json.loads((folder / "config.json").read_text())
+    for field, value, message in (
+        ("open_person_cost", "two", "open_person_cost 'two' in its config.json is no number"),
+        ("open_types", ["city"], "open_types in its config.json are no names of types"),
+    ):
+        (folder / "config.json").write_text(json.dumps({**config, field: value}))
+        with pytest.raises(UserError, match=message) as error:
+            tagging.Tagger.load(folder)
+        assert str(folder) in str(error.value)
+
+
 def test_the_loss_of_a_set_has_the_cost_and_that_of_links_none(model, monkeypatch):
     monkeypatch.setattr(open_types, "_LIKE_PERSON", -1.0)
     config, tokenizer = model.model.config, model.tokenizer
