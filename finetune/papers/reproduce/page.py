@@ -88,7 +88,7 @@ def _circumstances(
         [
             ["", ""],
             ["command", f"`nerbert reproduce {options.paper} --scale {options.scale}`"],
-            ["time of the commands", f"{hours:.2f} hours"],
+            ["time of the commands, but for parts that were killed", f"{hours:.2f} hours"],
             ["code", _commit()],
             ["versions", f"Python {platform.python_version()}, {', '.join(libraries)}"],
             ["machine", _machine()],
@@ -123,7 +123,8 @@ def _machine() -> str:
     name = re.search(r"^model name\s*: (.*)$", facts, re.MULTILINE)
     gpus = _output_of("nvidia-smi", "--query-gpu=name", "--format=csv,noheader").splitlines()
     processor = name[1] if name else platform.processor() or platform.machine()
-    return ", ".join([f"{processor} ({cores()} cores)", *gpus])
+    n_cores = cores()
+    return ", ".join([f"{processor} ({n_cores} core{'s' * (n_cores > 1)})", *gpus])
 
 
 _UNUSED = ("## Use", "## Columns", "## Licence and attribution", "## Citation")
