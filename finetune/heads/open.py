@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from torch import Tensor
@@ -96,9 +97,10 @@ class OpenHead(Head):
             where: folder of the checkpoint, for errors.
 
         Raises:
-            UserError: those in the configuration of the model have another form.
+            UserError: those in the configuration of the model, or its `open_person_cost`, have
+                another form.
         """
         cost = getattr(self.model.config, "open_person_cost", 0.0)
-        if not isinstance(cost, int | float):
-            raise UserError(f"open_person_cost {cost!r} in its config.json is no number", where)
+        if not (isinstance(cost, int | float) and 0 <= cost < inf):
+            raise UserError(f"open_person_cost {cost!r} in its config.json is no cost", where)
         return checked_types(getattr(self.model.config, "open_types", None), where)

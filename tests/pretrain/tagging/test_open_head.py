@@ -170,7 +170,8 @@ def test_a_damaged_configuration_is_named(trained, tmp_path):
     folder = shutil.copytree(trained[0] / "straight", tmp_path / "damaged")
     config = json.loads((folder / "config.json").read_text())
     for field, value, message in (
-        ("open_person_cost", "two", "open_person_cost 'two' in its config.json is no number"),
+        ("open_person_cost", "two", "open_person_cost 'two' in its config.json is no cost"),
+        ("open_person_cost", float("nan"), "open_person_cost nan in its config.json is no cost"),
         ("open_types", ["city"], "open_types in its config.json are no names of types"),
     ):
         (folder / "config.json").write_text(json.dumps({**config, field: value}))
