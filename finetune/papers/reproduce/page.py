@@ -123,8 +123,7 @@ def _machine() -> str:
     name = re.search(r"^model name\s*: (.*)$", facts, re.MULTILINE)
     gpus = _output_of("nvidia-smi", "--query-gpu=name", "--format=csv,noheader").splitlines()
     processor = name[1] if name else platform.processor() or platform.machine()
-    n_cores = cores()
-    return ", ".join([f"{processor} ({n_cores} core{'s' * (n_cores > 1)})", *gpus])
+    return ", ".join([f"{processor} (cores: {cores()})", *gpus])
 
 
 _UNUSED = ("## Use", "## Columns", "## Licence and attribution", "## Citation")
