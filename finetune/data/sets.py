@@ -28,6 +28,7 @@ from nerbert.commands.values import near
 from nerbert.errors import UserError
 from nerbert.fetch.wanted import source
 from nerbert.text.columns import Sentence
+from nerbert.text.tags import OUTSIDE
 
 Data: TypeAlias = "str | Path | Sequence[Sentence | Mapping[str, Any]] | Sequence[str]"
 """Name of a set, a file, a folder, `hf:NAME`, sentences, or a list of names, files and folders.
@@ -229,6 +230,16 @@ class DataSets:
                     digest.update("\n".join(map("\t".join, (row.tokens, row.tags, [""]))).encode())
                 digests[split] = digest.hexdigest()
         return digests
+
+    def sizes(self, names: Iterable[str]) -> dict[str, list[int]]:
+        """Sets -> number of types, and of sentences of train, dev and test; 0 of one it lacks."""
+        sizes = {}
+        for name in dict.fromkeys(names):
+            splits = [self.sentences(name, split, needed=False) for split in SPLITS]
+            tags = {tag for rows in splits for row in rows for tag in row.tags}
+            types = {tag[2:] for tag in tags if tag != OUTSIDE}
+            sizes[self.identity(name)] = [len(types), *map(len, splits)]
+        return sizes
 
     def check_splits(self, name: str) -> None:
         """Checks that a set has a train and a test split with different sentences.

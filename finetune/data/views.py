@@ -205,19 +205,13 @@ _WORDS = {
 """Names of types of CrossNER that are no classes of the ontology -> in words."""
 
 
-def in_words(types: Iterable[str], all_else: bool = True) -> dict[str, str]:
-    """Names of types -> in words, for an open head; no two alike.
-
-    Args:
-        types: the types.
-        all_else: whether types of all else (misc) are kept.
-    """
+def in_words(types: Iterable[str]) -> dict[str, str]:
+    """Names of types -> in words, for an open head; no two alike, and none of all else (misc)."""
     words: dict[str, str] = {}
     for name in types:
         phrase = type_words(name)
-        if phrase is None and not all_else:
-            continue
-        words[name] = spaced(name) if phrase is None or phrase in words.values() else phrase
+        if phrase is not None:
+            words[name] = spaced(name) if phrase in words.values() else phrase
     return words
 
 

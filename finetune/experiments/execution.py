@@ -203,7 +203,7 @@ def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any],
     if run.regime == "zero-shot" and tagger.is_open:
         phrases = getattr(tagger.model.config, "open_phrases", ())
         trained = {*tagger.trained_types.values(), *phrases}
-        words = in_words(_types(predictions.gold), all_else=False)
+        words = in_words(_types(predictions.gold))
         scores["new_types"] = [name for name, phrase in words.items() if phrase not in trained]
         named = [[tag if tag[2:] in words else "O" for tag in row] for row in predictions.gold]
         without, _ = metrics.seqeval_scores(named, predictions.predicted)
@@ -225,7 +225,7 @@ def predict_run(
     if run.regime == "zero-shot" and tagger.is_open:
         if not _types(gold):
             raise UserError("its test split has no mention", run.data)
-        tagger.use_types(in_words(_types(gold), all_else=False))
+        tagger.use_types(in_words(_types(gold)))
         tags = tagger.tag(tokens)
         return Predictions(tokens, gold, tags), tags, {"O", *(t for row in gold for t in row)}
     raw = tagger.tag(tokens)

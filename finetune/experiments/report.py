@@ -13,7 +13,7 @@ from finetune.data.views import NONE
 from finetune.experiments.runs import SCORING, ResultStore, main_f1
 from finetune.scoring import metrics, plots
 from finetune.scoring.results import Results, average_by_seed, average_of_means
-from finetune.scoring.tables import cent, markdown, published_rows, shown_names, spread
+from finetune.scoring.tables import cent, markdown, published_rows, shown_names, sizes_table, spread
 from finetune.settings import ALL
 from nerbert.storage import files
 from nerbert.text import overlap
@@ -187,7 +187,8 @@ class Report:
 
     def details(self) -> str:
         """Tables of all runs, and for each set of the types and the errors."""
-        lines = ["## Runs", "", *markdown(self._runs()), ""]
+        sizes = sizes_table(self._store.sets.sizes(self._sets))
+        lines = ["## Sets", "", *sizes, "", "## Runs", "", *markdown(self._runs()), ""]
         for name in self._sets:
             lines += [f"## {name}", "", "F1 and number of test mentions of each type.", ""]
             lines += markdown(self._types(name))

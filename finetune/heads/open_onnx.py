@@ -39,12 +39,14 @@ class ExportedOpenHead:
         tokenizer.no_truncation()
         self._vectors: dict[str, Floats] = {}
 
-    def with_types(self, tokenizer: None, names: Sequence[str]) -> Types:
+    def with_types(
+        self, tokenizer: None, names: Sequence[str], keeps_others: bool = False
+    ) -> Types:
         """What decodes the scores for some types; see `OpenHead.with_types`."""
         vectors = encoded_names(self._encoded, names, self._vectors)
-        return Types(names, vectors, Numbers(*self._facts.numbers))
+        return Types(names, vectors, Numbers(*self._facts.numbers), keeps_others)
 
-    def trained_types(self, where: str) -> dict[str, str]:
+    def trained_types(self, where: str) -> dict[str, str | None]:
         """The types that it was trained on; see `OpenHead.trained_types`."""
         return checked_types(self._facts.open_types, where)
 
@@ -65,8 +67,8 @@ class ExportedOpenHead:
         return vectors
 
 
-def checked_types(value: object, where: str) -> dict[str, str]:
-    """The types that an open head was trained on -> in words.
+def checked_types(value: object, where: str) -> dict[str, str | None]:
+    """The types that an open head was trained on -> in words, None for the type of all else.
 
     Args:
         value: `open_types` of its configuration.
@@ -75,8 +77,8 @@ def checked_types(value: object, where: str) -> dict[str, str]:
     Raises:
         UserError: they have another form.
     """
-    if not isinstance(value, dict) or not all(
-        isinstance(words, str) and words.strip() for words in value.values()
-    ):
-        raise UserError("open_types in its config.json are no names of types", where)
-    return value
+    if isinstance(value, dict):
+        names = [name for name in value.values() if name is not None]
+        if len(value) <= len(names) + 1 and all(isinstance(n, str) and n.strip() for n in names):
+            return value
+    raise UserError("open_types in its config.json are no names of types", where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from statistics import mean, stdev
@@ -100,6 +100,22 @@ def published_rows(regime: str, sets: Sequence[str]) -> dict[str, list[float | N
         average = mean(scores) if set(sets) == set(table["sets"]) else None
         rows[f"{model}, published"] = [*(score_of.get(name) for name in sets), average]
     return rows
+
+
+def sizes_table(sizes: Mapping[str, Sequence[int]]) -> list[str]:
+    """Types and sentences of sets as a Markdown table, with what the papers state of them.
+
+    Args:
+        sizes: name of each set -> numbers of `DataSets.sizes`.
+    """
+    rows = [["set", "types", "train", "dev", "test", "published"]]
+    stated: dict[str, str] = published()["sizes"]
+    shown = shown_names(list(sizes))
+    for name, numbers in sizes.items():
+        rows.append(
+            [shown[name], *(f"{n:,}" if n else "-" for n in numbers), stated.get(name, "-")]
+        )
+    return ["Types and sentences of the sets.", "", *markdown(rows)]
 
 
 def shown_names(names: Sequence[str]) -> dict[str, str]:

@@ -105,30 +105,31 @@ NOT_TRAINED = Decoder([], LinearHead())
 """The decoder of a tagger without a model."""
 
 
-def names_of_types(types: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Names of types for an open head -> in words.
+def names_of_types(types: str | Sequence[str] | Mapping[str, str | None]) -> dict[str, str | None]:
+    """Names of types for an open head -> in words; the type of all else, if any, is the last.
 
     Of several names that are alike but for case, spaces, underscores or marks that nobody sees, the
     first one counts. "PoliticalParty" is "political party", and "PER" is "person".
 
     Args:
         types: a name in words, such as "political party"; several; or name of each type -> in
-            words.
+            words, None for what is of none of the others.
 
     Raises:
         UserError: there is no type, one is no text, or two types of a mapping have the same words:
             they would share the score of what both fit.
     """
+    names: list[tuple[str, str | None]]
     if isinstance(types, Mapping):
-        names = list(types.items())
+        names = sorted(types.items(), key=lambda pair: pair[1] is None)
     else:
-        names = [(name, name) for name in ([types] if isinstance(types, str) else types)]
-    if not names:
+        names = [(name, _checked(name)) for name in ([types] if isinstance(types, str) else types)]
+    if not names or names[0][1] is None:
         raise UserError("--types: give at least one type")
-    in_words: dict[str, str] = {}
-    first: dict[str, str] = {}  # of the names with the same key
+    in_words: dict[str, str | None] = {}
+    first: dict[str | None, str | None] = {}  # of the names with the same key
     for name, words in names:
-        key = _key(_checked(words))
+        key = None if words is None else _key(_checked(words))
         if key not in first:
             first[key], in_words[name] = words, key
         elif isinstance(types, Mapping):

@@ -44,7 +44,7 @@ class Facts:
         scores: number of scores of each sub-word.
         mention_scores: fields of its `Calibration`; None if it has none.
         tagging_scheme: what its configuration says of the scheme of its tags.
-        open_types: of an open head, the types that it was trained on -> in words.
+        open_types: of an open head, its `trained_types`.
         numbers: of an open head, its `pretrain.tagging.open_types.Numbers`.
         takes_cases: whether the model is told the case of words.
     """
@@ -56,7 +56,7 @@ class Facts:
     scores: int
     mention_scores: dict[str, float] | None = None
     tagging_scheme: str | None = None
-    open_types: dict[str, str] | None = None
+    open_types: dict[str, str | None] | None = None
     numbers: Sequence[float] | None = None
     takes_cases: bool = False
 

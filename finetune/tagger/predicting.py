@@ -97,29 +97,30 @@ class Predictor:
         return self._head is not None and bool(self._head.takes_types)
 
     @property
-    def trained_types(self) -> dict[str, str]:
-        """The types that an open head was trained on -> in words.
+    def trained_types(self) -> dict[str, str | None]:
+        """The types that an open head was trained on -> in words, None for the type of all else.
 
         Raises:
             UserError: those in the configuration of the model have another form.
         """
-        types: dict[str, str] = self._head.trained_types(self.base)
+        types: dict[str, str | None] = self._head.trained_types(self.base)
         return types
 
-    def use_types(self, types: str | Sequence[str] | Mapping[str, str]) -> None:
+    def use_types(self, types: str | Sequence[str] | Mapping[str, str | None]) -> None:
         """Finds mentions of these types from now on; for open heads.
 
         `min_score` becomes that of open heads, 0.35; set it to 0 for all that is found.
 
         Args:
-            types: names in words, such as "political party"; or name of each type -> in words.
+            types: names in words, such as "political party"; or name of each type -> in words,
+                None for what is of none of the others.
 
         Raises:
             UserError: the tagger has another head, there is no type, or two are alike.
         """
         self._decoder = self._of_types(types)
 
-    def _of_types(self, types: str | Sequence[str] | Mapping[str, str]) -> Decoder:
+    def _of_types(self, types: str | Sequence[str] | Mapping[str, str | None]) -> Decoder:
         """The decoder of an open head with some types."""
         if not self.is_open:
             raise UserError(
@@ -127,7 +128,8 @@ class Predictor:
                 "open"
             )
         names = names_of_types(types)
-        head = self._head.with_types(self._tokenizer, list(names.values()))
+        words = [name for name in names.values() if name is not None]
+        head = self._head.with_types(self._tokenizer, words, len(words) < len(names))
         calibration = Calibration(min_score=self._head.min_score)
         tags = LabelSet(tuple(names)).tags
         return Decoder(tags, head, list, calibration, calibration.min_score)

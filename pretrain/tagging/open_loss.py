@@ -51,11 +51,10 @@ class OpenLoss:
         Args:
             model: model with an open head.
             tokenizer: its tokenizer.
-            names: name of each type in words, by number; None for mentions of unknown type.
+            names: name of each type in words, by number; None for mentions of none of the others.
         """
         self._model, self._tokenizer = model, tokenizer
         self.names = [name for name in names if name is not None]
-        self._is_typed = torch.tensor([name is not None for name in names])
         self._order = sorted(range(len(names)), key=lambda number: names[number] is None)
         self._types: Types | None = None
 
@@ -102,8 +101,8 @@ class OpenLoss:
         return torch.from_numpy(costs).to(names.device)
 
     def _has_types(self, numbers: Tensor) -> Tensor:
-        """Whether the type of each mention is known, by its number."""
-        return self._is_typed.to(numbers.device)[numbers]
+        """Whether it is known what each mention is, by the number of its type."""
+        return torch.ones_like(numbers, dtype=torch.bool)
 
     def candidates(self, gold: Sequence[int]) -> tuple[list[str], Tensor]:
         """Candidates for the types of a batch.
@@ -168,6 +167,7 @@ class ChainLoss(OpenLoss):
         """
         words = [None if name == ENTITY else spaced(name) for name in categories]
         super().__init__(model, tokenizer, words)
+        self._is_typed = torch.tensor([name is not None for name in words])
         self._chains = chains
         # The deepest class first: it is the right one.
         self._lines = [
@@ -200,8 +200,9 @@ class ChainLoss(OpenLoss):
         return names.new_zeros(len(words) + 1)
 
     def _has_types(self, numbers: Tensor) -> Tensor:
+        # Not that of links without class: it may be any.
         size = len(self._own)
-        return super()._has_types(numbers % size) | (numbers >= size)
+        return self._is_typed.to(numbers.device)[numbers % size] | (numbers >= size)
 
     def candidates(self, gold: Sequence[int]) -> tuple[list[str], Tensor]:
         """Draws candidates.

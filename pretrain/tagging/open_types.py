@@ -215,9 +215,9 @@ class Types:
         return {kind: chances[kind] for kind in np.flatnonzero(fits >= _FITS).tolist()}
 
     def probabilities(self, logits: Floats) -> Floats:
-        """Probabilities of the tags of each word (words, 1 + 2 * types)."""
+        """Probabilities of the tags of each word (words, 1 + 2 * types, of none with others)."""
         parts, scores = self._scores(logits)
-        kinds = softmax(scores - self._costs)[:, : self._types]
+        kinds = softmax(scores - self._costs)[:, : self._types + self._keeps_others]
         joint = kinds[:, :, None] * parts[:, None, 1:]
         chances: Floats = np.concatenate([parts[:, :1], joint.reshape(len(joint), -1)], 1)
         return chances

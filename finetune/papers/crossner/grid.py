@@ -62,7 +62,8 @@ def fill_grid(
         lambda run: execute_run(run, sets),
         lambda run: f"{run.regime}, {encoder_of[run]}: ",
     )
-    report = GridReport(plan, results)
+    used = (name for cell in plan for name in (*cell.run.source, cell.run.data))
+    report = GridReport(plan, results, sets.sizes(used))
     report.write(output)
     return report.table_2()
 

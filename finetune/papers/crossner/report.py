@@ -16,7 +16,7 @@ from finetune.papers.words.options import word_options
 from finetune.scoring import plots
 from finetune.scoring.results import Cell as ScoreCell
 from finetune.scoring.results import Line, Results, average_of_means
-from finetune.scoring.tables import markdown, published, spread
+from finetune.scoring.tables import markdown, published, sizes_table, spread
 from finetune.settings import ALL
 from nerbert.storage import files
 
@@ -78,8 +78,14 @@ def person_share(confusion: Mapping[str, Mapping[str, int]], domain: str) -> flo
 class GridReport:
     """The report of `nerbert crossner`."""
 
-    def __init__(self, plan: Sequence[Cell], results: Sequence[Result]) -> None:
-        """Takes the cells and their results, in the same order."""
+    def __init__(
+        self,
+        plan: Sequence[Cell],
+        results: Sequence[Result],
+        sizes_of_sets: Mapping[str, Sequence[int]],
+    ) -> None:
+        """Takes the cells and their results, in the same order, and `DataSets.sizes`."""
+        self._sizes_of_sets = sizes_of_sets
         self._pairs: list[Pair] = list(zip(plan, results, strict=True))
         self._regimes = list(dict.fromkeys(cell.run.regime for cell in plan))
         self._domains = [name for name in DOMAINS if any(c.domain == name for c in plan)]
@@ -206,6 +212,10 @@ class GridReport:
             "## By regime and pre-training (table 2)",
             "",
             self.table_2(),
+            "## Sets (table 1)",
+            "",
+            *sizes_table(self._sizes_of_sets),
+            "",
         ]
         for domain in self._domains:
             lines += self.few_shots(domain)

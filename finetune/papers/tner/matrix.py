@@ -19,7 +19,14 @@ from finetune.experiments.runs import Predictions, ResultStore, Run
 from finetune.papers.tner.options import MatrixOptions
 from finetune.scoring import plots
 from finetune.scoring.results import Results, average_by_seed
-from finetune.scoring.tables import markdown, shown_names, tner_in_domain, tner_models, tner_row
+from finetune.scoring.tables import (
+    markdown,
+    shown_names,
+    sizes_table,
+    tner_in_domain,
+    tner_models,
+    tner_row,
+)
 from finetune.settings import FitSettings, seeds
 from nerbert.digests import short_key
 from nerbert.errors import UserError
@@ -101,7 +108,7 @@ def fill_matrix(options: MatrixOptions, settings: FitSettings) -> str:
     plan = planned(options, settings, store)
     results = results_of(plan, store, rows.score, lambda run: f"{run.source[0]} -> ")
     rows.end(plan)
-    return written(results, output, sets.identity)
+    return written(results, output, sets)
 
 
 def planned(options: MatrixOptions, settings: FitSettings, store: ResultStore) -> list[Run]:
@@ -128,15 +135,13 @@ def planned(options: MatrixOptions, settings: FitSettings, store: ResultStore) -
     ]
 
 
-def written(
-    results: Sequence[dict[str, Any]], output: Path, identity: Callable[[str], str] = str
-) -> str:
+def written(results: Sequence[dict[str, Any]], output: Path, sets: DataSets) -> str:
     """Writes `matrix.json`, `matrix.md` and heat maps; returns the tables of strict F1.
 
     Args:
         results: results of all cells.
         output: output folder.
-        identity: name of the known set that a name stands for, for the published scores.
+        sets: data sets.
     """
     train = list(dict.fromkeys(row["source"][0] for row in results))
     test = list(dict.fromkeys(row["data"] for row in results))
@@ -167,11 +172,13 @@ def written(
         {"train": train, "test": test, "per_cent": matrices, "cells": list(results)},
     )
     lowercase = bool(results[0]["view"]["lowercase"])
-    rows = ["+".join(map(identity, name.split("+"))) for name in train]
-    test_names = [identity(name) for name in test]
+    rows = ["+".join(map(sets.identity, name.split("+"))) for name in train]
+    test_names = [sets.identity(name) for name in test]
+    sources = [part for name in train for part in name.split("+")]
+    sizes = "\n".join(sizes_table(sets.sizes([*sources, *test])))
     published_tables = [_published(name, rows, test_names, lowercase) for name in SCORES]
     in_domain = "" if lowercase else _published_in_domain(test_names)
-    all_texts = [*texts, *filter(None, [in_domain, *published_tables])]
+    all_texts = [*texts, *filter(None, [in_domain, *published_tables]), sizes]
     (output / "matrix.md").write_text("\n\n".join(all_texts) + "\n", encoding="utf-8")
     return "\n\n".join([*texts[:: len(SCORES)], *published_tables[:1]]).rstrip() + "\n"
 

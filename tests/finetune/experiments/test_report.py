@@ -69,6 +69,7 @@ def test_shots_and_contamination(evaluate, base, tmp_path):
     text = (tmp_path / "report" / "report.md").read_text()
     assert text.startswith(out.rstrip("\n"))
     assert text.count("| 555 |") == 3
+    assert f"| {folder.name} | 2 | 40 | 12 | 12 | - |" in text
     assert "| city | 12 |" in text
     for name in ("shots", "confusion"):
         (picture,) = (tmp_path / "report").glob(f"{name}-*.png")

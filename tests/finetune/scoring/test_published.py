@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from finetune.data.registry import registry
 from finetune.scoring.tables import (
     nerbert_rows,
     published,
@@ -136,6 +137,30 @@ def test_rows_of_nerbert_are_those_of_the_paper(shared):
     assert "DAPT" not in rows
     assert nerbert_rows("target", table["sets"])["NER-BERT"][-1] == 75.06
     assert nerbert_rows("joint", table["sets"]) == {}
+
+
+def test_sizes_of_sets_are_those_of_the_papers(shared):
+    """All columns of NER-BERT's table 3, all rows of T-NER's table 1; and sets that we have."""
+    sizes = {name: text.partition(" (") for name, text in published()["sizes"].items()}
+    columns = [
+        line.split("\t")[1:]
+        for line in text_of(shared, "002").splitlines()
+        if re.match(r"(Train|Dev|Test)\t200|(Train|Dev|Test)\t\d+\t\d+\t\d+", line)
+    ]
+    for name, *cells in zip(published()["nerbert"]["sets"], *columns, strict=True):
+        assert sizes[name][0] == ", ".join(cells), name
+    rows = re.findall(r" (\d+) ([\d,]+/[-\d,]+/[\d,]+)$", text_of(shared, "000"), re.MULTILINE)
+    stated = [text for text, _, paper_name in sizes.values() if paper_name == "T-NER)"]
+    assert sorted(stated) == sorted(f"{n} types; {t.replace('/', ', ')}" for n, t in rows)
+    differ = set()
+    for name in set(sizes) & set(registry()):
+        ours = {split: f"{n:,}" for split, (n, *_) in registry()[name].counts.items()}
+        numbers = sizes[name][0].rpartition("; ")[2].split(", ")
+        theirs = dict(zip(("train", "dev", "test"), numbers, strict=True))
+        if any(ours[split] != theirs[split] and "K" not in theirs[split] for split in ours):
+            differ.add(name)
+    # Each has a note that says so, but for music and CoNLL-2003, see `crossner.report.NOTES`.
+    assert differ == {"crossner/music", "conll2003-crossner", "jnlpba", "bc5cdr"}
 
 
 def test_rows_of_dualner_are_those_of_the_paper(shared):

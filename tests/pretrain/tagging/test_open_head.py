@@ -149,7 +149,7 @@ def test_types_of_words_by_loops(cost):
             labels = ["O", *(f"{prefix}-{name}" for name in names for prefix in "BI")]
             assert [labels[tag] for tag in tags] == spans_to_tags(spans, 12)
             assert all(0 <= score <= 1 for score in scores)
-            assert types.probabilities(logits).shape == (12, 9)
+            assert types.probabilities(logits).shape == (12, 9 + 2 * keeps_others)
 
 
 def test_person_yields_to_kinds_of_persons_and_to_nothing_else():
@@ -247,18 +247,20 @@ def test_names_are_encoded_once_and_not_by_their_neighbours(model, monkeypatch):
 
 
 def test_fine_tuning_from_the_head(trained, tmp_path):
-    """It keeps the types' names, and starts from what the head knows."""
+    """It keeps the types' names, and starts from what the head knows; misc is none of them."""
     given = [
         Sentence(["Ada", "Byron", "met", "misc", "Ulm"], ["B-sci", "I-sci", "O", "B-misc", "B-LOC"])
     ] * 4
     base = trained[0] / "straight"
     fitted = tagging.Tagger(base, head="open", epochs=8, learning_rate=1e-3).fit(given)
-    assert fitted.model.config.open_types == {"LOC": "location", "misc": "misc", "sci": "sci"}
+    assert fitted.model.config.open_types == {"LOC": "location", "misc": None, "sci": "sci"}
     assert fitted.tag([given[0].tokens]) == [given[0].tags]
     fitted.save(tmp_path / "fitted")
     loaded = tagging.Tagger.load(tmp_path / "fitted")
-    assert loaded.tags == LabelSet(("LOC", "misc", "sci")).tags
-    assert loaded.tag([given[0].tokens]) == [given[0].tags]
+    assert loaded.tags == LabelSet(("LOC", "sci", "misc")).tags
+    (row,) = loaded.predictions([given[0].tokens], probabilities=True)
+    assert row.tags == given[0].tags
+    assert [loaded.tags[column] for column in row.probabilities.argmax(1)] == row.tags
     assert fitted.min_score == loaded.min_score == open_onnx.MIN_SCORE
     assert loaded.predict([given[0].tokens], types=["location"])
     fresh = tagging.Tagger(trained[0] / "straight" / "base", head="open", epochs=1).fit(given)
@@ -289,9 +291,9 @@ def model_of(folder):
 
 def test_all_types_of_a_set_are_candidates(model):
     loss = open_loss.OpenLoss(model.model, model.tokenizer, ["city", None, "sci"])
-    names, right = loss.candidates([0, 2])
+    names, right = loss.candidates([0, 1, 2])
     assert names == ["city", "sci"]
-    assert right.tolist() == [[True, False, False], [False, True, False]]
+    assert right.tolist() == [[True, False, False], [False, False, True], [False, True, False]]
     labels = torch.tensor([[-100, 1, 2, 3, 5, -100]])
     outputs = model.model(input_ids=torch.tensor([[2, 5, 6, 7, 8, 3]]))
     best = loss.best(outputs.logits, labels)
@@ -363,6 +365,7 @@ def test_many_types_do_not_make_the_right_one_improbable():
         ),
         (["PER", "person", "ORG"], {"PER": "person", "ORG": "organization"}),
         ({"a": "city", "b": "town"}, {"a": "city", "b": "town"}),
+        ({"misc": None, "b": "town"}, {"b": "town", "misc": None}),
     ],
 )
 def test_types_as_people_write_them(types, expected):
@@ -380,6 +383,8 @@ def test_types_as_people_write_them(types, expected):
         (["city", "\u200b "], "is no type"),
         ([None], "None is no type"),
         ({"a": 5}, "5 is no type"),
+        ({"misc": None}, "give at least one type"),
+        ({"a": None, "b": "city", "c": None}, "None and None are alike"),
         (["scientist,city"], "has a comma; give types with spaces between them"),
         (["word " * 600], "has more than 512 sub-words"),
     ],
@@ -414,6 +419,7 @@ def test_a_string_is_one_type(model):
         ("open_types", 5),
         ("open_types", {"city": 5}),
         ("open_types", {"city": " "}),
+        ("open_types", {"city": None, "misc": None}),
         ("mention_scores", [1]),
         ("mention_scores", "x"),
         ("mention_scores", {"slope": 1, "other": 2}),

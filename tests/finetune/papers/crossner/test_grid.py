@@ -309,7 +309,7 @@ def test_two_checkpoints_of_one_kind_are_two_rows():
         }
         for f1 in (0.5, 0.6, 0.8, 0.4)
     ]
-    table = GridReport(cells, results).table_2()
+    table = GridReport(cells, results, {}).table_2()
     assert "| span integrated (one) | 60.00 |" in table
     assert "| span integrated (two) | 80.00 |" in table
     assert "| multi-cell LSTM, span integrated | 40.00 |" in table
