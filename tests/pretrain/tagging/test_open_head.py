@@ -452,10 +452,13 @@ def test_threads_have_their_own_types(model):
 
 
 def test_onnx_runtime_takes_any_types_without_torch(trained, model, tmp_path):
-    """The same mentions and scores as by torch, also of the types of training."""
+    """The same mentions and scores as by torch, also of the types of training, and of no type."""
     pytest.importorskip("onnxruntime")
     folder = tmp_path / "exported"
     shutil.copytree(trained[0] / "straight", folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["open_types"] = {"misc": None, "river": "river"}
+    (folder / "config.json").write_text(json.dumps(config))
     assert main(["export", "--model", str(folder), "--format", "onnx"]) == 0
     texts = ["Albert Einstein studied in Zürich.", "", "Rome , x", "Mr. Planck of Berlin. " * 200]
     code = (
@@ -471,8 +474,9 @@ def test_onnx_runtime_takes_any_types_without_torch(trained, model, tmp_path):
     given = [str(folder), json.dumps(texts), json.dumps(names)]
     done = subprocess.run([sys.executable, "-c", code, *given], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    fresh = tagging.Tagger.load(trained[0] / "straight")
+    fresh = tagging.Tagger.load(folder, backend="torch")
     wanted = [fresh.predict(texts, types=names), fresh.predict(texts)]
+    assert "misc" in {entity.type for entities in wanted[1] for entity in entities}
     for of_onnx, of_torch in zip(json.loads(done.stdout), wanted, strict=True):
         for found, expected in zip(of_onnx, of_torch, strict=True):
             keys = [(e["start"], e["end"], e["type"], e["text"]) for e in found]
