@@ -109,12 +109,11 @@ def sizes_table(sizes: Mapping[str, Sequence[int]]) -> list[str]:
         sizes: name of each set -> numbers of `DataSets.sizes`.
     """
     rows = [["set", "types", "train", "dev", "test", "published"]]
-    stated: dict[str, str] = published()["sizes"]
-    shown = shown_names(list(sizes))
+    sizes_in_papers: dict[str, str] = published()["sizes"]
+    short_names = shown_names(list(sizes))
     for name, numbers in sizes.items():
-        rows.append(
-            [shown[name], *(f"{n:,}" if n else "-" for n in numbers), stated.get(name, "-")]
-        )
+        cells = (f"{n:,}" if n else "-" for n in numbers)
+        rows.append([short_names[name], *cells, sizes_in_papers.get(name, "-")])
     return ["Types and sentences of the sets.", "", *markdown(rows)]
 
 
