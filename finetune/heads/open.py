@@ -112,7 +112,7 @@ def _with_all_else(types: Sequence[str]) -> dict[str, str | None]:
     """Types of a set -> in words, None for the one of all else (misc).
 
     "misc" is no name that says what a mention is, so its mentions are learnt as those of none of
-    the other types: with five sentences of AI (CrossNER) F1 is 2.0 points higher, see
+    the other types: with five sentences of AI (CrossNER) F1 is 2.3 points higher, see
     docs/pretraining.md.
     """
     words = in_words(types)
