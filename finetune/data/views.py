@@ -206,7 +206,7 @@ _WORDS = {
 
 
 def in_words(types: Iterable[str]) -> dict[str, str]:
-    """Names of types -> in words, for an open head; no two alike, and none of all else (misc)."""
+    """Names of types -> in words, for an open head, no two alike; without types such as misc."""
     words: dict[str, str] = {}
     for name in types:
         phrase = type_words(name)

@@ -122,7 +122,7 @@ def names_of_types(types: str | Sequence[str] | Mapping[str, str | None]) -> dic
     names: list[tuple[str, str | None]]
     if isinstance(types, Mapping):
         names = sorted(types.items(), key=lambda pair: pair[1] is None)
-    else:
+    else:  # its mentions need a name, so None is no type here
         names = [(name, _checked(name)) for name in ([types] if isinstance(types, str) else types)]
     if not names or names[0][1] is None:
         raise UserError("--types: give at least one type")

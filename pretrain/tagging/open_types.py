@@ -215,7 +215,10 @@ class Types:
         return {kind: chances[kind] for kind in np.flatnonzero(fits >= _FITS).tolist()}
 
     def probabilities(self, logits: Floats) -> Floats:
-        """Probabilities of the tags of each word (words, 1 + 2 * types, of none with others)."""
+        """Probabilities of the tags of each word, shape (words, 1 + 2 * types).
+
+        If mentions of none of the types are kept, these are one type more.
+        """
         parts, scores = self._scores(logits)
         kinds = softmax(scores - self._costs)[:, : self._types + self._keeps_others]
         joint = kinds[:, :, None] * parts[:, None, 1:]
