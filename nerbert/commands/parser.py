@@ -18,7 +18,9 @@ from nerbert.commands.process import (
     be_verbose,
     begin_logging,
     check_system,
+    drop_output,
     end_bars,
+    end_output,
     print_error,
     signals_as_ctrl_c,
     typed_program,
@@ -289,6 +291,7 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
     parsed = parsed or Parsed()
     try:
         work()
+        end_output()
     except UserError as error:
         print_error(parsed.message(error))
         return 2
@@ -308,7 +311,7 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
         print_error("Out of memory; give fewer --workers, or use a machine with more memory")
         return 1
     except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
     except Exception as error:
         if isinstance(error, OSError):
             place, reason = error.filename or parsed.output, error.strerror or error

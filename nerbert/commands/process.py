@@ -116,6 +116,26 @@ def prepare_streams() -> None:
         sys.stdout = _ClosedOutput()
 
 
+def end_output() -> None:
+    """Writes what is printed to standard output.
+
+    Else Python does it as the process ends: an error then is several lines, and exit code 120.
+
+    Raises:
+        OSError: it cannot be written, as on a full disk; what is left of it is dropped.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        drop_output()
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def drop_output() -> None:
+    """Drops what is or will be printed to standard output."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """Ends the block after some seconds, also within a regular expression.

@@ -19,7 +19,8 @@ def shell(streams, *command, cwd):
     return subprocess.run(
         ["sh", "-c", line, "sh", *map(str, command)],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # Output is written when its buffer is full, as for users, whatever this machine has set.
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""},
         capture_output=True,
         text=True,
     )
