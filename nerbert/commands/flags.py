@@ -27,7 +27,7 @@ class Help(argparse.Action):
         self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: Any = None
     ) -> NoReturn:
         make: Any = self.const
-        make(values == "all").print_help()
+        print(make(values == "all").format_help(), end="")  # print_help hides errors
         parser.exit()
 
 

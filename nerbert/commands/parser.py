@@ -290,7 +290,11 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
     """
     parsed = parsed or Parsed()
     try:
-        work()
+        try:
+            work()
+        except SystemExit as end:  # of --help and --print-recipe, whose text may be lost
+            if end.code:
+                raise
         end_output()
     except UserError as error:
         print_error(parsed.message(error))
@@ -319,8 +323,7 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
             place, reason = parsed.output, os.strerror(errno.ENOSPC)
         else:
             raise
-        print_error(
-            f"{place}: {reason}; check space and permissions, then run the same command again"
-        )
+        what = ": ".join(map(str, filter(None, (place, reason))))
+        print_error(f"{what}; check space and permissions, then run the same command again")
         return 1
     return 0

@@ -80,6 +80,7 @@ def all_commands() -> dict[str, Entry]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command line and returns its exit code."""
+    prepare_streams()
     argv = list(sys.argv[1:] if argv is None else argv)
     if " ".join(argv[:2]) in COMMANDS:
         argv[:2] = [" ".join(argv[:2])]
@@ -87,8 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name in ("-h", "--help"):
         return exit_code(lambda: print(_help()))
     if name == "--version":
-        print(f"nerbert {__version__}")
-        return 0
+        return exit_code(lambda: print(f"nerbert {__version__}"))
     return run_command(name, argv[1:], f"{_program()} {name}")
 
 

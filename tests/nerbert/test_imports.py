@@ -125,7 +125,7 @@ HELP = """
 import contextlib, io, sys
 from nerbert.commands.table import COMMANDS, main
 for name in ("", *COMMANDS):
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
         main([name, "--help"] if name else ["--help"])
     assert out.getvalue().startswith("usage: "), name
 print(*sorted({name.partition(".")[0] for name in sys.modules}))

@@ -45,6 +45,15 @@ def test_output_that_is_lost_is_an_error(demo, tmp_path, streams):
     assert (tmp_path / "x.html").exists()
 
 
+@pytest.mark.parametrize("asked", ["--help", "--version", "audit --help", "corpus --print-recipe"])
+@pytest.mark.parametrize("streams", [">&-", ">/dev/full"])
+def test_what_a_command_says_of_itself_is_not_lost_either(streams, asked, tmp_path):
+    done = shell(streams, *asked.split(), cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("standard output: ")
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("content", "texts"),
     [
