@@ -323,7 +323,7 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
             place, reason = parsed.output, os.strerror(errno.ENOSPC)
         else:
             raise
-        what = ": ".join(map(str, filter(None, (place, reason))))
-        print_error(f"{what}; check space and permissions, then run the same command again")
+        problem = ": ".join(map(str, filter(None, (place, reason))))
+        print_error(f"{problem}; check space and permissions, then run the same command again")
         return 1
     return 0
