@@ -13,6 +13,7 @@ from finetune.scoring.calibration import AS_THEY_ARE, Calibration
 from finetune.settings import FitSettings
 from finetune.tagger.decoding import NOT_TRAINED, Decoder, calibration_in, names_of_types
 from finetune.tagger.entities import Entities, Prediction, Text
+from finetune.tagger.shipped import folder_of
 from finetune.tagger.texts import TextSplitter, beside, checked_texts
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
@@ -157,7 +158,7 @@ class Predictor:
 
     def _find_splitter(self) -> None:
         if self.base not in models():
-            self.splitter = TextSplitter.beside(self.base)
+            self.splitter = TextSplitter.beside(folder_of(self.base))
 
     @property
     def model(self) -> PreTrainedModel:
