@@ -16,6 +16,7 @@ from finetune.options import Device
 from finetune.papers.tner.options import TsneOptions
 from finetune.papers.words.encoder import state_tagger
 from finetune.scoring import plots
+from finetune.tagger.shipped import folder_of
 from finetune.tagger.tagger import Tagger
 from nerbert.commands.process import quiet_libraries
 from nerbert.errors import UserError
@@ -108,8 +109,8 @@ def representations(
     Raises:
         UserError: there is no such encoder.
     """
-    encoder = load_encoder(model)
-    tokenizer = load_tokenizer(model)
+    folder = folder_of(model)
+    encoder, tokenizer = load_encoder(folder), load_tokenizer(folder)
     check_vocabulary(encoder, tokenizer, model)
     place(encoder, device_of(placing.device), placing.half)
     states = state_tagger(encoder, tokenizer).logits([row.tokens for row in rows])
