@@ -45,7 +45,8 @@ def page(plan: Plan, done: list[Done], verdicts: list[Verdict], options: Reprodu
         "A claim compares runs that are equal in all that it does not speak of: model, set, every "
         "setting, seed. Sets and languages of one seed count as one, by their mean. The interval "
         f"is that of Student's t, 95 %; with fewer than {LEAST_SEEDS} seeds there is no verdict. "
-        "One of twenty verdicts is wrong by chance.",
+        "One of twenty verdicts is wrong by chance. The seeds are those of the fine-tuning; "
+        "what is pre-trained is so once, and another time may differ by more.",
         "",
         "## What was run",
         "",
@@ -185,6 +186,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto
 table { border-collapse: collapse; display: block; overflow-x: auto; margin: 1rem 0; }
 td, th { border: 1px solid #ccc; padding: .2rem .5rem; text-align: left; vertical-align: top; }
 td { min-width: 3rem; } td code { display: block; min-width: 16rem; }
+thead:not(:has(th:not(:empty))) { display: none; }
 p, li { overflow-wrap: anywhere; } img { max-width: 100%; } code { overflow-wrap: anywhere; }
 """
 
