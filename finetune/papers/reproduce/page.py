@@ -46,7 +46,7 @@ def page(plan: Plan, done: list[Done], verdicts: list[Verdict], options: Reprodu
         "setting, seed. Sets and languages of one seed count as one, by their mean. The interval "
         f"is that of Student's t, 95 %; with fewer than {LEAST_SEEDS} seeds there is no verdict. "
         "One of twenty verdicts is wrong by chance. The seeds are those of the fine-tuning; "
-        "what is pre-trained is so once, and another time may differ by more.",
+        "a pre-training is run once, and another one may differ by more.",
         "",
         "## What was run",
         "",
