@@ -282,6 +282,16 @@ def _over(
     return {**{name: value for name, value in recipe.items() if name not in reset}, **user_values}
 
 
+def _work_and_write(work: Callable[[], None]) -> None:
+    """Calls `work`, and writes what it printed; --help and --print-recipe end by a SystemExit."""
+    try:
+        work()
+    except SystemExit as end:
+        if end.code:
+            raise
+    end_output()
+
+
 def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
     """Calls `work` and turns its errors into one line on standard error.
 
@@ -290,12 +300,7 @@ def exit_code(work: Callable[[], None], parsed: Parsed | None = None) -> int:
     """
     parsed = parsed or Parsed()
     try:
-        try:
-            work()
-        except SystemExit as end:  # of --help and --print-recipe, whose text may be lost
-            if end.code:
-                raise
-        end_output()
+        _work_and_write(work)
     except UserError as error:
         print_error(parsed.message(error))
         return 2
