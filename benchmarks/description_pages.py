@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 from xml.sax.saxutils import escape
 
-from nerbert.storage.files import open_decompressed
+from nerbert.storage.places import Place
 
 _TITLE = re.compile(rb"<title>([^<]*)</title>")
 _FIRST_ID = 985_000_001
@@ -31,7 +31,7 @@ _PAGE = (
 
 def titles_of(path: str) -> Iterator[str]:
     """The titles of a dump, as they are written there."""
-    with open_decompressed(path) as file:
+    with Place(path).open_decompressed() as file:
         for line in file:
             yield from (title.decode("utf-8", "replace") for title in _TITLE.findall(line))
 
@@ -39,7 +39,7 @@ def titles_of(path: str) -> Iterator[str]:
 def pages(entities: Path, dumps: list[str]) -> Iterator[str]:
     """The pages of entities that have a description and are not in the dumps."""
     there = {title for path in dumps for title in titles_of(path)}
-    with open_decompressed(str(entities)) as file:
+    with Place(entities).open_decompressed() as file:
         facts: dict[str, Any] = json.load(file)
     number = _FIRST_ID
     for each in facts.values():

@@ -18,6 +18,8 @@ import sys
 import time
 from pathlib import Path
 
+from nerbert.storage.places import Place
+
 PROPERTIES = {
     "defaultsort": "O\\'Brien, Conan",
     "displaytitle": "<i>Animalia</i>",
@@ -53,7 +55,7 @@ def read(reader: str, path: str) -> int:
     if reader == "nerbert":
         from ontology.sources.sql import read_page_props
 
-        return sum(len(ids) for ids, _ in read_page_props(path))
+        return sum(len(ids) for ids, _ in read_page_props(Place(path)))
     from mwsql import Dump
 
     rows = Dump.from_file(path).rows(convert_dtypes=False)

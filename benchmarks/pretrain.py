@@ -23,6 +23,7 @@ from datasets import disable_progress_bars
 from torch.utils.data import DataLoader
 from transformers import BertConfig, BertForTokenClassification, PrinterCallback
 
+from nerbert.storage.places import Place
 from nerbert.text.corpus import Corpus
 from pretrain.settings import TINY, PretrainSettings
 from pretrain.training import tiny
@@ -76,7 +77,9 @@ def train(steps: int, micro_batch: int, flags: Sequence[str]) -> dict[str, float
             "load_best_model_at_end": False,
             "per_device_train_batch_size": micro_batch,
         }
-        settings = PretrainSettings(corpus=(), output=folder, batch_size=BATCH, training=training)
+        settings = PretrainSettings(
+            corpus=(), output=Place(folder), batch_size=BATCH, training=training
+        )
         args, _ = training_arguments(settings, flags)
         pieces = RandomPieces(BATCH * steps, config.vocab_size)
         spread(args, BATCH, len(pieces))

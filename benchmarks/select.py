@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from benchmarks.resolve import generated_facts
 from nerbert.storage import parts
+from nerbert.storage.places import Place
 from nerbert.text.overlap import SentenceIndex
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
@@ -79,7 +80,7 @@ def generated_documents(sentences: int) -> Iterator[pa.RecordBatch]:
         yield to_batch(rows)
 
 
-def _spent(paths: Sequence[str]) -> tuple[dict[str, float], int]:
+def _spent(paths: Sequence[Place]) -> tuple[dict[str, float], int]:
     """CPU seconds of each pass over the parts, and the number of examples."""
     tree = ClassTree.shipped()
     pages, types = generated_facts(_TITLES)
@@ -133,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for number, batch in enumerate(generated_documents(options.sentences)):
-            paths.append(f"{folder}/part-{number:05d}.parquet")
+            paths.append(Place(f"{folder}/part-{number:05d}.parquet"))
             with parts.writer(paths[-1], SCHEMA) as writer:
                 writer.write_batch(batch)
         spent, examples = _spent(paths)

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 
+from nerbert.storage.places import Place
 from nerbert.text.sentences import SentenceModel
 from pipeline.documents.sample import sampled_texts
 from pipeline.documents.unit_documents import write_documents
@@ -72,18 +73,20 @@ def measured(dumps: Sequence[str]) -> list[float]:
     rates = []
     for dump in dumps:
         with tempfile.TemporaryDirectory() as folder:
-            plan = make_plan(CorpusSettings(dump=(dump,), output=folder, min_entities=2))
+            plan = make_plan(
+                CorpusSettings(dump=(Place(dump),), output=Place(folder), min_entities=2)
+            )
             texts = sampled_texts(plan.units, 0)
             model, common = trained(texts, plan.language), CommonWords.train(texts)
             for unit in plan.units:
                 if unit.end - unit.start > 100_000:
-                    rates.append(_seconds(unit, folder, model, common) / _megabytes(unit))
+                    rates.append(_seconds(unit, Place(folder), model, common) / _megabytes(unit))
     return rates
 
 
-def _seconds(unit: Unit, folder: str, model: SentenceModel, common: CommonWords) -> float:
+def _seconds(unit: Unit, folder: Place, model: SentenceModel, common: CommonWords) -> float:
     start = time.process_time()
-    write_documents(unit, f"{folder}/{unit.part}", model, common)
+    write_documents(unit, folder / unit.part, model, common)
     return time.process_time() - start
 
 

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from finetune.parts import models
 from finetune.settings import ALL, SEEDS, SHOTS, DataOptions, Regime
-from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Seed, Text, Texts, option
 
 SMALL = "open-en"
 """The tagger that `nerbert predict` takes without --model."""
@@ -48,7 +48,7 @@ class TrainOptions(DataOptions, Device):
         "several are used together",
         metavar="SET",
     )
-    output: Text = option(help="folder of the tagger", metavar="DIR", recipe=False)
+    output: Location = option(help="folder of the tagger", metavar="DIR", recipe=False)
     keep_old: Text | None = option(
         None,
         "tagger whose types the new one has, too: it labels them in the sentences of --data; best "
@@ -89,7 +89,7 @@ class SearchOptions(DataOptions, Device):
     data: Texts = option(
         help="names of sets (also patterns), hf:NAME, or folders with train and dev", metavar="SET"
     )
-    output: Text = option(help="folder of the search", metavar="DIR", recipe=False)
+    output: Location = option(help="folder of the search", metavar="DIR", recipe=False)
     space: Texts = option(
         ("learning_rate=1e-5,5e-5,1e-4", "batch_size=8,16", "head=linear,crf"),
         "settings to try: NAME=VALUE,VALUE, or NAME=LOW..HIGH",
@@ -124,7 +124,7 @@ class RunOptions(DataOptions, Device):
         metavar="SET",
     )
     seeds: int = option(3, "repetitions with different seeds", ge=1, le=len(SEEDS))
-    output: Text = option("report", "folder of the report", metavar="DIR", recipe=False)
+    output: Location = option("report", "folder of the report", metavar="DIR", recipe=False)
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -150,7 +150,7 @@ class EvaluateOptions(RunOptions):
     )
     source: Texts = option((), "source sets", metavar="SET")
     shots: Texts = option((ALL,), SHOTS, metavar="N")
-    check_contamination: Text | None = option(
+    check_contamination: Location | None = option(
         None,
         "also score without the test sentences that are in this corpus, or text file",
         metavar="CORPUS",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 
-from nerbert.storage.files import open_decompressed
+from nerbert.storage.places import Place
 
 ROOT = "owl:Thing"
 NAMESPACE = "http://dbpedia.org/ontology/"
@@ -69,7 +69,7 @@ class ClassTree:
         return _shipped()
 
     @classmethod
-    def from_owl(cls, path: str) -> ClassTree:
+    def from_owl(cls, path: Place) -> ClassTree:
         """Reads DBpedia's ontology (RDF/XML, Turtle or N-Triples; also .xz, .bz2, .gz).
 
         Raises:
@@ -81,7 +81,7 @@ class ClassTree:
         plain = path.removesuffix(".xz").removesuffix(".bz2").removesuffix(".gz").lower()
         syntax = "nt" if plain.endswith(".nt") else "turtle" if plain.endswith(".ttl") else "xml"
         try:
-            with open_decompressed(path) as file:
+            with path.open_decompressed() as file:
                 graph.parse(data=file.read(), format=syntax)
         except OSError:
             raise

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from nerbert.storage import files
+from nerbert.storage.places import Place, local_copies
 from ontology.titles import title_keys
 
 LEAST = b"least"
@@ -42,7 +42,7 @@ class Dictionary:
             yield number, int(self._entities[row]), self._targets[row].as_py(), is_known
 
     @classmethod
-    def open(cls, path: str) -> Dictionary:
+    def open(cls, path: Place) -> Dictionary:
         """Opens a dictionary; a local one is mapped into memory."""
-        with files.local_copies([path]) as (local,):
+        with local_copies([path]) as (local,):
             return cls(pa.ipc.open_file(pa.memory_map(local)).read_all())

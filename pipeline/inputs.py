@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nerbert.errors import UserError, install
-from nerbert.storage import files
+from nerbert.storage.places import Place, local_copies
 from nerbert.text.columns import read_columns
 from ontology.sources.infobox import InfoboxMapping
 from ontology.sources.sql import check_table
@@ -82,7 +82,7 @@ def infobox_mapping(settings: CorpusSettings, language: str) -> InfoboxMapping:
     return given_mapping or InfoboxMapping.shipped(language)
 
 
-def checked(flag: str, path: str | None, read: Callable[[str], Any]) -> Any:
+def checked(flag: str, path: Place | None, read: Callable[[Place], Any]) -> Any:
     """Reads a file; errors are one line that names the flag and the file.
 
     Args:
@@ -99,7 +99,7 @@ def checked(flag: str, path: str | None, read: Callable[[str], Any]) -> Any:
     if path is None:
         return None
     try:
-        with files.local_copies([path]) as (local,):
+        with local_copies([path]) as (local,):
             return read(local)
     except FileNotFoundError:
         raise UserError(f"{flag} {path}: no such file; check the path") from None

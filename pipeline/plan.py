@@ -16,9 +16,9 @@ from typing import Any
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 from nerbert.seams import packages
-from nerbert.storage import files
 from nerbert.storage.folders import Folder
 from nerbert.storage.identity import Identities
+from nerbert.storage.places import Place
 from nerbert.storage.records import check_made
 from nerbert.text.common_nouns import DETERMINERS
 from nerbert.text.sentences import TRAINED, SentenceModel
@@ -61,7 +61,7 @@ class Plan:
     """A checked run: all inputs were checked, nothing has been written."""
 
     settings: CorpusSettings
-    output: str
+    output: Place
     inputs: tuple[InputFile, ...]
     units: tuple[Unit, ...]
     tree: ClassTree
@@ -78,9 +78,9 @@ class Plan:
     has_lexicon: bool
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def parts(self) -> tuple[Place, ...]:
         """Paths of the parts of documents."""
-        return tuple(files.join(self.documents.path, unit.part) for unit in self.units)
+        return tuple(self.documents.path / unit.part for unit in self.units)
 
     @property
     def language(self) -> str:
@@ -161,7 +161,7 @@ def make_plan(settings: CorpusSettings) -> Plan:
 
 def _folders(
     settings: CorpusSettings,
-    output: str,
+    output: Place,
     inputs: Sequence[InputFile],
     identities: Identities,
     converts_titles: bool,
@@ -169,12 +169,12 @@ def _folders(
 ) -> tuple[Folder, Folder, Folder, Folder, Folder]:
     """The folders of a run. The fingerprint of each depends on that of the previous one."""
     folder = partial(_folder, output)
-    types_files = [files.name(path) for path in settings.types]
+    types_files = [path.name for path in settings.types]
     documents = folder(
         "documents",
         "extract",
         dump=[list(source.identity) for source in inputs],
-        dump_files=[files.name(source.path) for source in inputs],
+        dump_files=[source.path.name for source in inputs],
         site=fingerprint(*dict.fromkeys(source.site for source in inputs)),
         lexicon=has_lexicon,
         **settings.decide("extract"),
@@ -203,7 +203,7 @@ def _folders(
     table = settings.categories
     decided = {
         **settings.decide("select"),
-        "categories": table if table in SHIPPED else identities.of(table),
+        "categories": table if table in SHIPPED else identities.of(Place(table)),
         "exclude": [identities.of(path) for path in settings.exclude],
         **_of_packages("filters"),
     }
@@ -212,11 +212,11 @@ def _folders(
     return documents, types, entities, examples, folder("corpus", "corpus", **decided)
 
 
-def _folder(output: str, name: str, stage: str, /, **made_from: Any) -> Folder:
+def _folder(output: Place, name: str, stage: str, /, **made_from: Any) -> Folder:
     """A folder of a run, with the fingerprint of what it is made from."""
     if made_from.get("columns", "") is None:  # not set: the folder is that of older versions
         del made_from["columns"]
-    return Folder.of(files.join(output, name), stage, {"version": VERSIONS[stage], **made_from})
+    return Folder.of(output / name, stage, {"version": VERSIONS[stage], **made_from})
 
 
 def _of_packages(seam: str) -> dict[str, Any]:
@@ -230,7 +230,7 @@ def _mapping_identity(settings: CorpusSettings, identities: Identities) -> Any:
     return "shipped" if settings.infobox else "none"
 
 
-def _check_output(output: str, documents: Folder) -> None:
+def _check_output(output: Place, documents: Folder) -> None:
     """Raises a UserError if the output folder holds other files, or documents of another dump."""
     if earlier := documents.on_disk():
         made_from = earlier["made_from"]

@@ -9,10 +9,11 @@ from pydantic.dataclasses import dataclass
 
 from nerbert.commands.options import (
     CHECKED,
+    Location,
+    Locations,
     Option,
     Seed,
     Text,
-    Texts,
     decided_by,
     option,
     options_of,
@@ -73,14 +74,14 @@ class CorpusSettings:
     Our flags come first, Beam's follow. `python run_pipeline.py` is the same command.
     """
 
-    dump: Texts = option(
+    dump: Locations = option(
         (),
         "dump files, globs or directories, local or gs:// (default: the demo dump)",
         metavar="PATH",
         group=_INPUT,
         path="workers",
     )
-    output: Text | None = option(
+    output: Location | None = option(
         None,
         "folder of all outputs (required with --dump; demo: demo-corpus)",
         metavar="DIR",
@@ -88,7 +89,7 @@ class CorpusSettings:
         recipe=False,
         path="workers",
     )
-    previous: Text | None = option(
+    previous: Location | None = option(
         None,
         "output of a run on an earlier dump of this wiki; its documents of pages that have not "
         "changed are taken over, with the same result",
@@ -127,7 +128,7 @@ class CorpusSettings:
     list_items: bool = option(
         False, "keep list items as paragraphs", group=_EXTRACT, decides="extract"
     )
-    types: Texts = option(
+    types: Locations = option(
         (),
         "types of pages (.ttl, .nt; also .bz2, .gz, .xz): DBpedia's instance types of this "
         "language; with --page-props those of Wikidata's ids; with --langlinks those of English",
@@ -136,7 +137,7 @@ class CorpusSettings:
         decides="resolve",
         path="here",
     )
-    page_props: Texts = option(
+    page_props: Locations = option(
         (),
         "MediaWiki's SQL dump of page_props: the Wikidata id of each page",
         metavar="FILE",
@@ -144,7 +145,7 @@ class CorpusSettings:
         decides="resolve",
         path="workers",
     )
-    langlinks: Texts = option(
+    langlinks: Locations = option(
         (),
         "MediaWiki's SQL dump of langlinks: the English title of each page",
         metavar="FILE",
@@ -152,7 +153,7 @@ class CorpusSettings:
         decides="resolve",
         path="workers",
     )
-    ontology: Text | None = option(
+    ontology: Location | None = option(
         None,
         "DBpedia's ontology (default: shipped)",
         metavar="FILE",
@@ -160,7 +161,7 @@ class CorpusSettings:
         decides="resolve",
         path="here",
     )
-    infobox_mapping: Text | None = option(
+    infobox_mapping: Location | None = option(
         None,
         "DBpedia's Mapping_xx.xml (default: shipped for 41 languages)",
         metavar="FILE",
@@ -288,7 +289,7 @@ class CorpusSettings:
         le=1,
         decides="select",
     )
-    exclude: Texts = option(
+    exclude: Locations = option(
         (),
         "evaluation sets (CoNLL columns) whose sentences must not be in the corpus",
         metavar="FILE",

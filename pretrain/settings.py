@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Numbers, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Locations, Numbers, Text, option
 from nerbert.text.tags import Level
 
 TINY = "tiny"
@@ -26,7 +25,7 @@ AS_IN_CORPUS = "corpus"
 class Settings:
     """The options of all pre-training, besides `transformers.TrainingArguments`."""
 
-    output: Text = option(help="folder of the checkpoint", metavar="DIR", recipe=False)
+    output: Location = option(help="folder of the checkpoint", metavar="DIR", recipe=False)
     base_model: Text = option(
         "bert-base-cased",
         "encoder: name on the hub, folder, or `tiny`: made from the corpus",
@@ -67,7 +66,7 @@ class PretrainSettings(Settings):
     Our flags come first, those of transformers.TrainingArguments follow.
     """
 
-    corpus: Texts = option(
+    corpus: Locations = option(
         help="folder of the corpus; several are read one after the other, and mixed",
         metavar="DIR",
         recipe=False,
@@ -83,7 +82,7 @@ class PretrainSettings(Settings):
         ge=0,
         le=1,
     )
-    types: Texts = option(
+    types: Locations = option(
         (),
         "open head: files of types as for nerbert corpus, whose titles are learnt as names of "
         "their classes, in lists beside the sentences",
@@ -120,7 +119,7 @@ class DaptSettings(Settings):
     Our flags come first, those of transformers.TrainingArguments follow.
     """
 
-    corpus: Text = option(help="folder of the domain corpus", metavar="DIR", recipe=False)
+    corpus: Location = option(help="folder of the domain corpus", metavar="DIR", recipe=False)
     max_subwords: int = option(512, "sub-words of a block, the special ones included", ge=8)
     batch_size: int = option(8, "blocks of an optimiser step, over all devices", ge=1)
     level: Level = option("integrated", "level of the domain corpus that is trained on")
@@ -158,6 +157,6 @@ class DaptSettings(Settings):
         if len(self.fraction) == 1:
             return [self]
         return [
-            replace(self, fraction=(share,), output=str(Path(self.output) / f"fraction-{share:g}"))
+            replace(self, fraction=(share,), output=self.output / f"fraction-{share:g}")
             for share in self.fraction
         ]

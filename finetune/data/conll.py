@@ -11,6 +11,7 @@ from zipfile import BadZipFile, ZipFile
 
 from finetune.data import json_rows
 from nerbert.errors import UserError
+from nerbert.storage.places import Place
 from nerbert.text.columns import Sentence, Sentences, parse_columns, read_columns
 from nerbert.text.schemes import Scheme
 
@@ -34,7 +35,7 @@ def read(path: str | os.PathLike[str], columns: str | None = None) -> Sentences:
     Raises:
         UserError: the file cannot be read, or has none of these formats.
     """
-    path = os.fspath(path)
+    path = Place(path)
     try:
         sentences = _sentences(path, columns)
     except (OSError, EOFError, ValueError, BadZipFile) as error:
@@ -59,7 +60,7 @@ def write(sentences: Iterable[Sentence], path: str | os.PathLike[str]) -> None:
             file.write("\n")
 
 
-def _sentences(path: str, columns: str | None) -> Sentences:
+def _sentences(path: Place, columns: str | None) -> Sentences:
     """The sentences of a file of any format."""
     if re.search(r"\.jsonl?(\.\w+)?$", path):
         return json_rows.read(path, columns)

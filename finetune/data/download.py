@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from finetune.data import conll, json_rows
 from finetune.data.registry import NamedSet, known_set, registry
-from nerbert.commands.options import CHECKED, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Text, Texts, option
 from nerbert.errors import RunError, UserError
 from nerbert.fetch.download import Downloader, report
 from nerbert.fetch.wanted import Wanted, source
@@ -29,7 +29,7 @@ class SetsOptions:
     """
 
     data: Texts = option((), "names of sets", positional=True, metavar="SET", recipe=False)
-    output: Text = option(
+    output: Location = option(
         os.environ.get("NERBERT_DATA", "data"),
         "folder for the sets (default: NERBERT_DATA, or data)",
         metavar="DIR",
@@ -92,7 +92,7 @@ def sets_files(options: SetsOptions, downloader: Downloader) -> tuple[list[Wante
             url = _url(base, remote_path(named_set, path), options.mirror is not None)
             digest = named_set.sha256.get(split)
             checked = ("sha256", digest) if digest else None
-            place = os.path.join(options.output, path)
+            place = options.output / path
             if place not in {request.path for request in requests}:  # two sets may share an archive
                 requests.append(Wanted(url, place, downloader.client.size(url), checked))
     return requests, asked

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from nerbert.storage.files import open_decompressed
+from nerbert.storage.places import Place
 from nerbert.text.columns import Sentence, Sentences
 from nerbert.text.lines import chosen_columns
 from nerbert.text.schemes import TagError, read_tags
@@ -29,7 +29,7 @@ _TOKEN = re.compile(r"[A-Za-z]+|\d+|\S")
 Row = tuple[list[str], list[str]]
 
 
-def read(path: str, columns: str | None = None) -> Sentences:
+def read(path: Place, columns: str | None = None) -> Sentences:
     """Reads the sentences of a file: a list of rows, or a row on each line, in strict IOB2.
 
     A row is `{"tokens": [...], "tags": [...]}`, with tags or their numbers, or
@@ -43,7 +43,7 @@ def read(path: str, columns: str | None = None) -> Sentences:
         ValueError: a row is none of these, or the tags are of no scheme.
         OSError: the file cannot be read.
     """
-    with open_decompressed(path) as file:
+    with path.open_decompressed() as file:
         content = file.read().decode("utf-8-sig")
     names = cache(lambda: beside(Path(path).parent))
     return sentences(_rows(content), columns, names)

@@ -9,6 +9,7 @@ from pathlib import Path
 from finetune.data.sets import draw
 from nerbert.errors import UserError
 from nerbert.storage import parts
+from nerbert.storage.places import Place
 from nerbert.text.columns import Sentence
 from nerbert.text.corpus import domain_parts
 from nerbert.text.words import words_of
@@ -52,7 +53,7 @@ def plain_sentences(path: str, flag: str) -> Iterator[list[str]]:
             yield from (words_of(line) for line in lines if line)
     elif paths := domain_parts(path):
         for part in paths:
-            for batch in parts.read_batches(str(part), ["text"]):
+            for batch in parts.read_batches(Place(part), ["text"]):
                 yield from (words_of(text) for text in batch.column("text").to_pylist())
     elif documents:
         for part in documents:
@@ -66,7 +67,7 @@ def plain_sentences(path: str, flag: str) -> Iterator[list[str]]:
 
 def _of_documents(part: Path) -> Iterator[list[str]]:
     columns = ["text", "sentence_starts", "sentence_ends"]
-    for batch in parts.read_batches(str(part), columns, rows=256):
+    for batch in parts.read_batches(Place(part), columns, rows=256):
         for row in batch.to_pylist():
             spans = zip(row["sentence_starts"] or (), row["sentence_ends"] or (), strict=True)
             yield from (words_of(row["text"][start:end]) for start, end in spans)

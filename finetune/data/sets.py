@@ -27,6 +27,7 @@ from finetune.settings import DataOptions, DataRoot
 from nerbert.commands.values import near
 from nerbert.errors import UserError
 from nerbert.fetch.wanted import source
+from nerbert.storage.places import Place
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import OUTSIDE
 
@@ -204,7 +205,7 @@ class DataSets:
         if known_set(name) is not None or not Path(name).is_dir():
             return name
         file = split_file(Path(name), self._names["test"])
-        digest = checksum(str(file)) if file else ""
+        digest = checksum(Place(file)) if file else ""
         same_sets = (
             key for key, named_set in registry().items() if named_set.sha256.get("test") == digest
         )

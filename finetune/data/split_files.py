@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nerbert.errors import UserError
-from nerbert.storage.files import open_decompressed
+from nerbert.storage.places import Place
 
 SPLITS = ("train", "dev", "test")
 SPLIT_NAMES = {
@@ -68,7 +68,7 @@ def other_names(splits: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def checksum(path: str) -> str:
+def checksum(path: Place) -> str:
     """SHA-256 of a file, decompressed."""
-    with open_decompressed(path) as file:
+    with path.open_decompressed() as file:
         return hashlib.sha256(file.read()).hexdigest()

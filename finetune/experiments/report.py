@@ -15,7 +15,7 @@ from finetune.scoring import metrics, plots
 from finetune.scoring.results import Results, average_by_seed, average_of_means
 from finetune.scoring.tables import cent, markdown, published_rows, shown_names, sizes_table, spread
 from finetune.settings import ALL
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.text import overlap
 
 Result = dict[str, Any]
@@ -31,7 +31,7 @@ class Report:
         self,
         results: Sequence[Result],
         store: ResultStore,
-        corpus: str | None = None,
+        corpus: Place | None = None,
         missing: Mapping[str, str] | None = None,
     ) -> None:
         """Takes the results of one regime.
@@ -258,13 +258,12 @@ class Report:
         output.mkdir(parents=True, exist_ok=True)
         text = f"{self.table()}\n{self.details()}"
         (output / "report.md").write_text(text, encoding="utf-8")
-        files.write_json(
-            str(output / "report.json"),
+        Place(output / "report.json").write_json(
             {
                 "runs": self._results,
                 "sets": {name: self._facts(name) for name in self._sets},
                 "contaminated": self._hits,
-            },
+            }
         )
         for name in self._sets:
             short = file_name(name)

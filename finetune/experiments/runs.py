@@ -19,8 +19,8 @@ from nerbert import __version__
 from nerbert.commands.options import options_of
 from nerbert.digests import short_key
 from nerbert.errors import UserError
-from nerbert.storage import files
 from nerbert.storage.identity import Identities
+from nerbert.storage.places import Place
 from nerbert.storage.records import seal, sealed
 
 _LOGGER = logging.getLogger("nerbert")
@@ -69,7 +69,7 @@ class Predictions:
         text = "\n".join(
             "".join("\t".join(word) + "\n" for word in zip(*row, strict=True)) for row in rows
         )
-        files.write_bytes(str(path), text.encode())
+        Place(path).write_bytes(text.encode())
 
     @classmethod
     def read(cls, path: Path) -> Predictions:
@@ -137,7 +137,7 @@ class ResultStore:
             self._folder.mkdir(parents=True, exist_ok=True)
             predictions.write(path.with_suffix(".conll"))
             result = {"key": key, **run.to_json(), **scores}
-            seal(str(path), result, [f"{key}.conll"])
+            seal(Place(path), result, [f"{key}.conll"])
             _LOGGER.info(
                 "%s%s on %s, %s sentences, seed %d: F1 %.4f in %.0f s%s",
                 where,
@@ -160,7 +160,7 @@ class ResultStore:
 
     def _stored(self, path: Path, log: bool = True) -> dict[str, Any] | None:
         """The result in a file; None if there is none, or a power cut has left a part of it."""
-        result = sealed(str(path), log)
+        result = sealed(Place(path), log)
         is_whole = (
             result and result.get("key") == path.stem and path.with_suffix(".conll").is_file()
         )
@@ -192,7 +192,7 @@ def _file_fingerprint(path: str, flag: str) -> list[tuple[int, str]]:
     """
     paths = sorted(Path(path).rglob("part-*.parquet")) if Path(path).is_dir() else [Path(path)]
     try:
-        return [Identities().of(str(file)) for file in paths]
+        return [Identities().of(Place(file)) for file in paths]
     except OSError as error:
         raise UserError(
             f"--{flag.replace('_', '-')} {path}: {error.strerror}; check the path"

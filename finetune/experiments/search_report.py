@@ -14,7 +14,7 @@ from finetune.scoring import plots
 from finetune.scoring.tables import cent, markdown
 from finetune.settings import FitSettings
 from nerbert.commands.recipes import recipe_text
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 BEST = "best.toml"
 """File with the best settings, a recipe."""
@@ -53,7 +53,7 @@ def write_report(
             "",
         ]
     )
-    files.write_bytes(str(output / "search.md"), text.encode())
+    Place(output / "search.md").write_bytes(text.encode())
     return text
 
 

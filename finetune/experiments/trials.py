@@ -25,6 +25,7 @@ from nerbert.commands.values import Given, build, near
 from nerbert.digests import short_key
 from nerbert.errors import UserError
 from nerbert.storage.folders import made_whole
+from nerbert.storage.places import Place
 from nerbert.storage.records import seal, sealed
 from nerbert.text.columns import Sentence
 from pretrain.training.logs import FitProgress
@@ -155,11 +156,11 @@ class Fits:
         """Saves the last tagger as the best one, in `model`."""
         with made_whole(self._output / "model", _MARK) as folder:
             self._tagger.save(folder)
-            seal(str(folder / _MARK), {"settings": values, "dev_f1": f1})
+            seal(Place(folder / _MARK), {"settings": values, "dev_f1": f1})
 
     def has(self, values: Values) -> bool:
         """Whether the tagger that is kept is whole, and of these settings."""
-        record = sealed(str(self._output / "model" / _MARK))
+        record = sealed(Place(self._output / "model" / _MARK))
         return record is not None and record.get("settings") == values
 
     def forget(self, values: Values) -> None:

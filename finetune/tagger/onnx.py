@@ -20,6 +20,7 @@ from finetune.heads.open_onnx import ExportedOpenHead
 from finetune.heads.windows import BATCH, INPUTS, Floats, WordTagger
 from nerbert.errors import UserError
 from nerbert.storage.identity import Identities
+from nerbert.storage.places import Place
 from nerbert.storage.records import sealed
 
 FOLDER, RECORD, TOKENIZER = "onnx", "export.json", "tokenizer.json"
@@ -69,18 +70,18 @@ class Facts:
 def made_from(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Identities of the files of a checkpoint that an ONNX file is made from."""
     paths = [Path(folder, name) for name in _MADE_FROM]
-    return {path.name: list(Identities().of(str(path))) for path in paths if path.is_file()}
+    return {path.name: list(Identities().of(Place(path))) for path in paths if path.is_file()}
 
 
 def beside(folder: str, kind: str) -> tuple[Path, Facts] | None:
     """The ONNX file of a checkpoint; None if there is none, or it is made from other files."""
     path = Path(folder, FOLDER, NAMES[kind])
-    record = sealed(str(path.with_name(RECORD)), log=False) or {}
+    record = sealed(Place(path.with_name(RECORD)), log=False) or {}
     if not path.is_file() or record.get("made_from") != made_from(folder):
         return None
     digests = record["digests"]
     for name in (path.name, TOKENIZER):
-        if digests.get(name) != list(Identities().of(str(path.with_name(name)))):
+        if digests.get(name) != list(Identities().of(Place(path.with_name(name)))):
             return None
     return path, Facts(**record["tagger"])
 
@@ -93,7 +94,7 @@ def record_of(folder: str, half: Path, facts: Facts) -> dict[str, Any]:
         half: folder of the files.
         facts: what the tagger is.
     """
-    digests = {path.name: Identities().of(str(path)) for path in half.iterdir()}
+    digests = {path.name: Identities().of(Place(path)) for path in half.iterdir()}
     return {"made_from": made_from(folder), "digests": digests, "tagger": asdict(facts)}
 
 

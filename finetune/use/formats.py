@@ -21,7 +21,8 @@ import pyarrow as pa
 from finetune.tagger.entities import Entity
 from finetune.use.labelled import Labelled
 from nerbert.errors import UserError
-from nerbert.storage import files, parts
+from nerbert.storage import parts
+from nerbert.storage.places import Place
 from nerbert.text.corpus import SPLITS
 from nerbert.text.tags import LabelSet
 
@@ -90,7 +91,7 @@ def write_label_studio(rows: Rows, path: Path, types: dict[str, None] | None = N
     labels = "".join(f"\n    <Label value={quoteattr(name)}/>" for name in sorted(types))
     view = f'<View>\n  <Labels name="label" toName="text">{labels}\n  </Labels>\n'
     view += '  <Text name="text" value="$text"/>\n</View>\n'
-    files.write_bytes(str(interface(path)), view.encode())
+    Place(interface(path)).write_bytes(view.encode())
     return count
 
 
@@ -139,7 +140,7 @@ def write_spacy(rows: Rows, path: Path) -> int:
         doc.ents = spacy.util.filter_spans(spans)
         doc.spans["sc"] = spans
         documents.add(doc)
-    files.write_bytes(str(path), documents.to_bytes())
+    Place(path).write_bytes(documents.to_bytes())
     return len(documents)
 
 
@@ -195,7 +196,7 @@ def write_corpus(rows: Rows, path: Path) -> int:
                 f"{path}: no mention in {count:,} texts; give other --types or --min-score"
             )
         labels = LabelSet(tuple(numbers))
-        files.write_json(str(Path(folder, "corpus", "labels.json")), labels.to_json())
+        (Place(folder) / "corpus" / "labels.json").write_json(labels.to_json())
         Path(folder, "corpus").rename(path)
     return count
 
@@ -206,7 +207,7 @@ def _write_splits(rows: Rows, folder: Path, numbers: dict[str, int]) -> int:
     examples: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
     with ExitStack() as stack:
         files_of = {
-            split: stack.enter_context(parts.writer(str(folder / split / _PART), _EXAMPLE))
+            split: stack.enter_context(parts.writer(Place(folder / split / _PART), _EXAMPLE))
             for split in SPLITS
         }
         for number, row in enumerate(rows, start=1):
@@ -247,7 +248,7 @@ def _json(value: Any) -> str:
 
 def _write_lines(lines: Iterable[str], path: Path) -> int:
     count = 0
-    with files.atomic_write(str(path)) as file:
+    with Place(path).atomic_write() as file:
         for line in lines:
             file.write(f"{line}\n".encode())
             count += 1
@@ -257,7 +258,7 @@ def _write_lines(lines: Iterable[str], path: Path) -> int:
 def write_list(rows: Iterable[Any], path: Path) -> int:
     """Writes a JSON list, a row at a time."""
     count = 0
-    with files.atomic_write(str(path)) as file:
+    with Place(path).atomic_write() as file:
         file.write(b"[")
         for row in rows:
             file.write((",\n" if count else "\n").encode() + _json(row).encode())

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from nerbert.errors import UserError
 from nerbert.storage.folders import STATE
+from nerbert.storage.places import Place
 from nerbert.storage.records import listed
 from ontology.dictionary import Dictionary
 from ontology.entity_table import EntityTable
@@ -51,14 +52,14 @@ class Linker:
         table, examples = Path(folder, "entities"), Path(folder, "examples")
         if not (table / STATE).is_file():
             raise UserError("give an output folder of nerbert corpus", os.fspath(folder))
-        listed(str(table / STATE))
+        listed(Place(table / STATE))
         words = examples / "dictionary.arrow"
         if words.is_file():
-            listed(str(examples / STATE))
+            listed(Place(examples / STATE))
         try:
             entities = EntityTable.open(table)
             entities.check()
-            dictionary = Dictionary.open(str(words)) if words.is_file() else None
+            dictionary = Dictionary.open(Place(words)) if words.is_file() else None
         except (ValueError, LookupError, TypeError, OSError, EOFError, pa.ArrowException) as error:
             reason = " ".join(str(error).split())[:100]
             raise UserError(f"damaged ({reason}); make it again", os.fspath(folder)) from None

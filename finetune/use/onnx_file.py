@@ -20,6 +20,7 @@ from finetune.tagger.onnx import FOLDER, NAMES, RECORD, TOKENIZER, Facts, record
 from finetune.tagger.tagger import Tagger
 from nerbert.errors import RunError, UserError
 from nerbert.storage.folders import made_whole
+from nerbert.storage.places import Place
 from nerbert.storage.records import seal
 from pretrain.tagging.open_head import is_open, numbers_of
 from pretrain.tagging.open_types import SIZE
@@ -104,7 +105,7 @@ def export_onnx(folder: str, kinds: tuple[str, ...]) -> dict[str, Difference]:
             raise UserError(f"torch cannot export this architecture: {reason}", folder) from error
         if "int8" in kinds:
             _quantize(half)
-        seal(str(half / RECORD), record_of(folder, half, _facts(tagger)))
+        seal(Place(half / RECORD), record_of(folder, half, _facts(tagger)))
     differences = {kind: difference(tagger, folder, kind) for kind in kinds}
     unrounded = differences.get("onnx")
     if unrounded is not None and (unrounded.other_tags or unrounded.largest > TOLERANCE):

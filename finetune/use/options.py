@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from finetune.options import SMALL, Device
 from finetune.settings import CONTEXT, DataRoot
-from nerbert.commands.options import CHECKED, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Text, Texts, option
 from nerbert.seams import names
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class PredictOptions(Labelling):
     format: Literal["auto", "text", "jsonl", "csv", "tsv", "conll", "html"] = option(
         "auto", "format of the output; auto is coloured text on a terminal, else jsonl"
     )
-    output: Text | None = option(
+    output: Location | None = option(
         None, "file to write (default: standard output)", metavar="FILE", recipe=False
     )
     min_score: float | None = option(
@@ -180,7 +180,7 @@ class ExportOptions(DataRoot, Labelling):
         ge=0,
         le=1,
     )
-    output: Text | None = option(None, "file or folder to write", metavar="PATH", recipe=False)
+    output: Location | None = option(None, "file or folder to write", metavar="PATH", recipe=False)
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -196,7 +196,7 @@ class ReleaseOptions(DataRoot):
     nerbert one after the other; if it is stopped, run it again.
     """
 
-    output: Text = option(help="folder of all outputs", metavar="DIR", recipe=False)
+    output: Location = option(help="folder of all outputs", metavar="DIR", recipe=False)
     wikis: Texts = option((), "languages of the wikis to download: en uk de", metavar="CODE")
     dump: Texts = option((), "dumps that are at hand", metavar="PATH", recipe=False)
     types: Texts = option((), "DBpedia's types of pages at hand", metavar="FILE", recipe=False)

@@ -32,7 +32,6 @@ from finetune.tagger.shipped import checkpoint_of
 from finetune.use.linking import Link, Linker
 from finetune.use.options import PredictOptions
 from nerbert.errors import UserError
-from nerbert.storage import files
 
 _LOGGER = logging.getLogger("nerbert")
 _LONGEST_TYPE = 6
@@ -77,7 +76,7 @@ def print_predictions(options: PredictOptions) -> None:
         out: TextIO = sys.stdout
         if options.output is not None:
             # What is stopped leaves no half of a file.
-            file = stack.enter_context(files.atomic_write(options.output))
+            file = stack.enter_context(options.output.atomic_write())
             out = io.TextIOWrapper(file, "utf-8", newline="\n")
             stack.callback(out.detach)
         write = _writer(options, out, linker)

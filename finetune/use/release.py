@@ -11,7 +11,7 @@ from finetune.use.options import ReleaseOptions
 from finetune.use.sending import files_to_send, kind_of_result
 from nerbert.commands.steps import Done, Step, failed_step, outlook, run_steps, steps_folder
 from nerbert.errors import RunError, UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 SUMS = "SHA256SUMS"
 """File with the checksums of what is published, as `sha256sum --check` reads it."""
@@ -126,5 +126,5 @@ def _checksums(output: Path) -> Path:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         lines.append(f"{digest}  {path.relative_to(output).as_posix()}\n")
-    files.write_bytes(str(output / SUMS), "".join(lines).encode("utf-8"))
+    Place(output / SUMS).write_bytes("".join(lines).encode("utf-8"))
     return output / SUMS

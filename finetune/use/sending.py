@@ -17,8 +17,8 @@ from finetune.tagger.onnx import RECORD as EXPORTED
 from finetune.use.options import PushOptions
 from nerbert.errors import UserError
 from nerbert.reports import without_paths
-from nerbert.storage import files
 from nerbert.storage.folders import STATE
+from nerbert.storage.places import Place
 from nerbert.storage.records import listed
 from pretrain.settings import RECORD
 
@@ -75,12 +75,12 @@ def files_to_send(folder: Path, record: str) -> list[str]:
         UserError: the result is not finished or not as it was written, it has no card, or there
             are files that no run made, or links.
     """
-    names = listed(str(folder / record))
+    names = listed(Place(folder / record))
     if "README.md" not in names:
         raise UserError("it has no card (README.md); make it again", str(folder))
     if (folder / FOLDER).is_dir():
-        names += [f"{FOLDER}/{name}" for name in listed(str(folder / FOLDER / EXPORTED))]
-    for name in files.listing(str(folder)):
+        names += [f"{FOLDER}/{name}" for name in listed(Place(folder / FOLDER / EXPORTED))]
+    for name in Place(folder).listing():
         is_ours = name in names or any(fnmatchcase(name, pattern) for pattern in _LEFT_OUT)
         if (folder / name).is_symlink() or not is_ours:
             raise UserError(f"{folder / name}: no run made it; move it out of the folder to send")
@@ -130,7 +130,7 @@ def _content(path: Path) -> str | bytes:
     """The path of a file to send; of a record, the content without paths of this machine."""
     if path.name not in (METRICS, RECORD):
         return str(path)
-    content = without_paths(files.read_json(str(path)))
+    content = without_paths(Place(path).read_json())
     return json.dumps(content, ensure_ascii=False, indent=1).encode()
 
 

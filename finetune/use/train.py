@@ -26,7 +26,7 @@ from finetune.use.sending import METRICS, TRAINED, check_token, files_to_send, p
 from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.storage.records import check_same, seal, sealed
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import Scores, tags_to_spans
@@ -67,7 +67,7 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
     with only_run(options.output):
         _check_work(options.output)
         check_same(options.output, TRAINED, record)
-        results = sealed(os.path.join(options.output, METRICS))
+        results = sealed(options.output / METRICS)
         if results is None:
             results = _trained(options, settings, rows, record)
         if options.push_to_hub:
@@ -76,7 +76,7 @@ def train(options: TrainOptions, settings: FitSettings) -> str:
     return _summary(options, results)
 
 
-def _check_work(output: str) -> None:
+def _check_work(output: Place) -> None:
     """Checks that the folder of the checkpoints, which is removed at the end, is of a run.
 
     Raises:
@@ -133,10 +133,10 @@ def _trained(
         "versions": versions(*TRAINING, "numpy"),
     }
     card = model_card(options, record, results, dev or train)
-    files.write_bytes(os.path.join(output, "README.md"), card.encode("utf-8"))
+    (output / "README.md").write_bytes(card.encode("utf-8"))
     shutil.rmtree(folder)
     plots = {_PLOT} if "scores" in results else set()
-    seal(os.path.join(output, METRICS), results, {*outputs, "README.md", TRAINED, *plots})
+    seal(output / METRICS, results, {*outputs, "README.md", TRAINED, *plots})
     return results
 
 
@@ -154,7 +154,7 @@ def _scores(tagger: Tagger, rows: Sequence[Sentence], old: OldTypes | None) -> d
 
 
 def _reliability(
-    tagger: Tagger, raw: list[float], is_right: list[bool], test: Sequence[Sentence], output: str
+    tagger: Tagger, raw: list[float], is_right: list[bool], test: Sequence[Sentence], output: Place
 ) -> dict[str, Any]:
     """Plots scores of mentions of the test split against what is right; returns the errors."""
     if tagger.calibration == AS_THEY_ARE or not raw:
@@ -162,7 +162,7 @@ def _reliability(
     scores = [tagger.calibration(score) for score in raw]
     before, after = (Reliability.of(mention_scores, is_right) for mention_scores in (raw, scores))
     plot = reliability({"as they are": before, "calibrated on dev": after}, Path(output).name)
-    files.write_bytes(os.path.join(output, _PLOT), plot)
+    (output / _PLOT).write_bytes(plot)
     is_right_above = [
         right for score, right in zip(scores, is_right, strict=True) if score >= tagger.min_score
     ]

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import BeforeValidator, ConfigDict, Field, GetPydanticSchema, TypeAdapter
 from pydantic.dataclasses import dataclass as options_class
-from pydantic_core import PydanticUndefined
+from pydantic_core import PydanticUndefined, core_schema
 
-CHECKED = ConfigDict(strict=True, extra="forbid")
+from nerbert.storage.places import Place
+
+CHECKED = ConfigDict(strict=True, extra="forbid", validate_default=True)
 """Configuration of options classes: "8" is not accepted for 8, unknown names are errors."""
 
 DETAILS = ", details"
@@ -37,10 +39,20 @@ def _plain_tuple(value: Any) -> Any:
     return tuple(map(_plain, value)) if isinstance(value, Iterable) else value
 
 
+def _place_schema(_: Any, handler: Callable[[Any], Any]) -> Any:
+    return core_schema.no_info_after_validator_function(Place, handler(str))
+
+
+_Place = Annotated[Place, GetPydanticSchema(_place_schema)]
+
 Text = Annotated[str, BeforeValidator(_plain)]
 """Type of a field: a string, or a path."""
 Texts = Annotated[tuple[str, ...], BeforeValidator(_plain_tuple)]
 """Type of a field: several strings or paths. A single one is taken as a list of one."""
+Location = Annotated[_Place, BeforeValidator(_plain)]
+"""Type of a field: a file or folder, by its path."""
+Locations = Annotated[tuple[_Place, ...], BeforeValidator(_plain_tuple)]
+"""Type of a field: several files or folders. A single one is taken as a list of one."""
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_plain_tuple)]
 """Type of a field: several numbers."""
 Seed = Annotated[int, Field(ge=0, le=(1 << 32) - 1)]
@@ -199,9 +211,13 @@ def decided_by(settings: Any, output: str) -> dict[str, Any]:
 
 
 def _bare(annotation: Any) -> Any:
-    """A type without what pydantic needs besides."""
+    """A type without what pydantic needs besides; users give a place as a string."""
     if get_origin(annotation) is Annotated:
-        return get_args(annotation)[0]
+        return _bare(get_args(annotation)[0])
+    if annotation is Place:
+        return str
+    if get_origin(annotation) is tuple:
+        return tuple[tuple(map(_bare, get_args(annotation)))]  # type: ignore[misc]
     if get_origin(annotation) in (Union, UnionType):
         return Union[tuple(map(_bare, get_args(annotation)))]  # noqa: UP007  # of a list
     return annotation
@@ -213,7 +229,7 @@ def _item(annotation: Any) -> tuple[Any, bool]:
     if len(kinds) == 1 and get_origin(annotation) is not Literal:  # X | None
         annotation = kinds[0]
     if get_origin(annotation) is tuple and get_args(annotation)[-1:] == (...,):
-        item = get_args(annotation)[0]
+        item = _bare(get_args(annotation)[0])
         # A list of pairs is written as one text, which the field's own validator parses.
         return (str, False) if get_origin(item) is tuple else (item, True)
-    return annotation, False
+    return (str if _bare(annotation) is str else annotation), False

@@ -16,7 +16,7 @@ from typing import Any
 
 from nerbert import check_packages
 from nerbert.errors import TooSlowError, UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 RUN_LOG = "logs/run.log"
 """File in the folder of a run with the lines of all its runs, and their times."""
@@ -28,12 +28,12 @@ class _LogFile(logging.FileHandler):
 
 
 @contextmanager
-def log_file(output: str) -> Iterator[None]:
+def log_file(output: Place) -> Iterator[None]:
     """Keeps the log lines of a run in its folder, beside the screen; not in a remote one."""
-    if files.is_remote(output):
+    if output.is_remote:
         yield
         return
-    path = files.join(output, RUN_LOG)
+    path = output / RUN_LOG
     os.makedirs(os.path.dirname(path), exist_ok=True)
     logger, handler = logging.getLogger("nerbert"), _LogFile(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
@@ -256,13 +256,13 @@ def is_first() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def only_run(output: str) -> AbstractContextManager[None]:
+def only_run(output: Place) -> AbstractContextManager[None]:
     """Locks an output folder against a second run; the first of several processes locks it.
 
     Raises:
         UserError: another run has locked it.
     """
-    return files.locked(output) if is_first() else nullcontext()
+    return output.locked() if is_first() else nullcontext()
 
 
 def typed_program() -> str:

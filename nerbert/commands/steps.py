@@ -17,7 +17,7 @@ from typing import Any
 
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.storage.records import check_made
 
 _LOGGER = logging.getLogger("nerbert")
@@ -80,14 +80,14 @@ def steps_folder(output: Path, about: Mapping[str, str]) -> Iterator[Record]:
     Raises:
         UserError: the folder holds something else, or another run has locked it.
     """
-    check_made(str(output), STEPS, {*about, "steps"})
+    check_made(Place(output), STEPS, {*about, "steps"})
     (output / "logs").mkdir(parents=True, exist_ok=True)
-    with files.locked(str(output)):
+    with Place(output).locked():
         record: Record = {**about, "steps": {}} | _record(output)
         if {name: record[name] for name in about} != about:
             present = " at the scale ".join(str(record[name]) for name in about)
             raise UserError(f"{output}: holds {present}; give another --output")
-        files.write_json(str(output / STEPS), record)  # first: by it a later run knows the folder
+        Place(output / STEPS).write_json(record)  # first: by it a later run knows the folder
         yield record
 
 
@@ -113,7 +113,7 @@ def outlook(steps: Sequence[Step], output: Path, machine: str) -> list[str]:
 
 def _record(output: Path) -> Record:
     """Reads the record of a run; empty if there is none, or it has another shape."""
-    record = files.read_json_or_none(str(output / STEPS))
+    record = Place(output / STEPS).read_json_or_none()
     steps = record.get("steps") if isinstance(record, dict) else None
     is_whole = isinstance(steps, dict) and all(
         isinstance(entry, dict) and {"command", "seconds", "done", "outputs"} <= entry.keys()
@@ -134,7 +134,7 @@ def _step_record(record: Record, step: Step, output: Path) -> dict[str, Any]:
 
 def _outputs(output: Path, step: Step) -> str:
     """Digest of the names and sizes of the outputs of a step."""
-    return fingerprint(files.listing(str(output / step.name)))
+    return fingerprint(Place(output / step.name).listing())
 
 
 def _why_not(step: Step, without: set[str]) -> str:
@@ -165,7 +165,7 @@ def run_steps(steps: Sequence[Step], output: Path, record: Record) -> Iterator[D
                 spent = step_record["seconds"] + (0 if looked else time.monotonic() - start)
                 step_record |= {"seconds": round(spent, 1), "done": not why, "outputs": outputs}
                 record["steps"][step.name] = step_record
-                files.write_json(str(output / STEPS), record)
+                Place(output / STEPS).write_json(record)
         if why:
             without.add(step.name)
             _LOGGER.info("step %d of %d, %s: not run: %s", number, len(steps), step.name, why)

@@ -18,8 +18,7 @@ from nerbert.errors import RunError, UserError
 from nerbert.fetch.client import Client, blocks
 from nerbert.fetch.wanted import Wanted, check_space, is_html
 from nerbert.progress import has_bars
-from nerbert.storage import files
-from nerbert.storage.files import name
+from nerbert.storage.places import Place
 
 CONNECTIONS = 2
 """Downloads at a time. Wikimedia's server refuses more."""
@@ -137,7 +136,7 @@ class _Partial:
 
     def _facts(self) -> dict[str, Any]:
         """Where the bytes came from; empty if nobody knows."""
-        facts = files.read_json_or_none(self._file.facts)
+        facts = self._file.facts.read_json_or_none()
         return facts if isinstance(facts, dict) else {}
 
     def _headers(self) -> dict[str, str]:
@@ -157,7 +156,7 @@ class _Partial:
         elif n_bytes:
             self._progress.add(file.path, -n_bytes)
             n_bytes = 0
-        files.write_json(file.facts, {"url": file.url, "etag": answer.headers.get("ETag")})
+        file.facts.write_json({"url": file.url, "etag": answer.headers.get("ETag")})
         most = MOST_UNKNOWN if file.size is None else file.size
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (0 if n_bytes else os.O_TRUNC)
         with open(os.open(file.partial, flags, 0o666), "wb") as output:  # does not truncate
@@ -204,14 +203,14 @@ class Progress:
             self._sizes[path] = self._sizes.get(path, 0) + size
             self._bar.update(size)
 
-    def done(self, path: str, check: str) -> None:
+    def done(self, path: Place, check: str) -> None:
         """Counts a whole file, and says how it was checked."""
         with self._lock:
             self._done += 1
             self._bar.clear()
             _LOGGER.info(
                 "%s: %s bytes, %s (%d of %d files)",
-                name(path),
+                path.name,
                 f"{self._sizes.get(path, 0):,}",
                 check,
                 self._done,
@@ -219,7 +218,7 @@ class Progress:
             )
 
 
-def report(requests: Sequence[Wanted], dry_run: bool, downloader: Downloader, output: str) -> str:
+def report(requests: Sequence[Wanted], dry_run: bool, downloader: Downloader, output: Place) -> str:
     """Downloads files, or only lists them.
 
     Args:
@@ -240,7 +239,7 @@ def report(requests: Sequence[Wanted], dry_run: bool, downloader: Downloader, ou
         check_space(requests)
         return "\n".join(lines)
     check_space(requests)
-    with files.locked(output):
+    with output.locked():
         fetched = downloader.fetch(requests)
     new = sum(file.bytes for file in fetched)
     lines = [file.path for file in fetched]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Text, Texts, option
 from nerbert.errors import RunError, UserError
 from nerbert.fetch.client import Client
 from nerbert.fetch.download import Downloader, report
@@ -69,7 +68,7 @@ class DumpOptions:
     """
 
     wiki: Texts = option(help="language of the wiki, or its database: uk, ukwiki", metavar="NAME")
-    output: Text = option(help="folder for the files", metavar="DIR", recipe=False)
+    output: Location = option(help="folder for the files", metavar="DIR", recipe=False)
     date: Text = option("latest", "date of the dump, YYYYMMDD, or latest", metavar="DATE")
     parts: Text | None = option(
         None, "numbers of parts, such as 3 or 1-3 (default: all)", metavar="N-M"
@@ -131,7 +130,7 @@ def dump_files(wiki: str, options: DumpOptions, downloader: Downloader) -> list[
             for name, file in selected.items()
         }
     return [
-        Wanted(f"{base}{file.url}", os.path.join(options.output, name), file.size, file.digest)
+        Wanted(f"{base}{file.url}", options.output / name, file.size, file.digest)
         for name, file in selected.items()
     ]
 

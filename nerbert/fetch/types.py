@@ -7,7 +7,7 @@ import re
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Text, Texts, option
 from nerbert.errors import RunError, UserError
 from nerbert.fetch.download import Downloader, report
 from nerbert.fetch.wanted import Wanted, source
@@ -30,7 +30,7 @@ class TypesOptions:
     """
 
     language: Texts = option(help="codes of languages, such as uk", metavar="CODE")
-    output: Text = option(help="folder for the files", metavar="DIR", recipe=False)
+    output: Location = option(help="folder for the files", metavar="DIR", recipe=False)
     date: Text = option("latest", "release, such as 2022.12.01, or latest", metavar="DATE")
     wikidata: bool = option(True, "also the types of Wikidata's ids")
     mirror: Text | None = option(
@@ -85,7 +85,7 @@ def types_files(options: TypesOptions, downloader: Downloader) -> tuple[list[Wan
         except UserError:
             missing.append(f"{path}: DBpedia has no such file, left out")
             continue
-        place = os.path.join(options.output, os.path.basename(path))
+        place = options.output / os.path.basename(path)
         requests.append(Wanted(f"{base}/{path}", place, size))
     if not requests:
         raise UserError("DBpedia has none of these files; check --language and --date")
@@ -109,7 +109,7 @@ def _in_release(
         except UserError:
             continue
         digest = _digest(f"{base}/{release}", name, downloader)
-        place = os.path.join(options.output, name)
+        place = options.output / name
         return Wanted(f"{base}/{release}/{name}", place, size, digest)
     return None
 

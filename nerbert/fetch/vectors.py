@@ -13,11 +13,11 @@ from typing import IO
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Text, Texts, option
 from nerbert.errors import UserError
 from nerbert.fetch.download import Downloader, report
 from nerbert.fetch.wanted import Wanted, source
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -32,7 +32,7 @@ class VectorsOptions:
     """
 
     names: Texts = option((), "names of vectors", positional=True, metavar="NAME", recipe=False)
-    output: Text = option("vectors", "folder for the files", metavar="DIR", recipe=False)
+    output: Location = option("vectors", "folder for the files", metavar="DIR", recipe=False)
     mirror: Text | None = option(None, "address of a mirror of the archives", metavar="URL")
     dry_run: bool = option(False, "print the files and their sizes, download nothing")
 
@@ -61,7 +61,7 @@ def fetch(options: VectorsOptions) -> str:
             continue
         url = f"{options.mirror.rstrip('/')}/{file}" if options.mirror else entry["url"]
         size = downloader.client.size(url)
-        archives[file] = Wanted(url, os.path.join(options.output, file), size)
+        archives[file] = Wanted(url, options.output / file, size)
     text = report([*archives.values()], options.dry_run, downloader, options.output)
     if options.dry_run:
         return text
@@ -80,14 +80,14 @@ _UNREADABLE = (
 links lead to themselves."""
 
 
-def _unpack(archive: str, member: str) -> str:
+def _unpack(archive: Place, member: str) -> Place:
     """Writes a member of an archive beside it, unless it is there; returns its path.
 
     Raises:
         UserError: the archive is damaged, or has no such member.
     """
-    path = os.path.join(os.path.dirname(archive), os.path.basename(member))
-    if os.path.exists(path):
+    path = archive.folder / os.path.basename(member)
+    if path.exists():
         return path
     try:
         with ExitStack() as stack:
@@ -99,7 +99,7 @@ def _unpack(archive: str, member: str) -> str:
             if stream is None:
                 raise KeyError(member)
             stack.enter_context(stream)
-            shutil.copyfileobj(stream, stack.enter_context(files.atomic_write(path)), 1 << 20)
+            shutil.copyfileobj(stream, stack.enter_context(path.atomic_write()), 1 << 20)
     except _UNREADABLE as error:
         reason = " ".join(str(error).split())[:100]
         raise UserError(

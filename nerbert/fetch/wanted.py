@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nerbert.errors import UserError
+from nerbert.storage.places import Place
 
 
 @dataclass(frozen=True)
@@ -28,19 +29,19 @@ class Wanted:
     """
 
     url: str
-    path: str
+    path: Place
     size: int | None = None
     digest: tuple[str, str] | None = None
 
     @property
-    def partial(self) -> str:
+    def partial(self) -> Place:
         """Path of the bytes that have come so far."""
-        return os.path.join(os.path.dirname(self.path), f".{os.path.basename(self.path)}.part")
+        return self.path.folder / f".{self.path.name}.part"
 
     @property
-    def facts(self) -> str:
+    def facts(self) -> Place:
         """Path of the record of where these bytes come from."""
-        return self.partial + ".json"
+        return Place(self.partial + ".json")
 
     @property
     def published(self) -> str:

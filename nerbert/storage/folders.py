@@ -7,6 +7,7 @@ size of each file. Only files that it lists, or whose names stages give, are eve
 from __future__ import annotations
 
 import logging
+import os
 import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping
@@ -17,7 +18,8 @@ from typing import Any
 
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
-from nerbert.storage import files, unfinished
+from nerbert.storage import unfinished
+from nerbert.storage.places import Place
 from nerbert.storage.records import SIZES, damaged, read_record, seal
 from nerbert.storage.unfinished import finished_name
 
@@ -36,14 +38,14 @@ _OTHERS = {
 
 def _is_ours(path: str) -> bool:
     """Whether a stage gives this name, or it is an unfinished file of such a name."""
-    name = files.name(path)
+    name = os.path.basename(path)
     name = finished_name(name) or name
     return name in _OTHERS or _PART.fullmatch(name) is not None
 
 
 def _stem(path: str) -> str:
     """`part-00001` of a part, of its report and of its list of damage; "" for other files."""
-    name = files.name(path)
+    name = os.path.basename(path)
     return name.partition(".")[0] if _PART.fullmatch(name) else ""
 
 
@@ -56,11 +58,11 @@ class Folder:
         state: content of `stage.json`: stage, fingerprint, and what the outputs are made from.
     """
 
-    path: str
+    path: Place
     state: dict[str, Any]
 
     @classmethod
-    def of(cls, path: str, stage: str, made_from: dict[str, Any]) -> Folder:
+    def of(cls, path: Place, stage: str, made_from: dict[str, Any]) -> Folder:
         """Describes the folder of a stage.
 
         Args:
@@ -80,9 +82,9 @@ class Folder:
         return digest
 
     @property
-    def state_path(self) -> str:
+    def state_path(self) -> Place:
         """Path of the state."""
-        return files.join(self.path, STATE)
+        return self.path / STATE
 
     def on_disk(self) -> dict[str, Any]:
         """The state on disk, without the sizes of files; empty if there is none, or it is torn."""
@@ -97,7 +99,7 @@ class Folder:
         state = self._read()
         if not state.get("complete") or state["fingerprint"] != self.fingerprint:
             return False
-        return not damaged(state, files.listing(self.path))
+        return not damaged(state, self.path.listing())
 
     def prepare(self) -> None:
         """Empties the folder if its outputs were made from something else; else keeps its parts.
@@ -105,11 +107,11 @@ class Folder:
         Raises:
             UserError: the folder holds files that no run made; nothing has been removed.
         """
-        state, present = self._read(), files.listing(self.path)
+        state, present = self._read(), self.path.listing()
         if state.get("fingerprint") != self.fingerprint:
             self._check_ours(state, present)
             unfinished.remove(self.path)  # first: a late writer of the old run must not finish now
-            files.remove(self.path, [name for name in present if not _is_hidden(name)])
+            self.path.remove([name for name in present if not _is_hidden(name)])
         elif lost := damaged(state, present):
             _LOGGER.warning(
                 "%s: %d files, such as %s, are missing or have another size; they are made again",
@@ -119,9 +121,9 @@ class Folder:
             )
             # A part is made again if its report is gone; other files, if all of them are.
             damaged_stems = {_stem(name) for name in lost}
-            files.remove(self.path, [name for name in present if _stem(name) in damaged_stems])
+            self.path.remove([name for name in present if _stem(name) in damaged_stems])
         unfinished.remove(self.path)
-        files.write_json(self.state_path, {**self.state, "complete": False})
+        self.state_path.write_json({**self.state, "complete": False})
 
     def join(self) -> None:
         """Prepares a folder that several runs fill at the same time; removes nothing.
@@ -130,14 +132,14 @@ class Folder:
             UserError: the folder holds files, and not the parts of these runs.
         """
         if not self.is_current():
-            is_used = files.is_used_folder(self.path)
+            is_used = self.path.is_used_folder()
             if is_used and not self.is_current():  # another run may just have begun
                 raise UserError(f"{self.path}: of another run; remove it, or choose --output")
-            files.write_json(self.state_path, {**self.state, "complete": False})
+            self.state_path.write_json({**self.state, "complete": False})
 
     def spoil(self) -> None:
         """Marks the outputs as of unknown origin, so that the next run makes them again."""
-        files.write_json(self.state_path, {**self.state, "fingerprint": "", "complete": False})
+        self.state_path.write_json({**self.state, "fingerprint": "", "complete": False})
 
     def finish(self, **facts: Any) -> None:
         """Marks the folder as complete, with other facts about it and the sizes of its files.
@@ -165,14 +167,14 @@ class Folder:
             )
         sizes = state.get(SIZES)
         for name in visible:
-            unfinished = finished_name(files.name(name)) is not None
+            unfinished = finished_name(os.path.basename(name)) is not None
             if sizes is None or unfinished or name == STATE:
                 is_ours = _is_ours(name)
             else:
                 is_ours = sizes.get(name) == present[name]
             if not is_ours:
                 raise UserError(
-                    f"{files.join(self.path, name)}: changed since a run wrote it, and the folder "
+                    f"{self.path / name}: changed since a run wrote it, and the folder "
                     "must be emptied; move this file, or choose another --output"
                 )
 
@@ -184,7 +186,7 @@ def changed(path: str) -> UserError:
 
 def _is_hidden(name: str) -> bool:
     """Whether a file is hidden, and none of our unfinished ones: it is left alone."""
-    last = files.name(name)
+    last = os.path.basename(name)
     return last.startswith(".") and finished_name(last) is None
 
 
@@ -203,8 +205,8 @@ def made_whole(folder: Path, record: str) -> Iterator[Path]:
     """
     if folder.is_symlink() or folder.is_file():
         raise UserError(f"{folder}: not a folder of ours; move it away")
-    present = set(files.listing(str(folder)))
-    sizes = read_record(str(folder / record)).get(SIZES)
+    present = set(Place(folder).listing())
+    sizes = read_record(Place(folder / record)).get(SIZES)
     is_torn = sizes is None and record in present  # then the names of the new files tell
     if not is_torn:
         _check_foreign(folder, present - {record, *(sizes or ())})
@@ -213,7 +215,7 @@ def made_whole(folder: Path, record: str) -> Iterator[Path]:
     half.mkdir(parents=True)
     yield half
     if is_torn:
-        _check_foreign(folder, present - set(files.listing(str(half))))
+        _check_foreign(folder, present - set(Place(half).listing()))
     shutil.rmtree(folder, ignore_errors=True)
     half.rename(folder)
 

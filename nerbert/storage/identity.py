@@ -9,44 +9,41 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import xxhash
-
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 _RECORD = ".digests.json"
 _LARGE = 64 << 20
-_BLOCK = 4 << 20
 
 
 class Identities:
     """Finds the identities of files."""
 
-    def __init__(self, output: str | None = None) -> None:
+    def __init__(self, output: Place | None = None) -> None:
         """Reads the digests that an earlier run kept.
 
         Args:
             output: folder of outputs, which digests are kept in; None keeps none.
         """
-        self._path = files.join(output, _RECORD) if output and not files.is_remote(output) else None
-        digests = files.read_json_or_none(self._path) if self._path else None
+        self._path = output / _RECORD if output and not output.is_remote else None
+        digests = self._path.read_json_or_none() if self._path else None
         self._kept: dict[str, list[Any]] = digests if isinstance(digests, dict) else {}
         self._changed = False
         self._seen: dict[str, list[int]] = {}  # path -> facts when it was identified
 
-    def of(self, path: str) -> tuple[int, str]:
+    def of(self, path: Place) -> tuple[int, str]:
         """Size of a file in bytes, and a digest of its content: the same wherever the file is.
 
         Of a remote file the checksum of its store stands for the content.
         """
-        if files.is_remote(path):
-            return files.size(path), files.remote_checksum(path)
+        if path.is_remote:
+            return path.size(), path.checksum()
         facts = _facts(path)
         size = facts[0]
         self._seen.setdefault(path, facts)
         name = os.path.abspath(path)
         if self._kept.get(name, [])[:3] == facts:
             return size, str(self._kept[name][3])
-        digest = _digest(path)
+        digest = path.checksum()
         if size >= _LARGE and self._path:
             self._kept[name] = [*facts, digest]
             self._changed = True
@@ -63,18 +60,10 @@ class Identities:
     def save(self) -> None:
         """Keeps the digests of large files for the next run."""
         if self._changed and self._path:
-            files.write_json(self._path, self._kept)
+            self._path.write_json(self._kept)
             self._changed = False
 
 
 def _facts(path: str) -> list[int]:
     status = os.stat(path)
     return [status.st_size, status.st_mtime_ns, status.st_ino]
-
-
-def _digest(path: str) -> str:
-    digest = xxhash.xxh3_128()
-    with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

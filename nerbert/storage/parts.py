@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from nerbert.errors import RunError, UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 
 @dataclass
@@ -39,17 +39,17 @@ class Report:
 
 
 @contextmanager
-def writer(path: str, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+def writer(path: Place, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
     """Opens a Parquet file for writing. It appears under `path` when the block ends."""
     with (
-        files.atomic_write(path) as file,
+        path.atomic_write() as file,
         pq.ParquetWriter(file, schema, compression="zstd", version="2.6") as parquet,
     ):
         yield parquet
 
 
 @contextmanager
-def writer_if_rows(path: str, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
+def writer_if_rows(path: Place, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
     """Gives a function that writes batches to `path`. Without rows no file is written."""
     with ExitStack() as stack:
         parquet: list[pq.ParquetWriter] = []
@@ -78,35 +78,35 @@ def _damage_as_run_error(path: str) -> Iterator[None]:
 
 
 def read_batches(
-    path: str, columns: Sequence[str] | None = None, rows: int = 4096
+    path: Place, columns: Sequence[str] | None = None, rows: int = 4096
 ) -> Iterator[pa.RecordBatch]:
     """Reads the rows of a part in order, in batches of at most `rows`."""
-    with _damage_as_run_error(path), files.open_read(path) as file, pq.ParquetFile(file) as parquet:
+    with _damage_as_run_error(path), path.open_read() as file, pq.ParquetFile(file) as parquet:
         yield from parquet.iter_batches(batch_size=rows, columns=columns)
 
 
-def read_groups(path: str) -> Iterator[pa.Table]:
+def read_groups(path: Place) -> Iterator[pa.Table]:
     """Reads the rows of a part in order, in the groups in which they were written."""
-    with _damage_as_run_error(path), files.open_read(path) as file, pq.ParquetFile(file) as parquet:
+    with _damage_as_run_error(path), path.open_read() as file, pq.ParquetFile(file) as parquet:
         for group in range(parquet.num_row_groups):
             yield parquet.read_row_group(group)
 
 
-def schema_of(path: str) -> pa.Schema:
+def schema_of(path: Place) -> pa.Schema:
     """The columns of a part, with their metadata."""
-    with files.open_read(path) as file:
+    with path.open_read() as file:
         return pq.read_schema(file)
 
 
-def read_range(path: str, column: str, low: int, high: int) -> pa.Table:
+def read_range(path: Place, column: str, low: int, high: int) -> pa.Table:
     """Reads the rows of a part with `low <= column < high`; other row groups are not read."""
     field = pc.field(column)
     rows = (field >= pa.scalar(low, pa.uint64())) & (field <= pa.scalar(high - 1, pa.uint64()))
-    with _damage_as_run_error(path), files.open_read(path) as file:
+    with _damage_as_run_error(path), path.open_read() as file:
         return pq.read_table(file, filters=rows)
 
 
-def read_tables(paths: Sequence[str], schema: pa.Schema) -> pa.Table:
+def read_tables(paths: Sequence[Place], schema: pa.Schema) -> pa.Table:
     """Reads several parts into memory.
 
     Args:
@@ -115,7 +115,7 @@ def read_tables(paths: Sequence[str], schema: pa.Schema) -> pa.Table:
     """
     tables = [schema.empty_table()]
     for path in paths:
-        with _damage_as_run_error(path), files.open_read(path) as file:
+        with _damage_as_run_error(path), path.open_read() as file:
             tables.append(pq.read_table(file, columns=schema.names).cast(schema))
     return pa.concat_tables(tables)
 
@@ -153,21 +153,20 @@ def check_columns(path: str | Path, needed: Sequence[str]) -> None:
 R = TypeVar("R", bound=Report)
 
 
-def report_path(part: str) -> str:
+def report_path(part: Place) -> Place:
     """Path of the report of a part."""
-    folder, _, name = part.replace("\\", "/").rpartition("/")
-    return files.join(folder, "reports", name.removesuffix(".parquet") + ".json")
+    return part.folder / "reports" / (part.name.removesuffix(".parquet") + ".json")
 
 
-def finished(part: str, kind: type[R]) -> R | None:
+def finished(part: Place, kind: type[R]) -> R | None:
     """The report of a part that an earlier run finished; None if it is not finished."""
-    report = files.read_json_or_none(report_path(part))
+    report = report_path(part).read_json_or_none()
     return kind(**report) if isinstance(report, dict) else None
 
 
-def finish(part: str, report: Report) -> None:
+def finish(part: Place, report: Report) -> None:
     """Writes the report of a part, which marks the part as finished."""
-    files.write_json(report_path(part), report.to_json())
+    report_path(part).write_json(report.to_json())
 
 
 def add(total: dict[str, Any], addend: Mapping[str, Any]) -> None:

@@ -14,15 +14,15 @@ from typing import Any
 
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 SIZES, _DIGEST = "sizes", "digest"
 _LOGGER = logging.getLogger("nerbert")
 
 
-def read_record(path: str) -> dict[str, Any]:
+def read_record(path: Place) -> dict[str, Any]:
     """The content of a record; empty if it is missing, torn, edited or of another shape."""
-    content = files.read_json_or_none(path)
+    content = path.read_json_or_none()
     if not isinstance(content, dict):
         return {}
     digest = content.pop(_DIGEST, None)
@@ -52,7 +52,7 @@ def damaged(record: Mapping[str, Any], present: Mapping[str, int]) -> list[str]:
     ]
 
 
-def check_made(output: str, record: str, keys: set[str]) -> None:
+def check_made(output: Place, record: str, keys: set[str]) -> None:
     """Checks that an output folder is empty, or that a run made it.
 
     Args:
@@ -63,18 +63,18 @@ def check_made(output: str, record: str, keys: set[str]) -> None:
     Raises:
         UserError: it holds something else.
     """
-    if not files.is_used_folder(output):
+    if not output.is_used_folder():
         return
-    path = files.join(output, record)
-    content = files.read_json_or_none(path)
-    is_torn = files.exists(path) and not files.size(path)  # by a power cut
+    path = output / record
+    content = path.read_json_or_none()
+    is_torn = path.exists() and not path.size()  # by a power cut
     if not is_torn and not (isinstance(content, dict) and keys <= content.keys()):
         raise UserError(
             f"{output}: not empty, and no run made it; choose another --output, or empty it"
         )
 
 
-def check_same(output: str, record: str, content: dict[str, Any]) -> None:
+def check_same(output: Place, record: str, content: dict[str, Any]) -> None:
     """Checks that an output folder is empty, or that the same run made it; then marks it.
 
     Args:
@@ -85,9 +85,9 @@ def check_same(output: str, record: str, content: dict[str, Any]) -> None:
     Raises:
         UserError: it holds something else.
     """
-    path = files.join(output, record)
+    path = output / record
     content = json.loads(json.dumps(content))  # a file has lists for tuples
-    earlier = files.read_json_or_none(path) or content
+    earlier = path.read_json_or_none() or content
     # Runs of other versions have other keys; a foreign file has few of ours.
     shared = {*earlier} & {*content} if isinstance(earlier, dict) else set()
     check_made(output, record, shared if 2 * len(shared) > len(content) else {*content})
@@ -96,11 +96,11 @@ def check_same(output: str, record: str, content: dict[str, Any]) -> None:
             f"{output}: made with other {changed[0].replace('_', ' ')}; choose another --output, "
             "or remove it"
         )
-    files.write_json(path, content)
+    path.write_json(content)
 
 
 def seal(
-    record: str,
+    record: Place,
     content: Mapping[str, Any],
     outputs: Iterable[str] | None = None,
     edited: Collection[str] = ("README.md",),
@@ -114,16 +114,15 @@ def seal(
             and below, except hidden ones.
         edited: names of files that users change: they must only be there.
     """
-    folder, name = os.path.split(record)
-    present = files.listing(folder or ".")
+    present = record.folder.listing()
     if outputs is None:
-        outputs = [path for path in present if path != name and not _is_below_hidden(path)]
+        outputs = [path for path in present if path != record.name and not _is_below_hidden(path)]
     sizes = {path: None if path in edited else present[path] for path in outputs}
     full_content = json.loads(json.dumps({**content, SIZES: sizes}))
-    files.write_json(record, {**full_content, _DIGEST: _digest(full_content)})
+    record.write_json({**full_content, _DIGEST: _digest(full_content)})
 
 
-def sealed(record: str, log: bool = True) -> dict[str, Any] | None:
+def sealed(record: Place, log: bool = True) -> dict[str, Any] | None:
     """The content of a record whose files are there with their sizes; None otherwise.
 
     Records of older versions have no sizes; their files are not checked.
@@ -132,7 +131,7 @@ def sealed(record: str, log: bool = True) -> dict[str, Any] | None:
         record: path of the record.
         log: whether a torn result is logged.
     """
-    if not files.exists(record):
+    if not record.exists():
         return None
     try:
         content = _whole_record(record)
@@ -144,7 +143,7 @@ def sealed(record: str, log: bool = True) -> dict[str, Any] | None:
     return content
 
 
-def listed(record: str) -> list[str]:
+def listed(record: Place) -> list[str]:
     """Names of the files of a finished result, its record included, which are as they were written.
 
     Args:
@@ -153,21 +152,19 @@ def listed(record: str) -> list[str]:
     Raises:
         UserError: the result is not finished, or files are missing or have another size.
     """
-    content = _whole_record(record) if files.exists(record) else {}
+    content = _whole_record(record) if record.exists() else {}
     if SIZES not in content or content.get("complete") is False:
         raise UserError(f"{record}: no finished run; run the same command again, which ends it")
-    return [files.name(record), *content[SIZES]]
+    return [record.name, *content[SIZES]]
 
 
-def _whole_record(record: str) -> dict[str, Any]:
+def _whole_record(record: Place) -> dict[str, Any]:
     """The content of a record; a UserError if it or its files are not as they were written."""
     content = read_record(record)
     if not content:
         raise UserError(f"{record}: torn, or changed since it was written")
-    folder = os.path.dirname(record) or "."
-    if lost := damaged(content, files.listing(folder)):
-        path = os.path.join(folder, lost[0])
-        raise UserError(f"{path}: missing, or not of the size that was written")
+    if lost := damaged(content, record.folder.listing()):
+        raise UserError(f"{record.folder / lost[0]}: missing, or not of the size that was written")
     return content
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import shutil
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nerbert.storage import files
+from nerbert.storage.places import OPEN, WORK_FOLDER, Place
 
 _UNFINISHED = re.compile(r"\.(?P<name>.+)\.[0-9a-f]+\.tmp")
 _IN_WORK_FOLDER = re.compile(r"\.run-[0-9a-f]+\.tmp/")
@@ -25,53 +26,51 @@ def finished_name(name: str) -> str | None:
     return match and match["name"]
 
 
-def remove(folder: str) -> None:
+def remove(folder: Place) -> None:
     """Removes the work folders and temporary files that killed processes left below a folder."""
     _remove_work_folders(folder)
-    if not files.is_remote(folder):
-        leftovers = [path for path in files.listing(folder) if finished_name(files.name(path))]
-        files.remove(folder, leftovers)
+    if not folder.is_remote:
+        leftovers = [path for path in folder.listing() if finished_name(os.path.basename(path))]
+        folder.remove(leftovers)
 
 
 @contextmanager
-def work_folder(folder: str) -> Iterator[str]:
+def work_folder(folder: Place) -> Iterator[Place]:
     """A hidden folder in `folder` for the unfinished files of one run; it is removed in the end.
 
     Workers that outlive the run, such as those of a host that was cut off, then cannot finish a
     file any more. In a store, where no file is renamed, a worker looks before it writes.
     """
-    path = files.join(folder, f".run-{secrets.token_hex(4)}.tmp")
-    files.write_bytes(files.join(path, files.OPEN), b"")
+    path = folder / f".run-{secrets.token_hex(4)}.tmp"
+    (path / OPEN).write_bytes(b"")
     try:
         yield path
     finally:
         _remove_work_folders(folder)
 
 
-def erase(folder: str) -> None:
+def erase(folder: Place) -> None:
     """Removes a folder that is a run's own, with all that is in it."""
-    if files.is_remote(folder):
-        files.remove(folder, files.listing(folder))
+    if folder.is_remote:
+        folder.remove(folder.listing())
     else:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def kept_in(path: str | None) -> Iterator[None]:
+def kept_in(path: Place | None) -> Iterator[None]:
     """In the block, unfinished files lie in this folder; they are finished only if it is there."""
-    token = files.WORK_FOLDER.set(path)
+    token = WORK_FOLDER.set(path)
     try:
         yield
     finally:
-        files.WORK_FOLDER.reset(token)
+        WORK_FOLDER.reset(token)
 
 
-def _remove_work_folders(folder: str) -> None:
-    if files.is_remote(folder):
-        files.remove(
-            folder, [name for name in files.listing(folder) if _IN_WORK_FOLDER.match(name)]
-        )
+def _remove_work_folders(folder: Place) -> None:
+    if folder.is_remote:
+        folder.remove([name for name in folder.listing() if _IN_WORK_FOLDER.match(name)])
         return
     for path in Path(folder).glob(".run-*.tmp"):
         # Its name goes first, in one step: a writer may be about to rename its file.
-        erase(str(path.rename(path.with_suffix(".gone"))))
+        erase(Place(path.rename(path.with_suffix(".gone"))))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nerbert.storage.files import open_decompressed
+from nerbert.storage.places import Place
 from nerbert.text.lines import Line, is_tag, read_lines
 from nerbert.text.schemes import Scheme, TagError, read_tags
 
@@ -53,14 +53,14 @@ class Sentences(list[Sentence]):
         return sorted({tag[2:] for sentence in self for tag in sentence.tags if tag != "O"})
 
 
-def read_columns(path: str, columns: str | None = None) -> Sentences:
+def read_columns(path: Place, columns: str | None = None) -> Sentences:
     """Reads the sentences of a column file, which may be compressed (.xz, .bz2, .gz).
 
     Raises:
         ValueError: see `parse_columns`.
         OSError: the file cannot be read.
     """
-    with open_decompressed(path) as file:
+    with path.open_decompressed() as file:
         content = file.read()
     return parse_columns(content, path, columns)
 

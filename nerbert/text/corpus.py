@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.identity import Identities
+from nerbert.storage.places import Place
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import LabelSet, TypedSpan
 
@@ -138,7 +139,7 @@ class Corpus:
         for part in self.parts(split):
             names = parts.column_names(part)
             optional = [name for name in ("token_starts", "inner", "unlinked") if name in names]
-            for batch in parts.read_batches(str(part), ["tokens", "ner_tags", *optional]):
+            for batch in parts.read_batches(Place(part), ["tokens", "ner_tags", *optional]):
                 columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
                 starts = columns.get("token_starts", [None] * len(batch))
                 all_inner = columns.get("inner", [()] * len(batch))
@@ -157,7 +158,7 @@ class Corpus:
             UserError: there is no such split.
         """
         paths = self.parts(split)
-        return parts.read_tables(list(map(str, paths)), pq.read_schema(paths[0]))
+        return parts.read_tables(list(map(Place, paths)), pq.read_schema(paths[0]))
 
     @property
     def has_unlinked(self) -> bool:
@@ -174,7 +175,7 @@ class Corpus:
     def fingerprint(self) -> str:
         """Digest of the labels, and of the names and contents of the parts."""
         pairs = [(split, part) for split in SPLITS for part in self.parts(split)]
-        facts = [(split, part.name, *Identities().of(str(part))) for split, part in pairs]
+        facts = [(split, part.name, *Identities().of(Place(part))) for split, part in pairs]
         return fingerprint(self.labels.tags, facts)
 
     @cached_property
@@ -187,7 +188,7 @@ class Corpus:
 def _labels(path: Path) -> LabelSet:
     """Reads `labels.json`."""
     try:
-        content = files.read_json(str(path))
+        content = Place(path).read_json()
         labels = LabelSet(tuple(content["categories"]))
         fits = content["tags"] == labels.tags
     except (ValueError, KeyError, TypeError) as error:
@@ -202,7 +203,7 @@ def _labels(path: Path) -> LabelSet:
 
 def report_of(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The report of a corpus or a domain corpus; empty if the folder has none."""
-    return files.read_json_or_none(os.path.join(folder, "report.json")) or {}
+    return (Place(folder) / "report.json").read_json_or_none() or {}
 
 
 def domain_parts(folder: str) -> list[Path]:
@@ -213,5 +214,5 @@ def domain_parts(folder: str) -> list[Path]:
 def domain_texts(folder: str) -> Iterator[str]:
     """Reads the sentences of a domain corpus, in order."""
     for part in domain_parts(folder):
-        for batch in parts.read_batches(str(part), ["text"]):
+        for batch in parts.read_batches(Place(part), ["text"]):
             yield from batch.column("text").to_pylist()

@@ -10,7 +10,7 @@ from typing import Any
 import xxhash
 
 from nerbert.errors import UserError
-from nerbert.storage.files import open_decompressed
+from nerbert.storage.places import Place
 from nerbert.text.columns import read_columns
 from nerbert.text.corpus import SPLITS, Corpus
 from nerbert.text.tokens import UNSPACED
@@ -26,7 +26,7 @@ EQUAL, SHARED = "equal", "13-gram"
 
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]")
 
-Place = tuple[int, int]
+Location = tuple[int, int]
 """Number of a set, and number of a sentence in it."""
 
 
@@ -45,8 +45,8 @@ class SentenceIndex:
 
     def __init__(self, sets: Sequence[Iterator[Sequence[str]] | Sequence[Sequence[str]]]) -> None:
         """Indexes sets of sentences, each a list of tokens."""
-        self._whole: dict[int, tuple[Place, ...]] = {}
-        self._ngrams: dict[int, tuple[Place, ...]] = {}
+        self._whole: dict[int, tuple[Location, ...]] = {}
+        self._ngrams: dict[int, tuple[Location, ...]] = {}
         for number, sentences in enumerate(sets):
             for row, tokens in enumerate(sentences):
                 words, place = normal_words(" ".join(tokens)), (number, row)
@@ -56,7 +56,7 @@ class SentenceIndex:
                     self._ngrams[key] = (*self._ngrams.get(key, ()), place)
 
     @classmethod
-    def of_files(cls, paths: Sequence[str], columns: str | None = None) -> SentenceIndex:
+    def of_files(cls, paths: Sequence[Place], columns: str | None = None) -> SentenceIndex:
         """Indexes the sentences of CoNLL column files; see `nerbert.text.columns.parse_columns`.
 
         Raises:
@@ -108,7 +108,7 @@ def contamination(hits: Sequence[Sequence[Any]], exclude: Sequence[str]) -> dict
     return {"files": by_file, "hits": listed}
 
 
-def find(corpus: str, sets: Sequence[Sequence[Sequence[str]]]) -> list[dict[int, str]]:
+def find(corpus: Place, sets: Sequence[Sequence[Sequence[str]]]) -> list[dict[int, str]]:
     """For each set: number of a sentence in the corpus -> "equal" or "13-gram".
 
     Lower-case words and punctuation marks are compared, as by `nerbert corpus --exclude`.
@@ -131,14 +131,14 @@ def find(corpus: str, sets: Sequence[Sequence[Sequence[str]]]) -> list[dict[int,
     return hits
 
 
-def _texts(corpus: str) -> Iterator[str]:
+def _texts(corpus: Place) -> Iterator[str]:
     if Path(corpus).is_dir():
         opened = Corpus.open(corpus)
         for split in SPLITS:
             yield from (" ".join(sentence.tokens) for sentence in opened.sentences(split))
         return
     try:
-        with open_decompressed(corpus) as file:
+        with corpus.open_decompressed() as file:
             for line in file:
                 yield line.decode("utf-8", "replace")
     except (OSError, EOFError) as error:

@@ -9,7 +9,7 @@ from functools import cache
 import mwparserfromhell
 from lxml import etree
 
-from nerbert.storage.files import open_decompressed
+from nerbert.storage.places import Place
 from ontology.classes import ROOT, ClassTree, lines_of, rows_of
 from ontology.titles import normal_title
 
@@ -68,7 +68,7 @@ class InfoboxMapping:
         return cls({})
 
     @classmethod
-    def from_xml(cls, path: str) -> InfoboxMapping:
+    def from_xml(cls, path: Place) -> InfoboxMapping:
         """Reads one of DBpedia's `Mapping_xx.xml` files (also .xz, .bz2, .gz).
 
         Raises:
@@ -76,7 +76,7 @@ class InfoboxMapping:
         """
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
         try:
-            with open_decompressed(path) as file:
+            with path.open_decompressed() as file:
                 tree = etree.parse(file, parser)
         except etree.XMLSyntaxError as error:
             raise ValueError(f"{path}: not a mappings export ({error})") from None

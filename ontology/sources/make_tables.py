@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from nerbert.storage.files import open_decompressed
+from nerbert.storage.places import Place
 from ontology.categories import ENTITY
 from ontology.classes import NAMESPACE, ROOT, ClassTree, rows_of
 from ontology.sources.infobox import InfoboxMapping
@@ -85,7 +85,7 @@ def merge_to(size: int, tree: ClassTree, classes: dict[str, str]) -> dict[str, s
     return merged
 
 
-def equivalents(path: str, tree: ClassTree) -> list[tuple[str, str]]:
+def equivalents(path: Place, tree: ClassTree) -> list[tuple[str, str]]:
     """Wikidata's classes that the ontology calls equivalent to one of its own, and that class.
 
     Of several, the most specific; those of `wikidata_more.tsv` are left out.
@@ -93,7 +93,7 @@ def equivalents(path: str, tree: ClassTree) -> list[tuple[str, str]]:
     from rdflib import OWL, Graph  # takes 0.2 s; see ClassTree.from_owl
 
     graph = Graph()
-    with open_decompressed(path) as file:
+    with path.open_decompressed() as file:
         graph.parse(data=file.read(), format="xml")
     by_class: dict[str, list[str]] = {}
     for cls, equivalent in graph.subject_objects(OWL.equivalentClass):
@@ -114,7 +114,7 @@ def infobox_rows(folder: Path, tree: ClassTree) -> list[list[str]]:
     A class that the ontology does not have gives none.
     """
     paths = {re.split(r"[_.]", path.name)[1]: path for path in folder.glob("Mapping_*.xml*")}
-    mappings = {code: InfoboxMapping.from_xml(str(path)).cases for code, path in paths.items()}
+    mappings = {code: InfoboxMapping.from_xml(Place(path)).cases for code, path in paths.items()}
     return [
         [
             *(code, name, case.parameter, case.operator, case.value),

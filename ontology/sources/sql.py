@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nerbert.storage.files import read_blocks
+from nerbert.storage.places import Place
 from ontology.titles import normal_title
 
 Ids = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ _LAST_LINE = b"-- Dump completed"
 """mysqldump ends with this line."""
 
 
-def check_table(path: str, table: str, wiki: str | None = None) -> None:
+def check_table(path: Place, table: str, wiki: str | None = None) -> None:
     """Checks that a file is the SQL dump of a table.
 
     Args:
@@ -52,7 +52,7 @@ def check_table(path: str, table: str, wiki: str | None = None) -> None:
             are wanted.
         OSError, EOFError: the file cannot be read.
     """
-    head = next(read_blocks(path, _HEAD), b"")
+    head = next(path.read_blocks(_HEAD), b"")
     if f"`{table}`".encode() not in head:
         raise ValueError(f"no SQL dump of the table {table}")
     database = _DATABASE.search(head)
@@ -71,7 +71,7 @@ def check_table(path: str, table: str, wiki: str | None = None) -> None:
         raise ValueError(f"no row with {kind}; is it complete?")
 
 
-def read_page_props(path: str, counts: Counter[str] | None = None) -> Iterator[tuple[Ids, Ids]]:
+def read_page_props(path: Place, counts: Counter[str] | None = None) -> Iterator[tuple[Ids, Ids]]:
     """Reads the Wikidata ids of pages from a dump of `page_props`, block by block.
 
     Args:
@@ -98,7 +98,7 @@ def read_page_props(path: str, counts: Counter[str] | None = None) -> Iterator[t
             yield pages[known_qids > 0], known_qids[known_qids > 0]
 
 
-def read_descriptions(path: str) -> Iterator[tuple[Ids, list[str]]]:
+def read_descriptions(path: Place) -> Iterator[tuple[Ids, list[str]]]:
     """Reads the short descriptions of pages from a dump of `page_props`, block by block.
 
     Source: Wikibase's property `wikibase-shortdesc`; the template of the page comes before the
@@ -121,7 +121,7 @@ def read_descriptions(path: str) -> Iterator[tuple[Ids, list[str]]]:
 
 
 def read_langlinks(
-    path: str, counts: Counter[str] | None = None, language: str = "en"
+    path: Place, counts: Counter[str] | None = None, language: str = "en"
 ) -> Iterator[tuple[Ids, list[str]]]:
     """Reads the titles of pages on another wiki from a dump of `langlinks`, block by block.
 
@@ -154,11 +154,11 @@ def _count(counts: Counter[str] | None, **numbers: int) -> None:
 
 
 def _pieces(
-    path: str, end_of_rows: Callable[[bytes], int], counts: Counter[str] | None
+    path: Place, end_of_rows: Callable[[bytes], int], counts: Counter[str] | None
 ) -> Iterator[bytes]:
     """Blocks of a file that end with a whole row."""
     carry = b""
-    for block in read_blocks(path, _BLOCK):
+    for block in path.read_blocks(_BLOCK):
         block = carry + block
         end = end_of_rows(block)
         carry = block[end:]

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from ontology.classes import NAMESPACE, ROOT, ClassTree, rows_of
 from ontology.titles import normal_title, resource
 
@@ -59,7 +59,7 @@ class UnreadableError(ValueError):
     """A file has too many lines that are no triples."""
 
 
-def read_instance_types(path: str) -> Iterator[Statement | None]:
+def read_instance_types(path: Place) -> Iterator[Statement | None]:
     """Reads the statements `<subject> rdf:type <class>` of a file, and Wikidata's P31 and P279.
 
     Subjects are resources of DBpedia in any language, and items of Wikidata. Classes are those of
@@ -90,7 +90,7 @@ def read_instance_types(path: str) -> Iterator[Statement | None]:
         raise UnreadableError(f"{unreadable:,} of its {lines:,} lines are no triples")
 
 
-def read_types(path: str) -> Iterator[Statement | None]:
+def read_types(path: Place) -> Iterator[Statement | None]:
     """Reads a file of types; errors name it by its flag."""
     try:
         yield from read_instance_types(path)
@@ -137,13 +137,13 @@ def _plain_statement(groups: tuple[str | Any, ...]) -> Statement | None:
     return language or "en", title, name
 
 
-def _read_turtle(path: str) -> Iterator[Statement | None]:
+def _read_turtle(path: Place) -> Iterator[Statement | None]:
     """The statements of a Turtle file in sorted order."""
     from rdflib import Graph, URIRef  # takes half a second, and few files need it
 
     graph = Graph()
     # rdflib takes neither a byte order mark nor single carriage returns.
-    text = b"".join(files.read_blocks(path)).removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n")
+    text = b"".join(path.read_blocks()).removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n")
     try:
         graph.parse(io.BytesIO(text), format="turtle")
     except Exception as error:  # rdflib has no common class of errors
@@ -155,10 +155,10 @@ def _read_turtle(path: str) -> Iterator[Statement | None]:
         yield _statement(*map(str, triple)) if is_iris else None
 
 
-def _texts(path: str) -> Iterator[str]:
+def _texts(path: Place) -> Iterator[str]:
     """Reads whole lines of a file, which may be compressed; of a long line only the beginning."""
     carry, start = b"", b"\xef\xbb\xbf"  # a byte order mark
-    for block in files.read_blocks(path):
+    for block in path.read_blocks():
         block, start = block.removeprefix(start), b""
         lines, newline, tail = block.rpartition(b"\n")
         if not newline:
@@ -169,7 +169,7 @@ def _texts(path: str) -> Iterator[str]:
     yield carry.decode("utf-8", "replace")
 
 
-def check_types(path: str) -> None:
+def check_types(path: Place) -> None:
     """Checks that there is a statement in the first 1,000 lines of a file of types.
 
     Raises:

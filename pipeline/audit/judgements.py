@@ -9,7 +9,7 @@ from math import sqrt
 from typing import Any
 
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 QUESTIONS = {
     "page_class": "class right for the linked page",
@@ -36,7 +36,7 @@ _MOST_NAMES = 1_000_000  # of a sentence
 Judgement = Mapping[str, Any]
 
 
-def read_judgements(path: str, fingerprint: str) -> list[Judgement]:
+def read_judgements(path: Place, fingerprint: str) -> list[Judgement]:
     """Reads the judgements that the page of an audit made.
 
     Args:
@@ -47,7 +47,7 @@ def read_judgements(path: str, fingerprint: str) -> list[Judgement]:
         UserError: the file cannot be read, holds no judgements, or those of another corpus.
     """
     try:
-        content = files.read_json(path)
+        content = path.read_json()
         rows = content["mentions"]
         corpus_fingerprint = content.get("fingerprint")
         for row in rows:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from nerbert.digests import digest64
 from nerbert.errors import UserError
 from nerbert.reports import filled
-from nerbert.storage import files, parts
+from nerbert.storage import parts
+from nerbert.storage.places import Place
 from nerbert.text.corpus import SPLITS, Corpus, load_corpus, report_of
 from nerbert.text.tags import TypedSpan, tags_to_spans
 from nerbert.text.words import text_of
@@ -94,7 +95,7 @@ def _write_page(
     script = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     page = filled("pipeline.audit", "page.html", title=escape(str(data["corpus"])), data=script)
     _check_ours(settings.output)
-    files.write_bytes(settings.output, page.encode())
+    settings.output.write_bytes(page.encode())
 
 
 def _classes(names: Collection[str]) -> dict[str, str]:
@@ -107,14 +108,14 @@ def _classes(names: Collection[str]) -> dict[str, str]:
     }
 
 
-def _check_ours(path: str) -> None:
+def _check_ours(path: Place) -> None:
     """Checks that a file may be replaced.
 
     Raises:
         UserError: no audit made it.
     """
     is_lost = os.path.islink(path) and not os.path.exists(path)
-    if is_lost or (files.exists(path) and _MARK not in files.read_bytes(path)[:1024]):
+    if is_lost or (path.exists() and _MARK not in path.read_bytes()[:1024]):
         raise UserError("exists, and nerbert audit did not write it; choose another --output", path)
 
 
@@ -199,7 +200,7 @@ def _examples(corpus: Corpus) -> Iterator[tuple[_Row, list[TypedSpan]]]:
     for part in (part for split in SPLITS for part in corpus.parts(split)):
         parts.check_columns(part, _COLUMNS)
         names = [*_COLUMNS, *({"sources"} & set(parts.column_names(part)))]
-        for batch in parts.read_batches(str(part), names):
+        for batch in parts.read_batches(Place(part), names):
             for row in batch.to_pylist():
                 if row["copy"] == 0:
                     yield row, tags_to_spans([tags[label] for label in row["ner_tags"]])

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Locations, Seed, option
 
 Which = Literal["typed", "entity", "all"]
 
@@ -26,7 +26,7 @@ class AuditSettings:
     makes a page of the mentions on which they differ; a third one decides.
     """
 
-    corpus: Text = option(
+    corpus: Location = option(
         help="folder of the corpus: the output of nerbert corpus, or the folder corpus in it",
         positional=True,
         metavar="CORPUS",
@@ -35,8 +35,10 @@ class AuditSettings:
     sample: int = option(150, "number of mentions, drawn at random", ge=1)
     seed: Seed = option(0, "seed of the draw")
     which: Which = option("typed", "mentions with a category, those of ENTITY, or all of them")
-    output: Text = option("audit.html", "the page to judge them on", metavar="FILE", recipe=False)
-    judged: Texts = option(
+    output: Location = option(
+        "audit.html", "the page to judge them on", metavar="FILE", recipe=False
+    )
+    judged: Locations = option(
         (),
         "judgements that were downloaded from such a page, of up to three judges: print rates",
         metavar="FILE",

@@ -21,8 +21,8 @@ from apache_beam.runners.runner import create_runner
 from nerbert import progress
 from nerbert.errors import UserError, install
 from nerbert.seams import parts
-from nerbert.storage import files
 from nerbert.storage.parts import report_path
+from nerbert.storage.places import Place
 from pipeline.clusters import portable
 from pipeline.clusters.dataflow import Dataflow
 from pipeline.clusters.engine import Engine, check_flags, is_given
@@ -97,25 +97,25 @@ class Beam(Executor):
         return with_absolute_paths(settings, isinstance(self.engine, Dataflow))
 
     @contextmanager
-    def opened(self, output: str, inputs: Sequence[str]) -> Iterator[None]:
+    def opened(self, output: Place, inputs: Sequence[Place]) -> Iterator[None]:
         """Logs, job server and the check of the workers begin with the first stage that runs."""
         with ExitStack() as stack:
             self._begin = lambda: stack.enter_context(self.session(output, inputs))
             yield
 
-    def run(self, name: str, stage: Stage, folder: str) -> bool:
+    def run(self, name: str, stage: Stage, folder: Place) -> bool:
         """Runs a stage as a job; see `Session.run`."""
         self._session = self._session or self._begin()
         passes = part_passes(stage)
         sizes = [len(step.elements()) for step in passes]
         paths = [step.part(element) for step in passes for element in step.elements()[:1]]
         # Each look lists folders, which takes time and money on a remote store.
-        pause_s = _REMOTE_PAUSE_S if any(map(files.is_remote, paths)) else _PAUSE_S
+        pause_s = _REMOTE_PAUSE_S if any(path.is_remote for path in paths) else _PAUSE_S
         with progress.polled(name, sum(sizes), lambda: _count_finished(paths), pause_s):
             return self._session.run(stage, name, folder)
 
     @contextmanager
-    def session(self, output: str, inputs: Sequence[str]) -> Iterator[Session]:
+    def session(self, output: Place, inputs: Sequence[Place]) -> Iterator[Session]:
         """Opens the logs and the job server that all stages of a run share; checks the workers.
 
         Args:
@@ -148,7 +148,7 @@ class Beam(Executor):
             raise portable.not_fetched(self.engine.name, str(error)) or error from None
 
     @contextmanager
-    def _served(self, folder: str) -> Iterator[list[str]]:
+    def _served(self, folder: Place) -> Iterator[list[str]]:
         """The flags that the engine adds; for the block its job server runs."""
         flags = self.engine.fitting_flags()
         with _own_temporary_folder() as temporary:
@@ -158,15 +158,15 @@ class Beam(Executor):
                 yield flags
                 return
             command, endpoint = server.subprocess_cmd_and_endpoint()
-            with portable.started(command, endpoint, files.join(folder, "job-server.log")):
+            with portable.started(command, endpoint, folder / "job-server.log"):
                 check_flags(self.engine.flags, portable.JobService(endpoint).options())
                 yield [*flags, f"--job_endpoint={endpoint}"]
 
 
-def _count_finished(paths: Sequence[str]) -> int:
+def _count_finished(paths: Sequence[Place]) -> int:
     """Number of finished parts, by the reports in the folders of some parts."""
-    folders = {report_path(path).rpartition("/")[0] for path in paths}
-    return sum(len(files.find(files.join(folder, "part-*.json"))) for folder in folders)
+    folders = {report_path(path).folder for path in paths}
+    return sum(len((folder / "part-*.json").files()) for folder in folders)
 
 
 @contextmanager
@@ -205,7 +205,7 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 @contextmanager
-def kept_apart(output: str) -> Iterator[str]:
+def kept_apart(output: Place) -> Iterator[Place]:
     """Sends all log lines but ours into `beam.log`; yields the folder, for other logs.
 
     Errors that end a thread go there, too: Beam's threads end so when a job is cancelled.
@@ -214,14 +214,14 @@ def kept_apart(output: str) -> Iterator[str]:
         output: folder of the run. Beside a remote one the logs go to a temporary folder, which
             stays.
     """
-    folder = tempfile.mkdtemp(prefix="nerbert-logs-")
-    if not files.is_remote(output):
+    folder = Place(tempfile.mkdtemp(prefix="nerbert-logs-"))
+    if not output.is_remote:
         os.rmdir(folder)
-        folder = files.join(output, NAME)
+        folder = output / NAME
         os.makedirs(folder, exist_ok=True)
     root = logging.getLogger()
     handlers, propagate, our_handlers = root.handlers[:], _OURS.propagate, _OURS.handlers[:]
-    into = logging.FileHandler(files.join(folder, "beam.log"), encoding="utf-8")
+    into = logging.FileHandler(folder / "beam.log", encoding="utf-8")
     into.setFormatter(logging.Formatter(_FORMAT))
     root.handlers = [into]
     # Without the root our lines go to its handlers directly, beside our own, such as a file.

@@ -24,7 +24,7 @@ from apache_beam.metrics.metric import Metrics, MetricsFilter
 import nerbert
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 SECONDS = 60.0
 """The workers have this time to answer."""
@@ -48,16 +48,16 @@ class Wanted:
 
     python: str
     package: tuple[str, str]
-    inputs: tuple[tuple[str, int], ...]
-    proof: str
+    inputs: tuple[tuple[Place, int], ...]
+    proof: Place
     content: str
 
     @classmethod
-    def of(cls, inputs: Sequence[str], proof: str, content: str) -> Wanted:
+    def of(cls, inputs: Sequence[Place], proof: Place, content: str) -> Wanted:
         """The needs by this process; of many input files, every n-th one is compared."""
         step = max(1, -(-len(inputs) // _LOOKED_AT))
         sample = dict.fromkeys([*inputs[::step], *inputs[-1:]])
-        sizes = tuple((path, files.size(path)) for path in sample)
+        sizes = tuple((path, path.size()) for path in sample)
         return cls(_python(), package(), sizes, proof, content)
 
 
@@ -135,15 +135,15 @@ def _problems(needs: Wanted) -> Iterator[tuple[str, str, str]]:
         )
     for path, size in needs.inputs:
         try:
-            n_bytes = files.size(path)
+            n_bytes = path.size()
         except Exception as error:  # whatever a file system raises, the host cannot read it
             yield "input", path, _reason(error)
         else:
             if n_bytes != size:
                 yield "input", path, f"{n_bytes:,} bytes there, {size:,} here"
-    output = needs.proof.rpartition("/")[0].rpartition("/")[0]
+    output = needs.proof.folder.folder
     try:
-        content = files.read_bytes(needs.proof).decode()
+        content = needs.proof.read_bytes().decode()
     except Exception as error:  # the same
         yield "output", output, _reason(error)
         return
@@ -151,7 +151,7 @@ def _problems(needs: Wanted) -> Iterator[tuple[str, str, str]]:
         yield "output", output, "another folder of the same name"
         return
     try:
-        files.write_bytes(f"{needs.proof}.{socket.gethostname()}.{os.getpid()}", b"")
+        Place(f"{needs.proof}.{socket.gethostname()}.{os.getpid()}").write_bytes(b"")
     except Exception as error:  # the same
         yield "output", output, _reason(error)
 

@@ -16,7 +16,8 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 from nerbert.errors import HostLostError, RunError, UserError
-from nerbert.storage import files, unfinished
+from nerbert.storage import unfinished
+from nerbert.storage.places import Place
 from pipeline.clusters import check, portable
 from pipeline.clusters.engine import Engine
 from pipeline.execution.beam import BeamStage
@@ -36,7 +37,7 @@ class Session:
         folder: folder of the logs.
     """
 
-    def __init__(self, engine: Engine, engine_flags: Sequence[str], folder: str) -> None:
+    def __init__(self, engine: Engine, engine_flags: Sequence[str], folder: Place) -> None:
         """Takes the engine, the flags that suit it, and the folder of the logs."""
         self._engine, self.folder = engine, folder
         self._flags = [*engine.flags, *engine_flags]
@@ -48,16 +49,16 @@ class Session:
             self._told = True
             _LOGGER.info("%s", " ".join([f"{description};", *self._engine.fitting_flags()]))
 
-    def check(self, output: str, inputs: Sequence[str]) -> None:
+    def check(self, output: Place, inputs: Sequence[Place]) -> None:
         """Runs a small job that looks whether each host is fit.
 
         Raises:
             UserError: one is not, or none answers.
         """
         token = secrets.token_hex(8)
-        folder = files.join(output, f".check-{token}")
-        proof = files.join(folder, "proof")
-        files.write_bytes(proof, token.encode())
+        folder = output / f".check-{token}"
+        proof = folder / "proof"
+        proof.write_bytes(token.encode())
         try:
             needs = check.Wanted.of(inputs, proof, token)
             slots = int(self._options.get_all_options().get("parallelism") or 1)
@@ -73,7 +74,7 @@ class Session:
         finally:
             unfinished.erase(folder)
 
-    def run(self, stage: Stage, name: str, folder: str) -> bool:
+    def run(self, stage: Stage, name: str, folder: Place) -> bool:
         """Runs a stage.
 
         Args:
@@ -92,7 +93,7 @@ class Session:
         _LOGGER.info("%s: %s; %s", name, self._engine.leftover, next_step)
         return False
 
-    def _run_to_end(self, stage: Stage, name: str, folder: str) -> None:
+    def _run_to_end(self, stage: Stage, name: str, folder: Place) -> None:
         """Runs a stage; if a host is lost, its job starts again on those that are left."""
         for attempt in range(_STARTS):
             try:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from nerbert.storage import parts
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from pipeline.documents.report import DocumentsReport, count_content
 from pipeline.dump.site import ARTICLE
 from pipeline.dump.units import Unit
@@ -51,7 +52,7 @@ def overlapping(reports: Sequence[DocumentsReport]) -> list[int]:
 
 
 def superseded(
-    paths: Mapping[int, str], reports: Sequence[DocumentsReport]
+    paths: Mapping[int, Place], reports: Sequence[DocumentsReport]
 ) -> dict[int, set[Revision]]:
     """Documents of each unit of which some unit has a newer revision, or an earlier one the same.
 
@@ -76,7 +77,7 @@ def superseded(
     return dict(older)
 
 
-def _revisions(part: str, unit: int) -> Ids:
+def _revisions(part: Place, unit: int) -> Ids:
     """Page id, revision and unit of each row of a part, shape (rows, 3)."""
     batches = parts.read_batches(part, _COLUMNS, rows=65_536)
     columns = [
@@ -91,7 +92,7 @@ class DropSuperseded(DropRows):
 
     name, key = "older revisions", _COLUMNS
 
-    def files(self, element: Unit) -> Sequence[str]:
+    def files(self, element: Unit) -> Sequence[Place]:
         return [self._write.part(element)]
 
     def dropped(self, element: Unit, gathered: Mapping[int, set[Revision]]) -> Collection[Revision]:

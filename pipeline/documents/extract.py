@@ -6,8 +6,8 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from nerbert.storage import files
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.sentences import SentenceModel
 from pipeline.documents.duplicates import DropSuperseded, Revision, superseded
@@ -33,16 +33,16 @@ class WriteDocuments(PlanPass, PartPass):
         """The units, largest first: a large last unit would keep one worker busy alone."""
         return sorted(self._plan.units, key=lambda unit: unit.start - unit.end)
 
-    def part(self, element: Unit) -> str:
-        return files.join(self._plan.documents.path, element.part)
+    def part(self, element: Unit) -> Place:
+        return self._plan.documents.path / element.part
 
     def open(self) -> None:
-        self._model = SentenceModel.from_json(files.read_bytes(model_path(self._plan)))
-        self._common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
+        self._model = SentenceModel.from_json(model_path(self._plan).read_bytes())
+        self._common = CommonWords.from_json(words_path(self._plan).read_bytes())
         run = self._plan.settings.previous
         self._previous = Previous(run) if run else None
 
-    def make(self, element: Unit, part: str, gathered: None) -> DocumentsReport:
+    def make(self, element: Unit, part: Place, gathered: None) -> DocumentsReport:
         return write_documents(
             element,
             part,
@@ -71,27 +71,27 @@ def share_of_extract(plan: Plan, number: int, of: int) -> Stage:
     return [extract_stage(plan)[0], WriteShare(plan, number, of)]
 
 
-def model_path(plan: Plan) -> str:
+def model_path(plan: Plan) -> Place:
     """Path of the Punkt model of a run's dump."""
-    return files.join(plan.documents.path, SENTENCES)
+    return plan.documents.path / SENTENCES
 
 
-def words_path(plan: Plan) -> str:
+def words_path(plan: Plan) -> Place:
     """Path of the most frequent words of a run's dump."""
-    return files.join(plan.documents.path, WORDS)
+    return plan.documents.path / WORDS
 
 
 def extract_stage(plan: Plan) -> Stage:
     """Dump -> `documents/`: models of the language, then a part of documents for each unit."""
 
     def write_models(_: list[Report], __: None) -> None:
-        if files.exists(words_path(plan)):  # it is written last
+        if words_path(plan).exists():  # it is written last
             return
         texts = sampled_texts(plan.units, plan.settings.seed)
         model = plan.pretrained or trained(texts, plan.language)
         common = CommonWords.train(texts, plan.language, plan.has_lexicon)
-        files.write_bytes(model_path(plan), model.to_json().encode())
-        files.write_bytes(words_path(plan), common.to_json().encode())
+        model_path(plan).write_bytes(model.to_json().encode())
+        words_path(plan).write_bytes(common.to_json().encode())
 
     def find_superseded(reports: list[DocumentsReport], _: None) -> dict[int, set[Revision]]:
         return superseded(dict(enumerate(plan.parts)), reports)

@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from nerbert.errors import UserError
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.folders import Folder
+from nerbert.storage.places import Place
 from pipeline.documents.rows import Row
 from pipeline.dump.pages import Page
 
@@ -22,7 +23,7 @@ _OPEN_PARTS, _KNOWN_PARTS = 2, 64
 parts whose page ids are."""
 
 
-def check_previous(run: str, documents: Folder) -> None:
+def check_previous(run: Place, documents: Folder) -> None:
     """Checks that the documents of an earlier run were made as those of the new one are.
 
     Args:
@@ -32,7 +33,7 @@ def check_previous(run: str, documents: Folder) -> None:
     Raises:
         UserError: it has none, or by another version, of another wiki, or with other options.
     """
-    earlier = Folder(files.join(run, "documents"), {})
+    earlier = Folder(run / "documents", {})
     if not earlier.on_disk().get("complete"):
         raise UserError("has no finished documents/; name the output of an earlier run", run)
     old_facts, new_facts = earlier.on_disk()["made_from"], documents.state["made_from"]
@@ -45,14 +46,14 @@ def check_previous(run: str, documents: Folder) -> None:
 class Previous:
     """Finds the documents of pages in the parts of an earlier run."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: Place) -> None:
         """Takes the run's folder."""
-        folder = files.join(run, "documents")
+        folder = run / "documents"
         self._ranges = [
-            (report["first_page"], report["last_page"], files.join(folder, f"{stem}.parquet"))
-            for path in files.find(files.join(folder, "reports", "part-*.json"))
-            if (report := files.read_json(path))["first_page"] is not None
-            for stem in [files.name(path).removesuffix(".json")]
+            (report["first_page"], report["last_page"], folder / f"{stem}.parquet")
+            for path in (folder / "reports" / "part-*.json").files()
+            if (report := path.read_json())["first_page"] is not None
+            for stem in [path.name.removesuffix(".json")]
         ]
         self._places = lru_cache(_KNOWN_PARTS)(_places)
         self._rows = lru_cache(_OPEN_PARTS)(_rows)
@@ -71,7 +72,7 @@ class Previous:
         return None
 
 
-def _places(path: str) -> dict[tuple[int, int], int]:
+def _places(path: Place) -> dict[tuple[int, int], int]:
     """The row of each page and revision of a part. Slices of a dump may lie in each other."""
     columns = ("page_id", "revision_id")
     pages = [
@@ -82,6 +83,6 @@ def _places(path: str) -> dict[tuple[int, int], int]:
     return {page: place for place, page in enumerate(pages)}
 
 
-def _rows(path: str) -> pa.Table:
+def _rows(path: Place) -> pa.Table:
     """The rows of a part."""
     return pa.concat_tables(parts.read_groups(path)).combine_chunks()

@@ -10,7 +10,7 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.parts import Report
 from pipeline.dump.units import Unit
 
@@ -136,7 +136,7 @@ def duplicate_files(units: Sequence[Unit], reports: Sequence[DocumentsReport]) -
     """Number of pages of each file that are also given in another place, by the file's name."""
     counts: Counter[str] = Counter()
     for unit, report in zip(units, reports, strict=True):
-        counts[files.name(unit.path)] += report.pages.get("duplicate", 0)
+        counts[unit.path.name] += report.pages.get("duplicate", 0)
     return {name: count for name, count in counts.items() if count}
 
 

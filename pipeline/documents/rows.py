@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from nerbert.commands.process import time_limit
 from nerbert.errors import TooSlowError
 from nerbert.storage import parts
+from nerbert.storage.places import Place
 from nerbert.text.common_nouns import NO_NOUNS, CommonNouns
 from nerbert.text.sentences import SentenceModel
 from ontology.titles import normal_title
@@ -97,7 +98,7 @@ def _anchor_column(by_page: Sequence[Sequence[tuple[int, int, str, bool, bool]]]
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), anchors)
 
 
-def read_documents(path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_documents(path: Place, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Reads the rows of a part of documents in order, in batches of some 4 MB of text.
 
     Args:

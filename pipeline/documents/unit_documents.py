@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nerbert.errors import TooSlowError
-from nerbert.storage import files, parts
+from nerbert.storage import parts
+from nerbert.storage.places import Place
 from nerbert.text.common_nouns import NO_NOUNS
 from nerbert.text.sentences import SentenceModel
 from pipeline.documents.previous import Previous
@@ -30,7 +31,7 @@ _ROWS, _CHARS = 500, 2_000_000
 
 def write_documents(
     unit: Unit,
-    part: str,
+    part: Place,
     model: SentenceModel,
     common: CommonWords | None = None,
     *,
@@ -58,8 +59,8 @@ def write_documents(
     if documents.quarantine:
         lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in documents.quarantine)
         name = unit.part.replace(".parquet", ".jsonl")
-        path = files.join(part[: -len(unit.part)], "quarantine", name)
-        files.write_bytes(path, "".join(lines).encode("utf-8", "backslashreplace"))
+        path = part.folder / "quarantine" / name
+        path.write_bytes("".join(lines).encode("utf-8", "backslashreplace"))
     pages, aside, damage, content = (
         dict(sorted(count.items()))
         for count in (documents.pages, documents.aside, documents.damage, documents.content)
@@ -116,7 +117,7 @@ class _Documents:
             self.quarantine.append(
                 {
                     "reason": page.reason,
-                    "file": files.name(page.path),
+                    "file": page.path.name,
                     "byte": page.position,
                     "lost": page.lost,
                     "detail": page.detail,

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from nerbert.errors import UserError
 from nerbert.storage import parts
+from nerbert.storage.places import Place
 from pipeline.dump.site import ARTICLE, CATEGORY
 
 EDGES = pa.schema(
@@ -38,7 +39,7 @@ _CHAIN = 8
 Ints = npt.NDArray[np.int64]
 
 
-def edges(source: str) -> pa.RecordBatch:
+def edges(source: Place) -> pa.RecordBatch:
     """The distinct edges in a part of documents, sorted."""
     triples: set[tuple[str, str | None, str]] = set()
     columns = ["namespace", "title", "redirect", "categories"]

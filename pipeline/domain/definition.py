@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Locations, Text, Texts, option
 from nerbert.commands.values import Given, build, near
 from nerbert.errors import UserError
 from nerbert.text.lines import ColumnsText
@@ -143,14 +143,14 @@ class DomainSettings:
     Our flags come first, Beam's follow.
     """
 
-    documents: Text = option(
+    documents: Location = option(
         help="output folder of a corpus run whose resolve stage is done",
         metavar="DIR",
         group=_INPUT,
         recipe=False,
         path="workers",
     )
-    output: Text = option(
+    output: Location = option(
         help="folder of the domain corpus",
         metavar="DIR",
         group=_INPUT,
@@ -201,7 +201,7 @@ class DomainSettings:
         ge=1,
         decides="sentences",
     )
-    exclude: Texts = option(
+    exclude: Locations = option(
         (),
         "evaluation sets (CoNLL columns) whose sentences must not be in the corpus",
         metavar="FILE",

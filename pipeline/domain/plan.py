@@ -7,9 +7,9 @@ from typing import Any
 
 from nerbert.commands.options import decided_by
 from nerbert.errors import UserError
-from nerbert.storage import files
 from nerbert.storage.folders import Folder
 from nerbert.storage.identity import Identities
+from nerbert.storage.places import Place
 from nerbert.storage.records import check_made
 from nerbert.text.columns import read_columns
 from ontology.classes import ClassTree
@@ -42,8 +42,8 @@ class DomainPlan:
 
     settings: DomainSettings
     domain: Domain
-    parts: tuple[str, ...]
-    entities: str
+    parts: tuple[Place, ...]
+    entities: Place
     tree: ClassTree
     language: str
     categories: Folder
@@ -51,17 +51,17 @@ class DomainPlan:
     annotation: Folder
 
     @property
-    def categories_path(self) -> str:
+    def categories_path(self) -> Place:
         """Path of the file with the domain's wiki categories."""
-        return files.join(self.settings.output, "wiki_categories.parquet")
+        return self.settings.output / "wiki_categories.parquet"
 
     @property
-    def words(self) -> str:
+    def words(self) -> Place:
         """Path of the most frequent words of the dump."""
-        return files.join(self.settings.documents, "documents", WORDS)
+        return self.settings.documents / "documents" / WORDS
 
     @property
-    def dictionary(self) -> str | None:
+    def dictionary(self) -> Place | None:
         """Path of the dictionary of the dump's links; None if no corpus was made with one."""
         return _dictionary(self.settings)
 
@@ -84,7 +84,7 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
     for path in settings.exclude:
         checked("--exclude", path, lambda local: read_columns(local, settings.columns))
     check_made(settings.output, RECORD, {"documents", "domain", "entity_mentions"})
-    manifest = files.read_json_or_none(files.join(settings.documents, MANIFEST))
+    manifest = (settings.documents / MANIFEST).read_json_or_none()
     if not isinstance(manifest, dict) or not manifest.get("inputs"):
         raise UserError(
             f"--documents {settings.documents}: {MANIFEST} is missing or torn; run nerbert corpus "
@@ -105,8 +105,8 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
     return DomainPlan(
         settings=settings,
         domain=domain,
-        parts=tuple(files.find(files.join(settings.documents, "documents", "part-*.parquet"))),
-        entities=files.join(settings.documents, "entities"),
+        parts=tuple((settings.documents / "documents" / "part-*.parquet").files()),
+        entities=settings.documents / "entities",
         tree=tree,
         language=manifest["inputs"][0]["language"],
         categories=_folder(settings, "categories", {"from": documents}),
@@ -115,9 +115,9 @@ def make_domain_plan(settings: DomainSettings) -> DomainPlan:
     )
 
 
-def _dictionary(settings: DomainSettings) -> str | None:
-    path = files.join(settings.documents, "examples", DICTIONARY)
-    return path if settings.mentions == "all" and files.exists(path) else None
+def _dictionary(settings: DomainSettings) -> Place | None:
+    path = settings.documents / "examples" / DICTIONARY
+    return path if settings.mentions == "all" and path.exists() else None
 
 
 def _record(settings: DomainSettings, domain: Domain) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _record(settings: DomainSettings, domain: Domain) -> dict[str, Any]:
 
 def _made_from(settings: DomainSettings, name: str) -> str:
     """The fingerprint of a finished folder that `nerbert corpus` made."""
-    state = Folder(files.join(settings.documents, name), {}).on_disk()
+    state = Folder(settings.documents / name, {}).on_disk()
     if not state.get("complete"):
         raise UserError(
             f"{settings.documents}: has no finished {name}/; make them with nerbert corpus "
@@ -141,4 +141,4 @@ def _made_from(settings: DomainSettings, name: str) -> str:
 
 
 def _folder(settings: DomainSettings, name: str, made_from: dict[str, Any]) -> Folder:
-    return Folder.of(files.join(settings.output, name), name, {"version": VERSION, **made_from})
+    return Folder.of(settings.output / name, name, {"version": VERSION, **made_from})

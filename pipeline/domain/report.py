@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from nerbert.reports import filled
-from nerbert.storage import files
 from nerbert.storage.parts import Report
 from nerbert.text.tags import LEVELS
 from pipeline.domain.plan import DomainPlan
@@ -43,7 +42,7 @@ def present(plan: DomainPlan, counts: DomainReport) -> str:
         "levels": sizes,
         "paper": PAPER,
     }
-    files.write_json(files.join(settings.output, "report.json"), {**report, **domain_facts})
+    (settings.output / "report.json").write_json({**report, **domain_facts})
     table = [
         f"| {level} | {size.sentences:,} | {size.tokens:,} | {size.share:.3f} | "
         f"{PAPER.get(level, '1')} |"
@@ -66,7 +65,7 @@ def present(plan: DomainPlan, counts: DomainReport) -> str:
         coverage=_coverage(counts),
         types="".join(f"\n| {name} | {n:,} |" for name, n in types),
     )
-    files.write_bytes(files.join(settings.output, "README.md"), text.encode())
+    (settings.output / "README.md").write_bytes(text.encode())
     return _summary(plan, counts, levels)
 
 

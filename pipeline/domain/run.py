@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from nerbert.commands.process import log_file
 from nerbert.errors import UserError
-from nerbert.storage import files
 from pipeline.domain.definition import DomainSettings
 from pipeline.domain.plan import RECORD, DomainPlan, make_domain_plan
 from pipeline.domain.report import present
@@ -39,8 +38,8 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
         )
     plan = make_domain_plan(runs.adapted(settings))
     settings = plan.settings
-    with files.locked(settings.output):
-        files.write_json(files.join(settings.output, RECORD), plan.record)
+    with settings.output.locked():
+        (settings.output / RECORD).write_json(plan.record)
         with log_file(settings.output), runs.opened(settings.output, plan.parts):
             _run_stages(plan, runs)
         counts = total(plan)

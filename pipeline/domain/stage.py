@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from nerbert.errors import UserError
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.folders import Folder
 from nerbert.storage.parts import Report, add
+from nerbert.storage.places import Place, local_copies
 from nerbert.text.overlap import SentenceIndex
 from ontology.dictionary import Dictionary
 from pipeline.documents.rows import made_in_time, read_documents
@@ -37,8 +38,8 @@ class _DomainPass(PartPass):
     def elements(self) -> Sequence[str]:
         return self._plan.parts
 
-    def part(self, element: str) -> str:
-        return files.join(self._folder.path, files.name(element))
+    def part(self, element: Place) -> Place:
+        return self._folder.path / element.name
 
 
 @dataclass
@@ -51,10 +52,10 @@ class WriteEdges(_DomainPass):
 
     name, report = "wiki categories", _SourceReport
 
-    def make(self, element: str, part: str, gathered: None) -> _SourceReport:
+    def make(self, element: Place, part: Place, gathered: None) -> _SourceReport:
         with parts.writer(part, EDGES) as writer:
             writer.write_batch(edges(element))
-        return _SourceReport(files.name(element))
+        return _SourceReport(element.name)
 
 
 class WriteSentences(_DomainPass):
@@ -65,23 +66,23 @@ class WriteSentences(_DomainPass):
     def open(self) -> None:
         plan = self._plan
         categories = parts.read_tables([plan.categories_path], WALKED)
-        with files.local_copies(plan.settings.exclude) as paths:
+        with local_copies(plan.settings.exclude) as paths:
             excluded = SentenceIndex.of_files(paths, plan.settings.columns)
         table = open_table(plan.entities)
         names = None
         if plan.settings.mentions == "all":
             dictionary = Dictionary.open(plan.dictionary) if plan.dictionary else None
-            common = CommonWords.from_json(files.read_bytes(plan.words))
+            common = CommonWords.from_json(plan.words.read_bytes())
             names = Propagation(table, dictionary, common, plan.language)
         self._selector = DomainSelector(
             table, categories, plan.settings, plan.domain, plan.tree, excluded, plan.language, names
         )
 
-    def make(self, element: str, part: str, gathered: None) -> DomainReport:
-        counts = DomainReport(files.name(element))
-        name = files.name(element).replace(".parquet", ".conll")
-        annotation = files.join(self._plan.annotation.path, name)
-        with parts.writer_if_rows(part, COLUMNS) as write, files.atomic_write(annotation) as conll:
+    def make(self, element: Place, part: Place, gathered: None) -> DomainReport:
+        counts = DomainReport(element.name)
+        name = element.name.replace(".parquet", ".conll")
+        annotation = self._plan.annotation.path / name
+        with parts.writer_if_rows(part, COLUMNS) as write, annotation.atomic_write() as conll:
             for batch in read_documents(element, READ):
                 for documents, selected in made_in_time(batch, self._selected):
                     if selected is None:
@@ -122,7 +123,7 @@ def walk(plan: DomainPlan) -> pa.Table:
     Raises:
         UserError: a root is unknown, or the dump has no category pages.
     """
-    paths = [files.join(plan.categories.path, files.name(part)) for part in plan.parts]
+    paths = [plan.categories.path / part.name for part in plan.parts]
     domain = plan.domain
     graph = Graph(parts.read_tables(paths, EDGES))
     try:

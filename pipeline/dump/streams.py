@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 from nerbert.errors import UserError, check_text
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 BLOCK = 1 << 20
 _LEAST_FED, _MOST_FED = 1 << 12, 1 << 16
@@ -49,9 +49,9 @@ class CorruptStreamError(OSError):
         self.position = position
 
 
-def stream_starts(path: str, start: int = 0) -> Iterator[int]:
+def stream_starts(path: Place, start: int = 0) -> Iterator[int]:
     """Finds the positions of the headers of bz2 streams, from byte `start`."""
-    with files.open_read(path) as file:
+    with path.open_read() as file:
         file.seek(start)
         offset, tail = start, b""
         while block := file.read(16 * BLOCK):
@@ -134,7 +134,7 @@ _WIKIMEDIAS = re.compile(
 _LOGGER = logging.getLogger("nerbert")
 
 
-def find_dumps(patterns: Sequence[str]) -> list[str]:
+def find_dumps(patterns: Sequence[Place]) -> list[Place]:
     """Finds the dump files that paths, globs and folders name; numbers in names are compared.
 
     Index files are left out, and in a folder all files that are no XML.
@@ -142,16 +142,16 @@ def find_dumps(patterns: Sequence[str]) -> list[str]:
     Raises:
         UserError: a path, glob or folder names no file, or two files have the same pages.
     """
-    unique: dict[str, None] = {}
+    unique: dict[Place, None] = {}
     for pattern in patterns:
         try:
-            matches = files.find(pattern)
+            matches = pattern.files()
             for path in matches:
                 check_text(path)
         except OSError as error:
             raise UserError(f"--dump {pattern}: cannot be read ({error}); check the path") from None
-        names = [path for path in matches if not _INDEX.search(files.name(path))]
-        if names != [pattern] and not any(sign in files.name(pattern) for sign in "*?["):
+        names = [path for path in matches if not _INDEX.search(path.name)]
+        if names != [pattern] and not any(sign in pattern.name for sign in "*?["):
             names = _in_folder(pattern, names)
         if not names:
             raise UserError(f"--dump {pattern}: no such file; give a path, a glob or a directory")
@@ -161,19 +161,19 @@ def find_dumps(patterns: Sequence[str]) -> list[str]:
     return dumps
 
 
-def _in_folder(folder: str, paths: Sequence[str]) -> list[str]:
-    dumps = [path for path in paths if _DUMP.search(files.name(path))]
+def _in_folder(folder: Place, paths: Sequence[Place]) -> list[Place]:
+    dumps = [path for path in paths if _DUMP.search(path.name)]
     if left_out := sorted(set(paths) - set(dumps)):
         _LOGGER.info(
             "--dump %s: %d files that are no XML are left out, such as %s",
             folder,
             len(left_out),
-            files.name(left_out[0]),
+            left_out[0].name,
         )
     return dumps
 
 
-def _check_once(paths: Sequence[str]) -> None:
+def _check_once(paths: Sequence[Place]) -> None:
     """Checks that no file has the pages of another one, as far as the names say.
 
     Raises:
@@ -183,7 +183,7 @@ def _check_once(paths: Sequence[str]) -> None:
     kinds: dict[str, tuple[object, str]] = {}
     unpacked: dict[str, str] = {}
     for path in paths:
-        match = _WIKIMEDIAS.fullmatch(files.name(path))
+        match = _WIKIMEDIAS.fullmatch(path.name)
         if match is None:
             continue
         is_whole = not (match["part"] or match["pages"])

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import IO
 
 from nerbert.errors import UserError
-from nerbert.storage import files
 from nerbert.storage.identity import Identities
+from nerbert.storage.places import Place
 from pipeline.dump.pages import BadPage, Page, parse_page, split_pages
 from pipeline.dump.site import (
     Site,
@@ -43,7 +43,7 @@ class InputFile:
     `database` is the name of the wiki's database, such as enwiki; None if it is not known.
     """
 
-    path: str
+    path: Place
     compression: str
     size: int
     digest: str
@@ -61,7 +61,7 @@ class Unit:
     """Bytes [start, end) of one file. `index` is the number of the unit in the run."""
 
     index: int
-    path: str
+    path: Place
     compression: str
     start: int
     end: int
@@ -87,7 +87,7 @@ class Damage:
     """
 
     reason: str
-    path: str
+    path: Place
     position: int
     lost: int
     detail: str
@@ -95,7 +95,7 @@ class Damage:
 
 
 def inspect(
-    path: str, language: str | None = None, identities: Identities | None = None
+    path: Place, language: str | None = None, identities: Identities | None = None
 ) -> InputFile:
     """Recognises a dump file by its first bytes.
 
@@ -109,7 +109,7 @@ def inspect(
     """
     try:
         size, digest = (identities or Identities()).of(path)
-        with files.open_read(path) as file:
+        with path.open_read() as file:
             compression = _compression(file.read(8))
             head = _head(file, compression, size)
     except OSError as error:
@@ -121,7 +121,7 @@ def inspect(
             f"{path}: no MediaWiki export (its beginning holds no <mediawiki> element); "
             "give a pages-articles XML file, plain or as .bz2, .gz or .xz"
         )
-    name = files.name(path)
+    name = path.name
     wiki = database(head, name)
     if is_other_project(wiki):
         raise UserError(f"{path}: a dump of {wiki}, which is no Wikipedia; give one of a Wikipedia")
@@ -149,7 +149,7 @@ def _compression(start: bytes) -> str:
     return next((name for prefix, name in magic.items() if start.startswith(prefix)), "xml")
 
 
-def _site(head: bytes, path: str, language: str | None) -> Site:
+def _site(head: bytes, path: Place, language: str | None) -> Site:
     """The wiki by siteinfo, else by --language, `xml:lang` or the file's name, else English."""
     if b"<siteinfo" in head:
         try:
@@ -158,7 +158,7 @@ def _site(head: bytes, path: str, language: str | None) -> Site:
             raise UserError(
                 f"{path}: {error}; repair the file's head, or remove siteinfo and give --language"
             ) from None
-    named = re.match(r"([a-z_]{2,12})wiki[-.]", files.name(path))
+    named = re.match(r"([a-z_]{2,12})wiki[-.]", path.name)
     code = language or declared_language(head) or (named[1] if named else "en")
     return Site.for_language(code.replace("_", "-"))
 
@@ -223,7 +223,7 @@ def read_unit(unit: Unit, streams: Counter[int] | None = None) -> Iterator[Page 
     yield from damages
     if not is_cut and _lacks_end(unit, last):
         detail = "the file has no </mediawiki>; pages after the last one may be missing"
-        yield Damage("truncated", unit.path, files.size(unit.path), 0, detail)
+        yield Damage("truncated", unit.path, unit.path.size(), 0, detail)
 
 
 def _lacks_end(unit: Unit, last: bytes) -> bool:
@@ -233,12 +233,12 @@ def _lacks_end(unit: Unit, last: bytes) -> bool:
         unit: the unit.
         last: the last bytes of the unit.
     """
-    size = files.size(unit.path)
+    size = unit.path.size()
     # The end tag may begin in the unit before.
     tail = last.strip()
     if unit.end < size or _END in last or _END.endswith(tail):
         return False
-    with files.open_read(unit.path) as file:
+    with unit.path.open_read() as file:
         head = _head(file, unit.compression, size)
     return not head or b"<mediawiki" in head[:65536]
 
@@ -252,7 +252,7 @@ def _damaged_pieces(unit: Unit) -> Iterator[tuple[Piece, Damage | None]]:
     damage: tuple[Piece, Damage] | None = None  # it grows while the next stream is damaged, too
     # Only bz2 can be entered again behind the damage: gz and xz are one stream.
     headers = stream_starts(unit.path, start) if unit.compression == "bz2" else iter(())
-    with files.open_read(unit.path) as file:
+    with unit.path.open_read() as file:
         while True:
             try:
                 for piece in read_pieces(file, unit.compression, start, unit.end):
@@ -264,7 +264,7 @@ def _damaged_pieces(unit: Unit) -> Iterator[tuple[Piece, Damage | None]]:
             except EOFError as error:
                 if damage is not None:
                     yield damage
-                size = files.size(unit.path)
+                size = unit.path.size()
                 lost = Damage("truncated", unit.path, size, 0, str(error))
                 damage = Piece(None, False, start), lost
                 break

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nerbert.storage import files, parts
+from nerbert.storage import parts
+from nerbert.storage.places import Place
 from ontology.entity_table import FIRST_SENTENCE
 from ontology.sources.infobox import InfoboxMapping, resolve_redirect
 from ontology.sources.nouns import Nouns
@@ -235,13 +236,13 @@ def to_facts(
     return pa.RecordBatch.from_arrays(columns, schema=FACTS)
 
 
-def read_page_facts(folder: str, names: Sequence[str]) -> Facts:
+def read_page_facts(folder: Place, names: Sequence[str]) -> Facts:
     """Reads the facts of some parts about pages.
 
     Titles in the other script come first: of several redirects with a title the last one holds.
     """
     schema = FACTS.append(PAGE_FACTS.field("page_id"))
-    table = parts.read_tables([files.join(folder, name) for name in names], schema)
+    table = parts.read_tables([folder / name for name in names], schema)
     is_page = table.column("page_id").to_numpy() != 0
     if not is_page.all():
         table = table.take(pa.array(np.argsort(is_page, kind="stable")))
@@ -249,7 +250,7 @@ def read_page_facts(folder: str, names: Sequence[str]) -> Facts:
 
 
 def read_facts(
-    folder: str,
+    folder: Place,
     names: Sequence[str],
     is_wanted: Callable[[pa.Array], pa.Array] | None = None,
     voter: str = "types",
@@ -264,19 +265,19 @@ def read_facts(
     """
     tables = [FACTS.empty_table()]
     for name in names:
-        for batch in parts.read_batches(files.join(folder, name), FACTS.names, rows=65_536):
+        for batch in parts.read_batches(folder / name, FACTS.names, rows=65_536):
             rows = batch if is_wanted is None else batch.filter(is_wanted(batch.column("key")))
             tables.append(pa.Table.from_batches([rows], FACTS))
     return _facts(pa.concat_tables(tables), voter)
 
 
 def read_noun_facts(
-    folder: str, names: Sequence[str], is_wanted: Callable[[pa.Array], pa.Array] | None = None
+    folder: Place, names: Sequence[str], is_wanted: Callable[[pa.Array], pa.Array] | None = None
 ) -> Facts:
     """Reads what the first sentences of the pages of some parts state; see `read_facts`."""
     tables = [FACTS.empty_table()]
     for name in names:
-        for batch in parts.read_batches(files.join(folder, name), ["key", "noun"], rows=65_536):
+        for batch in parts.read_batches(folder / name, ["key", "noun"], rows=65_536):
             rows = batch.filter(batch.column("noun").is_valid())
             rows = rows if is_wanted is None else rows.filter(is_wanted(rows.column("key")))
             facts = to_facts(rows.column("key").to_numpy(), rows.column("noun"))

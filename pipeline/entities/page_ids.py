@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nerbert.errors import UserError
-from nerbert.storage import files, parts
+from nerbert.storage import parts
+from nerbert.storage.places import Place
 from ontology.sources.phrases import NounPhrases
 from ontology.sources.sql import Ids, read_descriptions, read_langlinks, read_page_props
 from ontology.sources.types import WIKIDATA
@@ -37,9 +38,9 @@ _ROWS = 65_536
 _PAGES = ["page_id", "key", "target"]
 
 
-def ids_path(plan: Plan) -> str:
+def ids_path(plan: Plan) -> Place:
     """Path of the ids of a run's pages."""
-    return files.join(plan.entities.path, "page_ids.parquet")
+    return plan.entities.path / "page_ids.parquet"
 
 
 def write_page_ids(plan: Plan) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def _descriptions(plan: Plan, pages: Ids) -> tuple[npt.NDArray[np.int32], list[l
     numbers: dict[tuple[str, ...], int] = {}
     of_articles = np.full(len(pages), -1, np.int32)
 
-    def read(path: str, _: Counter[str]) -> Iterator[tuple[Ids, list[str]]]:
+    def read(path: Place, _: Counter[str]) -> Iterator[tuple[Ids, list[str]]]:
         return read_descriptions(path)
 
     tables = plan.settings.page_props
@@ -100,10 +101,10 @@ def _descriptions(plan: Plan, pages: Ids) -> tuple[npt.NDArray[np.int32], list[l
 
 def _articles(plan: Plan) -> tuple[Ids, Keys]:
     """Ids of the dump's articles, sorted, and the keys of their titles."""
-    folder = files.join(plan.entities.path, "pages")
+    folder = plan.entities.path / "pages"
     ids, keys = [np.zeros(0, np.int64)], [np.zeros(0, np.uint64)]
-    for part in sorted(files.name(part) for part in plan.parts):
-        for batch in parts.read_batches(files.join(folder, part), _PAGES, rows=_ROWS):
+    for part in sorted(part.name for part in plan.parts):
+        for batch in parts.read_batches(folder / part, _PAGES, rows=_ROWS):
             articles = batch.filter(pa.array(batch.column("target").to_numpy() == 0))
             ids.append(articles.column("page_id").to_numpy())
             keys.append(articles.column("key").to_numpy())
@@ -114,9 +115,9 @@ def _articles(plan: Plan) -> tuple[Ids, Keys]:
 
 def _joined(
     flag: str,
-    paths: Sequence[str],
+    paths: Sequence[Place],
     pages: Ids,
-    read: Callable[[str, Counter[str]], Iterator[tuple[Ids, Values]]],
+    read: Callable[[Place, Counter[str]], Iterator[tuple[Ids, Values]]],
     counts: Counter[str],
 ) -> Iterator[tuple[Ids, Values]]:
     """The rows of tables about pages of the dump: indices of the pages, and the values.

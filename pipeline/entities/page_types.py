@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nerbert.digests import digest64
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from ontology.entity_table import PAGE_TYPER
 from ontology.titles import Keys
 from ontology.voting.building import Facts, build
@@ -53,12 +54,12 @@ class TypePages(PlanPass, PartPass):
     def elements(self) -> Sequence[str]:
         return self._plan.parts if self._plan.settings.uses_page_typer else ()
 
-    def part(self, element: str) -> str:
-        return files.join(self._plan.entities.path, "page_types", files.name(element))
+    def part(self, element: Place) -> Place:
+        return self._plan.entities.path / "page_types" / element.name
 
     @cached_property
     def _typer(self) -> PageTyper | None:
-        content = files.read_bytes(_typer_path(self._plan))
+        content = _typer_path(self._plan).read_bytes()
         return PageTyper.from_bytes(content) if content else None
 
     @cached_property
@@ -71,10 +72,10 @@ class TypePages(PlanPass, PartPass):
         ]
         return np.unique(np.concatenate([np.zeros(0, np.uint64), *keys]))
 
-    def make(self, element: str, part: str, gathered: object) -> TypedReport:
+    def make(self, element: Place, part: Place, gathered: object) -> TypedReport:
         typed = 0
         with parts.writer(part, FACTS) as writer:
-            facts = files.join(self._plan.entities.path, "pages", files.name(element))
+            facts = self._plan.entities.path / "pages" / element.name
             for batch in parts.read_batches(facts, _FEATURES, rows=65_536):
                 pages = _pages(batch)
                 if self._typer is None or not len(pages.keys):
@@ -95,10 +96,10 @@ def typed_facts(plan: Plan) -> list[Facts]:
     """Statements of first sentences and of the page typer about the pages of the dump."""
     if not plan.settings.uses_page_typer:
         return []
-    names = sorted(files.name(part) for part in plan.parts)
+    names = sorted(part.name for part in plan.parts)
     return [
-        read_noun_facts(files.join(plan.entities.path, "pages"), names),
-        read_facts(files.join(plan.entities.path, "page_types"), names, voter=PAGE_TYPER),
+        read_noun_facts(plan.entities.path / "pages", names),
+        read_facts(plan.entities.path / "page_types", names, voter=PAGE_TYPER),
     ]
 
 
@@ -111,9 +112,9 @@ def train_typer(plan: Plan, types: Sequence[tuple[str, str]]) -> None:
     """
     if not plan.settings.uses_page_typer:
         return
-    folder = files.join(plan.entities.path, "pages")
-    pages = sorted(files.name(part) for part in plan.parts)
-    sample = _sample([files.join(folder, name) for name in pages], plan.settings.seed)
+    folder = plan.entities.path / "pages"
+    pages = sorted(part.name for part in plan.parts)
+    sample = _sample([folder / name for name in pages], plan.settings.seed)
     sample_keys = np.sort(sample.keys)
 
     def of_sample(keys: pa.Array) -> pa.Array:
@@ -121,22 +122,22 @@ def train_typer(plan: Plan, types: Sequence[tuple[str, str]]) -> None:
 
     facts = read_facts(folder, pages, of_sample)
     sources = [read_noun_facts(folder, pages, of_sample)]
-    folder = files.join(plan.entities.path, "types")
+    folder = plan.entities.path / "types"
     sources += [read_facts(folder, [part], of_sample, file) for part, file in types]
     table = build(facts, sources, plan.tree).table
     indices = table.classes[table.lookup_keys(sample.keys)] if len(sample.keys) else ()
     classes = [table.class_names[index] if index >= 0 else None for index in indices]
     typer = PageTyper.train(sample, classes, plan.tree, plan.settings.typer_precision)
-    files.write_bytes(_typer_path(plan), typer.to_bytes() if typer else b"")
+    _typer_path(plan).write_bytes(typer.to_bytes() if typer else b"")
 
 
-def _typer_path(plan: Plan) -> str:
-    return files.join(plan.entities.path, "page_typer.npz")
+def _typer_path(plan: Plan) -> Place:
+    return plan.entities.path / "page_typer.npz"
 
 
 def typer_counts(plan: Plan) -> dict[str, float | int] | None:
     """How the typer was calibrated; None if there is none."""
-    content = files.read_bytes(_typer_path(plan)) if plan.settings.uses_page_typer else b""
+    content = _typer_path(plan).read_bytes() if plan.settings.uses_page_typer else b""
     return vars(PageTyper.from_bytes(content).calibration) if content else None
 
 
@@ -155,7 +156,7 @@ def _pages(batch: pa.RecordBatch, is_wanted: Callable[[pa.Array], pa.Array] | No
     )
 
 
-def _sample(paths: Sequence[str], seed: int) -> Pages:
+def _sample(paths: Sequence[Place], seed: int) -> Pages:
     """Pages for training, drawn by a keyed digest of their titles."""
     total = sum(
         int(pc.sum(pc.greater(pc.list_value_length(batch.column("features")), 0)).as_py() or 0)
@@ -170,7 +171,7 @@ def _sample(paths: Sequence[str], seed: int) -> Pages:
     return _read_pages(paths, is_drawn)
 
 
-def _read_pages(paths: Sequence[str], is_wanted: Callable[[pa.Array], pa.Array]) -> Pages:
+def _read_pages(paths: Sequence[Place], is_wanted: Callable[[pa.Array], pa.Array]) -> Pages:
     """The wanted pages of some parts that have features."""
     batches = [_pages(batch, is_wanted) for batch in _batches(paths, _FEATURES)]
     return Pages(
@@ -180,17 +181,17 @@ def _read_pages(paths: Sequence[str], is_wanted: Callable[[pa.Array], pa.Array])
     )
 
 
-def _links_path(plan: Plan, part: str) -> str:
+def _links_path(plan: Plan, part: Place) -> Place:
     """Path of LINK_FACTS of a part of documents."""
-    return files.join(plan.entities.path, "links", files.name(part))
+    return plan.entities.path / "links" / part.name
 
 
 def linked_features(plan: Plan) -> LinkFeatures | None:
     """Features of the pages that the dump has or links; None if no voter is doubted."""
     if not plan.settings.judges_lone:
         return None
-    folder = files.join(plan.entities.path, "pages")
-    pages = [files.join(folder, files.name(part)) for part in plan.parts]
+    folder = plan.entities.path / "pages"
+    pages = [folder / part.name for part in plan.parts]
     links = [_links_path(plan, part) for part in plan.parts]
     paths = [*pages, *links]
 
@@ -205,7 +206,7 @@ def linked_features(plan: Plan) -> LinkFeatures | None:
     return LinkFeatures(np.unique(np.concatenate([of_dump, *linked])), of_dump, read)
 
 
-def _batches(paths: Sequence[str], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(paths: Sequence[Place], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of some parts."""
     for path in paths:
         yield from parts.read_batches(path, columns, rows=65_536)

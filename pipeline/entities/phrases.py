@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nerbert.storage import files, parts
+from nerbert.storage import parts
+from nerbert.storage.places import Place
 from ontology.entity_table import EntityTable
 from ontology.sources.phrases import NounPhrases, Vocabulary
 from ontology.titles import Keys
@@ -61,8 +62,8 @@ def set_phrases(plan: Plan, table: EntityTable) -> dict[str, int]:
     """
     rules = NounPhrases.shipped(plan.language)
     vocabulary = Vocabulary(rules)
-    folder = files.join(plan.entities.path, "pages")
-    documents = [files.join(folder, files.name(part)) for part in sorted(plan.parts)]
+    folder = plan.entities.path / "pages"
+    documents = [folder / part.name for part in sorted(plan.parts)]
     for paths in ([ids_path(plan)], documents):  # both may have the same pages
         vocabulary |= _counted(paths, rules)
     numbers: dict[str, int] = {}
@@ -81,7 +82,7 @@ def set_phrases(plan: Plan, table: EntityTable) -> dict[str, int]:
     return {"entities": int((np.diff(table.phrase_bounds) > 0).sum()), "phrases": len(numbers)}
 
 
-def _counted(paths: Sequence[str], rules: NounPhrases) -> Vocabulary:
+def _counted(paths: Sequence[Place], rules: NounPhrases) -> Vocabulary:
     """The phrases of a sample of the pages of some parts."""
     vocabulary = Vocabulary(rules)
     total = sum(len(keys) for keys, _ in _read(paths))
@@ -92,7 +93,7 @@ def _counted(paths: Sequence[str], rules: NounPhrases) -> Vocabulary:
     return vocabulary
 
 
-def _read(paths: Sequence[str]) -> Iterator[tuple[Keys, pa.ListArray]]:
+def _read(paths: Sequence[Place]) -> Iterator[tuple[Keys, pa.ListArray]]:
     """Keys and phrases of the pages of some parts that have phrases."""
     for path in paths:
         for batch in parts.read_batches(path, _COLUMNS, rows=65_536):

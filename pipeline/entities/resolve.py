@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from nerbert import seams
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from ontology.entity_table import ARRAYS, SOURCES, EntityTable
 from ontology.sources.nouns import Nouns
 from ontology.sources.phrases import NounPhrases
@@ -48,28 +49,28 @@ _SUBJECTS = {WIKIDATA: "Wikidata's items", "en": "English pages"}
 _TABLE_FILES = (*(f"{name}.npy" for name in ARRAYS), "classes.json")
 
 
-def save_table(table: EntityTable, folder: str) -> None:
+def save_table(table: EntityTable, folder: Place) -> None:
     """Writes the entity table to a folder, local or remote."""
-    if not files.is_remote(folder):
+    if not folder.is_remote:
         table.save(folder)
         return
     with tempfile.TemporaryDirectory() as local:
         table.save(local)
         for name in _TABLE_FILES:
-            files.write_bytes(files.join(folder, name), (Path(local) / name).read_bytes())
+            (folder / name).write_bytes((Path(local) / name).read_bytes())
 
 
-def open_table(folder: str) -> EntityTable:
+def open_table(folder: Place) -> EntityTable:
     """Opens the entity table in a folder. A remote one is copied to the local disk first."""
-    if not files.is_remote(folder):
+    if not folder.is_remote:
         return EntityTable.open(folder)
     with tempfile.TemporaryDirectory() as local:
         for name in _TABLE_FILES:
-            (Path(local) / name).write_bytes(files.read_bytes(files.join(folder, name)))
+            (Path(local) / name).write_bytes((folder / name).read_bytes())
         return EntityTable.open(local)  # memory maps outlive the names of their files
 
 
-def template_redirects(part: str) -> Iterator[tuple[str, str]]:
+def template_redirects(part: Place) -> Iterator[tuple[str, str]]:
     """Redirects between templates in a part of documents: (old name, new name)."""
     for batch in parts.read_batches(part, ["namespace", "title", "redirect"]):
         for row in batch.to_pylist():
@@ -82,7 +83,7 @@ class _TemplateRedirects(PlanPass):
 
     name = "template redirects"
 
-    def run(self, element: str, gathered: None) -> _Redirects:
+    def run(self, element: Place, gathered: None) -> _Redirects:
         return _Redirects(dict(template_redirects(element)))
 
 
@@ -106,10 +107,10 @@ class _PageFacts(PlanPass, PartPass):
     name = "page facts"
     report = _PartName
 
-    def part(self, element: str) -> str:
-        return files.join(self._plan.entities.path, "pages", files.name(element))
+    def part(self, element: Place) -> Place:
+        return self._plan.entities.path / "pages" / element.name
 
-    def make(self, element: str, part: str, redirects: dict[str, str]) -> _PartName:
+    def make(self, element: Place, part: Place, redirects: dict[str, str]) -> _PartName:
         reads = self._plan.settings.uses_page_typer
         nouns = Nouns.shipped(self._plan.language) if reads else None
         phrases = NounPhrases.shipped(self._plan.language)
@@ -120,7 +121,7 @@ class _PageFacts(PlanPass, PartPass):
                 writer.write_batch(facts)
                 if convert is not None:
                     writer.write_batch(script_facts(batch, convert))
-        return _PartName(files.name(part))
+        return _PartName(part.name)
 
 
 class _TypeFacts(PlanPass, PartPass):
@@ -132,10 +133,10 @@ class _TypeFacts(PlanPass, PartPass):
     def elements(self) -> Sequence[int]:
         return range(len(self._plan.settings.types))
 
-    def part(self, element: int) -> str:
+    def part(self, element: int) -> Place:
         return types_path(self._plan, element)
 
-    def make(self, element: int, part: str, gathered: Any) -> TypesReport:
+    def make(self, element: int, part: Place, gathered: Any) -> TypesReport:
         return write_type_facts(self._plan, element, part, Subjects.of(self._plan))
 
 
@@ -211,7 +212,7 @@ def _tell_unused(report: TypesReport) -> None:
 
 def types_files(plan: Plan, types: Sequence[TypesReport]) -> list[Facts]:
     """Statements of the files of `--types`; each file is a voter."""
-    folder = files.join(plan.entities.path, "types")
+    folder = plan.entities.path / "types"
     return [read_facts(folder, [report.part], voter=report.file) for report in types]
 
 
@@ -229,9 +230,9 @@ It says which classes it states of which pages; `Facts.name` is its name in the 
 
 def _build(plan: Plan, types: Sequence[TypesReport]) -> Built:
     """Builds the entity table from the facts."""
-    pages = sorted(files.name(part) for part in plan.parts)
+    pages = sorted(part.name for part in plan.parts)
     folder = plan.entities.path
-    facts = read_page_facts(files.join(folder, "pages"), pages)
+    facts = read_page_facts(folder / "pages", pages)
     voters: list[Voter] = list(seams.parts("voters").values())
     sources = [statements for voter in voters for statements in voter(plan, types)]
     built = build(

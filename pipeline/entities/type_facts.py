@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from ontology.classes import ClassTree
 from ontology.sources.types import SUBCLASS, WikidataClasses
 from pipeline.entities.facts import FACTS, to_facts
@@ -59,12 +60,12 @@ class TypesReport(Report):
         return {key: value for key, value in vars(self).items() if value or key in always}
 
 
-def types_path(plan: Plan, number: int) -> str:
+def types_path(plan: Plan, number: int) -> Place:
     """Path of the facts of a file of types, by its place in `--types`."""
-    return files.join(plan.entities.path, "types", f"part-{number:05d}.parquet")
+    return plan.entities.path / "types" / f"part-{number:05d}.parquet"
 
 
-def write_type_facts(plan: Plan, number: int, part: str, subjects: Subjects) -> TypesReport:
+def write_type_facts(plan: Plan, number: int, part: Place, subjects: Subjects) -> TypesReport:
     """Writes the statements of a file of types about pages of the dump as FACTS.
 
     Classes that the ontology lacks are kept, as classes without ancestors.
@@ -78,7 +79,7 @@ def write_type_facts(plan: Plan, number: int, part: str, subjects: Subjects) -> 
     source = statements_path(plan, number)
     lines = parts.finished(source, LinesReport)
     assert lines is not None, "the stage types is finished"
-    report = TypesReport(files.name(part), files.name(plan.settings.types[number]), **vars(lines))
+    report = TypesReport(part.name, plan.settings.types[number].name, **vars(lines))
     with parts.writer(part, FACTS) as writer:
         facts = _TypeFacts(plan.tree, subjects, report)
         for batch in parts.read_batches(source, rows=_ROWS):

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from ontology.sources.types import SUBCLASS, UNREADABLE, WIKIDATA, Statement, read_types
 from ontology.titles import title_keys
 from ontology.voting.regions import endings
@@ -59,10 +60,10 @@ class ReadTypes(PlanPass, PartPass):
     def elements(self) -> Sequence[int]:
         return range(len(self._plan.settings.types))
 
-    def part(self, element: int) -> str:
+    def part(self, element: int) -> Place:
         return statements_path(self._plan, element)
 
-    def make(self, element: int, part: str, gathered: None) -> LinesReport:
+    def make(self, element: int, part: Place, gathered: None) -> LinesReport:
         return write_statements(self._plan.settings.types[element], part, self._plan.language)
 
 
@@ -75,12 +76,12 @@ def types_stage(plan: Plan) -> Stage:
     return [ReadTypes(plan), Gather("end of types", finish)]
 
 
-def statements_path(plan: Plan, number: int) -> str:
+def statements_path(plan: Plan, number: int) -> Place:
     """Path of the statements of a file of types, by its place in `--types`."""
-    return files.join(plan.types.path, f"part-{number:05d}.parquet")
+    return plan.types.path / f"part-{number:05d}.parquet"
 
 
-def write_statements(path: str, part: str, language: str) -> LinesReport:
+def write_statements(path: Place, part: Place, language: str) -> LinesReport:
     """Writes the statements of a file of types as STATEMENTS.
 
     Args:

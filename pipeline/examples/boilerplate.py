@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from nerbert.text.corpus import SPLITS
 from pipeline.examples.corpus_files import digests_part, example_part
 from pipeline.examples.counts import SelectionReport
@@ -42,7 +43,7 @@ def boilerplate(plan: Plan, examples: int) -> dict[str, Ints]:
         of_part, rows = _repeated(plan, low, high - 1)
         for part in np.unique(of_part).tolist():
             by_part[part].append(rows[slice(*np.searchsorted(of_part, (part, part + 1)))])
-    names = map(files.name, plan.parts)
+    names = [part.name for part in plan.parts]
     return {
         name: np.sort(np.concatenate(rows))
         for name, rows in zip(names, by_part, strict=True)
@@ -75,11 +76,11 @@ class DropBoilerplate(DropRows):
         super().__init__(write)
         self._plan = plan
 
-    def files(self, element: str) -> Sequence[str]:
+    def files(self, element: Place) -> Sequence[Place]:
         return [example_part(self._plan, element, split) for split in SPLITS]
 
-    def dropped(self, element: str, gathered: Any) -> Collection[RowKey]:
-        rows = gathered.boilerplate.get(files.name(element))
+    def dropped(self, element: Place, gathered: Any) -> Collection[RowKey]:
+        rows = gathered.boilerplate.get(element.name)
         if rows is None:
             return ()
         table = parts.read_tables([digests_part(self._plan, element)], DIGESTS).take(pa.array(rows))

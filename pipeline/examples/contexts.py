@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from ontology.categories import ENTITY
 from ontology.entity_table import NO_CLASS, EntityTable
 from ontology.titles import title_keys
@@ -119,10 +119,10 @@ class Contexts:
         return likely
 
     @classmethod
-    def open(cls, examples: str) -> Contexts:
+    def open(cls, examples: Place) -> Contexts:
         """Opens the model in a folder of examples."""
-        path = files.join(examples, _MODEL)
-        content = files.read_bytes(path) if files.exists(path) else b""
+        path = examples / _MODEL
+        content = path.read_bytes() if path.exists() else b""
         return cls(PageTyper.from_bytes(content) if content else None)
 
 
@@ -146,9 +146,7 @@ def train_contexts(plan: Plan, sample: pa.Table, table: EntityTable) -> dict[str
     classes = np.append(table.classes, NO_CLASS)  # the last one is for index -1
     linked = kinds[classes[sample.column("entity").to_numpy()]]
     typer = kind_typer(pages, linked.tolist(), plan.tree, _LEAST)
-    files.write_bytes(
-        files.join(plan.examples.path, _MODEL), typer.to_bytes() if typer is not None else b""
-    )
+    (plan.examples.path / _MODEL).write_bytes(typer.to_bytes() if typer is not None else b"")
     titled = kinds[classes[sample.column("titled").to_numpy()]]
     has_title = titled != ""
     is_judged = Contexts(typer)._bear_out(titled[has_title].tolist(), pages.where(has_title))

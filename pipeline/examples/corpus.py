@@ -18,8 +18,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.parts import add
+from nerbert.storage.places import Place, local_copies
 from nerbert.text.corpus import SPLITS
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
@@ -71,13 +72,13 @@ class SelectExamples(CorpusPass):
 
     def open(self) -> None:
         super().open()
-        with files.local_copies(self._plan.settings.exclude) as paths:
+        with local_copies(self._plan.settings.exclude) as paths:
             self._excluded = SentenceIndex.of_files(paths, self._plan.settings.columns)
 
-    def make(self, element: str, part: str, statistics: Statistics) -> SelectionReport:
+    def make(self, element: Place, part: Place, statistics: Statistics) -> SelectionReport:
         settings = self._plan.settings
         labelling = self._labelling.keep(statistics.categories)
-        common = CommonWords.from_json(files.read_bytes(words_path(self._plan)))
+        common = CommonWords.from_json(words_path(self._plan).read_bytes())
         propagation = Propagation.of_run(
             self._table, self._plan.examples.path, settings, common, self._plan.language
         )
@@ -91,7 +92,7 @@ class SelectExamples(CorpusPass):
             self._plan.language,
             common,
         )
-        selection = SelectionReport(files.name(element))
+        selection = SelectionReport(element.name)
         columns = schema(LabelSet(labelling.names))
         with (
             parts.writer(example_part(self._plan, element, "train"), columns) as train,
@@ -127,23 +128,23 @@ class BalanceExamples(CorpusPass):
 
     name, report = "balance", BalanceReport
 
-    def part(self, element: str) -> str:
-        return files.join(self._plan.corpus.path, files.name(element))
+    def part(self, element: Place) -> Place:
+        return self._plan.corpus.path / element.name
 
     def open(self) -> None:
         """Opens nothing: the examples have their labels, so no entity table is needed."""
 
-    def make(self, element: str, part: str, statistics: Statistics) -> BalanceReport:
+    def make(self, element: Place, part: Place, statistics: Statistics) -> BalanceReport:
         train = self._write(element, "train", statistics.weights, statistics)
         # Validation keeps the natural distribution, so that scores do not depend on balancing.
         self._write(element, "validation", balance.Weights("none", ()), statistics)
         return train
 
     def _write(
-        self, source: str, split: str, weights: balance.Weights, statistics: Statistics
+        self, source: Place, split: str, weights: balance.Weights, statistics: Statistics
     ) -> BalanceReport:
         """Writes one split of a part, unless it is empty."""
-        path = files.join(self._plan.corpus.path, split, files.name(source))
+        path = self._plan.corpus.path / split / source.name
         mentions = np.zeros(len(statistics.categories), np.int64)
         rows = lost = largest = tokens = 0
         with parts.writer_if_rows(path, schema(LabelSet(tuple(statistics.categories)))) as write:
@@ -162,7 +163,7 @@ class BalanceExamples(CorpusPass):
                 tokens += len(repeated.column("tokens").flatten())
                 write(repeated)
         by_category = dict(zip(statistics.categories, mentions.tolist(), strict=True))
-        return BalanceReport(files.name(source), rows, tokens, lost, largest, by_category)
+        return BalanceReport(source.name, rows, tokens, lost, largest, by_category)
 
 
 def corpus_stage(plan: Plan) -> Stage:
@@ -181,8 +182,8 @@ def corpus_stage(plan: Plan) -> Stage:
             write_dictionary(plan)
         if plan.fills:
             counted = CountSurfaces(plan)
-            paths = filter(files.exists, map(counted.contexts, counted.elements()))
-            sample = parts.read_tables(list(paths), CONTEXTS)
+            paths = map(counted.contexts, counted.elements())
+            sample = parts.read_tables([path for path in paths if path.exists()], CONTEXTS)
             return replace(
                 statistics, filling=train_contexts(plan, sample, open_table(plan.entities.path))
             )
@@ -196,7 +197,7 @@ def corpus_stage(plan: Plan) -> Stage:
         ordered = sorted(reports, key=lambda report: report.source)
         selected = SelectionReport.sum(ordered)
         weights = balancing_weights(
-            plan, statistics, selected, [report.source for report in ordered]
+            plan, statistics, selected, [Place(report.source) for report in ordered]
         )
         return replace(statistics, selected=selected, weights=weights, boilerplate={})
 
@@ -232,7 +233,7 @@ def _categories_with_enough_entities(plan: Plan, reports: Sequence[LinkedReport]
     anchors = np.zeros(len(ANCHORS), np.int64)
     for report in sorted(reports, key=lambda report: report.source):
         anchors += report.anchors
-        for batch in parts.read_batches(CountLinked(plan).part(report.source)):
+        for batch in parts.read_batches(CountLinked(plan).part(Place(report.source))):
             linked[batch.column("entity").to_numpy()] += batch.column("mentions").to_numpy()
     distinct, mentions = distinct_entities(linked, labelling)
     is_supported = np.asarray(table.voters & (table.voters - 1)) != 0

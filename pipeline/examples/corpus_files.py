@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from nerbert.commands.options import options_of
 from nerbert.reports import filled
-from nerbert.storage import files, parts
+from nerbert.storage import parts
+from nerbert.storage.places import Place
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.tags import LabelSet
 from ontology.categories import ENTITY
@@ -27,18 +28,18 @@ from pipeline.plan import Plan
 from pipeline.settings import CorpusSettings
 
 
-def example_part(plan: Plan, source: str, split: str) -> str:
+def example_part(plan: Plan, source: Place, split: str) -> Place:
     """Path of the examples of a part of documents, before balancing."""
-    return files.join(plan.examples.path, split, files.name(source))
+    return plan.examples.path / split / source.name
 
 
-def digests_part(plan: Plan, source: str) -> str:
+def digests_part(plan: Plan, source: Place) -> Place:
     """Path of the digests of the examples of a part of documents."""
-    return files.join(plan.examples.path, "digests", files.name(source))
+    return plan.examples.path / "digests" / source.name
 
 
 def balancing_weights(
-    plan: Plan, statistics: Statistics, selected: SelectionReport, sources: Sequence[str]
+    plan: Plan, statistics: Statistics, selected: SelectionReport, sources: Sequence[Place]
 ) -> balance.Weights:
     """Decides how often train examples are repeated."""
     tags = (
@@ -87,13 +88,13 @@ def write_presentation(plan: Plan, statistics: Statistics, balanced: BalanceRepo
     from pipeline.examples import plots  # loads matplotlib, which only this step needs
 
     def write(name: str, content: bytes) -> None:
-        files.write_bytes(files.join(plan.corpus.path, name), content)
+        (plan.corpus.path / name).write_bytes(content)
 
     labels = LabelSet(tuple(statistics.categories))
-    write(SENTENCES, files.read_bytes(model_path(plan)))
+    write(SENTENCES, model_path(plan).read_bytes())
     report = corpus_report(plan, statistics, balanced)
-    files.write_json(files.join(plan.corpus.path, "labels.json"), labels.to_json())
-    files.write_json(files.join(plan.corpus.path, "report.json"), report.to_json())
+    (plan.corpus.path / "labels.json").write_json(labels.to_json())
+    (plan.corpus.path / "report.json").write_json(report.to_json())
     rows = report.categories.table
     before: dict[str, Any] = {name: row.train for name, row in rows.items()}
     after: dict[str, Any] = {name: row.train_balanced for name, row in rows.items()}
@@ -103,18 +104,18 @@ def write_presentation(plan: Plan, statistics: Statistics, balanced: BalanceRepo
     write("funnel.png", plots.funnel(report.funnel, title))
     types = plan.entities.state["made_from"]["types_files"]
     sizes = {
-        split: sum(files.listing(files.join(plan.corpus.path, split)).values())
+        split: sum((plan.corpus.path / split).listing().values())
         for split, count in report.funnel.sentences.out.items()
         if count
     }
-    example = _first_example(files.join(plan.corpus.path, "train"), labels)
+    example = _first_example(plan.corpus.path / "train", labels)
     card = dataset_card(report, labels, types, sizes, example, command_of(plan.settings))
     write("README.md", card.encode("utf-8"))
 
 
-def _first_example(folder: str, labels: LabelSet) -> str:
+def _first_example(folder: Place, labels: LabelSet) -> str:
     """The first train example as words and tags; empty if there is none."""
-    for path in sorted(files.find(folder)):
+    for path in sorted(folder.files()):
         for batch in parts.read_batches(path, ["tokens", "ner_tags"], rows=1):
             (row,) = batch.to_pylist()
             tags = (labels.tags[tag] for tag in row["ner_tags"])
@@ -136,7 +137,7 @@ def command_of(settings: CorpusSettings) -> str:
             words += [entry.flags[0], ",".join(f"{count}:{p:g}" for count, p in value)]
         else:
             values = value if isinstance(value, tuple) else [value]
-            words += [entry.flags[0], *(files.name(str(each)) for each in values)]
+            words += [entry.flags[0], *(Place(str(each)).name for each in values)]
     return shlex.join(words)
 
 

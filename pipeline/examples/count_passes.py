@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from ontology.entity_table import SOURCES
 from pipeline.entities.resolve import open_table
 from pipeline.examples import filters
@@ -27,11 +28,11 @@ LINKED = pa.schema([("entity", pa.int32()), ("mentions", pa.int64())])
 class CorpusPass(PlanPass, PartPass):
     """A pass over the parts of documents."""
 
-    folder: tuple[str, ...] = ()
+    folder: str = ""
     """Folder of its parts below `examples/`."""
 
-    def part(self, element: str) -> str:
-        return files.join(self._plan.examples.path, *self.folder, files.name(element))
+    def part(self, element: Place) -> Place:
+        return self._plan.examples.path / self.folder / element.name
 
     def open(self) -> None:
         self._table = open_table(self._plan.entities.path)
@@ -49,9 +50,9 @@ class LinkedReport(Report):
 class CountLinked(CorpusPass):
     """Counts the links to each entity."""
 
-    name, report, folder = "linked", LinkedReport, ("linked",)
+    name, report, folder = "linked", LinkedReport, "linked"
 
-    def make(self, element: str, part: str, gathered: None) -> LinkedReport:
+    def make(self, element: Place, part: Place, gathered: None) -> LinkedReport:
         linked = np.zeros(len(self._table.classes), np.int64)
         anchors = np.zeros(len(ANCHORS), np.int64)
         for batch in parts.read_batches(element, COLUMNS):
@@ -66,7 +67,7 @@ class CountLinked(CorpusPass):
         columns = [pa.array(once, pa.int32()), pa.array(linked[once])]
         with parts.writer(part, LINKED) as writer:
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=LINKED))
-        return LinkedReport(files.name(element), anchors.tolist())
+        return LinkedReport(element.name, anchors.tolist())
 
 
 @dataclass
@@ -79,9 +80,9 @@ class MentionsReport(Report):
 class CountMentions(CorpusPass):
     """Counts the mentions of each category, in sentences with a category."""
 
-    name, report, folder = "frequent", MentionsReport, ("frequent",)
+    name, report, folder = "frequent", MentionsReport, "frequent"
 
-    def make(self, element: str, part: str, statistics: Statistics) -> MentionsReport:
+    def make(self, element: Place, part: Place, statistics: Statistics) -> MentionsReport:
         labelling = self._labelling.keep(statistics.categories)
         counts = np.zeros(len(labelling.names), np.int64)
         for batch in parts.read_batches(element, COLUMNS):

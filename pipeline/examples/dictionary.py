@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from ontology.dictionary import LEAST
 from ontology.entity_table import NO_CLASS, EntityTable
 from ontology.titles import Keys, title_keys
@@ -113,7 +114,7 @@ def agreed(table: pa.Table, least: int, is_typed: npt.NDArray[np.bool_], titled:
 
 
 @contextmanager
-def dictionary_writer(path: str, least: int) -> Iterator[pa.ipc.RecordBatchFileWriter]:
+def dictionary_writer(path: Place, least: int) -> Iterator[pa.ipc.RecordBatchFileWriter]:
     """Opens a dictionary for writing. It appears under `path` when the block ends.
 
     Args:
@@ -121,7 +122,7 @@ def dictionary_writer(path: str, least: int) -> Iterator[pa.ipc.RecordBatchFileW
         least: links of a surface that is known on all pages.
     """
     schema = SURFACES.with_metadata({LEAST: str(least)})
-    with files.atomic_write(path) as file, pa.ipc.new_file(file, schema) as writer:
+    with path.atomic_write() as file, pa.ipc.new_file(file, schema) as writer:
         yield writer
 
 
@@ -144,8 +145,8 @@ class _DictionaryPass(PlanPass, PartPass):
     report = SurfacesReport
     folder = ""
 
-    def part(self, element: str) -> str:
-        return files.join(self._plan.examples.path, self.folder, files.name(element))
+    def part(self, element: Place) -> Place:
+        return self._plan.examples.path / self.folder / element.name
 
     @cached_property
     def _table(self) -> EntityTable:
@@ -157,14 +158,14 @@ class CountSurfaces(_DictionaryPass):
 
     name, folder = "surfaces", "surfaces"
 
-    def elements(self) -> Sequence[str]:
+    def elements(self) -> Sequence[Place]:
         return self._plan.parts if self._plan.uses_dictionary or self._plan.fills else ()
 
-    def contexts(self, element: str) -> str:
+    def contexts(self, element: Place) -> Place:
         """Path of CONTEXTS of a part of documents."""
-        return files.join(self._plan.examples.path, "contexts", files.name(element))
+        return self._plan.examples.path / "contexts" / element.name
 
-    def make(self, element: str, part: str, statistics: Statistics) -> SurfacesReport:
+    def make(self, element: Place, part: Place, statistics: Statistics) -> SurfacesReport:
         batches, bound, language = [], sample_bound(statistics), self._plan.language
         with parts.writer_if_rows(self.contexts(element), CONTEXTS) as write:
             for batch in read_documents(element, ["title", "names", "text", *COLUMNS]):
@@ -194,14 +195,14 @@ class MergeSurfaces(_DictionaryPass):
 
     name, folder = "dictionary", "dictionary"
 
-    def elements(self) -> Sequence[str]:
+    def elements(self) -> Sequence[Place]:
         """The buckets, by the first bits of the keys."""
         if not self._plan.uses_dictionary:
             return ()
         count = min(_MOST_BUCKETS, -(-len(self._plan.parts) // _PARTS_PER_BUCKET))
-        return [f"part-{bucket:05d}-{count:05d}.parquet" for bucket in range(count)]
+        return [Place(f"part-{bucket:05d}-{count:05d}.parquet") for bucket in range(count)]
 
-    def make(self, element: str, part: str, gathered: object) -> SurfacesReport:
+    def make(self, element: Place, part: Place, gathered: object) -> SurfacesReport:
         bucket, count = map(int, element.removesuffix(".parquet").split("-")[1:])
         bounds = (_WHOLE * bucket // count, _WHOLE * (bucket + 1) // count)
         surfaces = CountSurfaces(self._plan)
@@ -224,9 +225,9 @@ def _counts(table: pa.Table) -> SurfacesReport:
     return SurfacesReport(len(table), int(np.sum(table.column("links").to_numpy())))
 
 
-def dictionary_path(plan: Plan) -> str:
+def dictionary_path(plan: Plan) -> Place:
     """Path of the dictionary of a run."""
-    return files.join(plan.examples.path, DICTIONARY)
+    return plan.examples.path / DICTIONARY
 
 
 def write_dictionary(plan: Plan) -> None:

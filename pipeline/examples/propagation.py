@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.text.common_nouns import CommonNouns
 from ontology.dictionary import Dictionary
 from ontology.entity_table import NO_CLASS, EntityTable
@@ -85,7 +85,7 @@ class Propagation:
     def of_run(
         cls,
         entities: EntityTable,
-        examples: str,
+        examples: Place,
         settings: CorpusSettings,
         common: CommonWords,
         language: str,
@@ -93,7 +93,7 @@ class Propagation:
         """Opens the tables in a run's folder of examples; None if it has mentions of links only."""
         if not propagates(settings, language):
             return None
-        path = files.join(examples, DICTIONARY)
+        path = examples / DICTIONARY
         dictionary = Dictionary.open(path) if settings.dictionary_links > 0 else None
         contexts = Contexts.open(examples) if settings.fill else None
         return cls(entities, dictionary, common, language, contexts)

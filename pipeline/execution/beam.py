@@ -11,6 +11,7 @@ from apache_beam.utils.shared import Shared
 
 from nerbert.storage import unfinished
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from pipeline.execution.part_pass import Gather, Pass, Stage
 
 _END = -1
@@ -24,7 +25,7 @@ class BeamStage(beam.PTransform[Any, Any]):
     them at once.
     """
 
-    def __init__(self, stage: Stage, work_folder: str | None) -> None:
+    def __init__(self, stage: Stage, work_folder: Place | None) -> None:
         """Takes the stage, and the folder of unfinished files if this process waits for its end."""
         super().__init__()
         self._stage, self._work_folder = stage, work_folder
@@ -61,7 +62,7 @@ class _Deal(beam.DoFn):
 class _Combine(beam.DoFn):
     """Combines the reports of a pass, in the order of its elements."""
 
-    def __init__(self, step: Gather, work_folder: str | None, are_reports: bool) -> None:
+    def __init__(self, step: Gather, work_folder: Place | None, are_reports: bool) -> None:
         self._step, self._work_folder, self._are_reports = step, work_folder, are_reports
 
     def process(self, last: Any, gathered: Any = None) -> Iterator[Any]:
@@ -82,7 +83,7 @@ class _Opened:
 class _Run(beam.DoFn):
     """Runs a pass on its elements. The threads of a process share what the pass opens."""
 
-    def __init__(self, step: Pass, work_folder: str | None) -> None:
+    def __init__(self, step: Pass, work_folder: Place | None) -> None:
         self._step, self._work_folder = step, work_folder
         self._shared = Shared()
 

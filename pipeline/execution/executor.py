@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from nerbert.commands.options import options_of
 from nerbert.errors import UserError
-from nerbert.storage import files
 from nerbert.storage.folders import Folder, prepared
+from nerbert.storage.places import Place
 from pipeline.execution.part_pass import Stage
 
 _LOGGER = logging.getLogger("nerbert")
@@ -37,7 +37,7 @@ class Executor:
         return settings
 
     @contextmanager
-    def opened(self, output: str, inputs: Sequence[str]) -> Iterator[None]:
+    def opened(self, output: Place, inputs: Sequence[Place]) -> Iterator[None]:
         """Opens what the stages in the block share, such as a job server.
 
         Args:
@@ -46,7 +46,7 @@ class Executor:
         """
         yield
 
-    def run(self, name: str, stage: Stage, folder: str) -> bool:
+    def run(self, name: str, stage: Stage, folder: Place) -> bool:
         """Runs a stage; `make` prepares its folders.
 
         Args:
@@ -87,11 +87,11 @@ def with_absolute_paths(settings: T, is_remote: bool) -> T:
             continue
         paths = value if entry.is_list else (value,)
         for path in paths:
-            if is_remote and not files.is_remote(path):
+            if is_remote and not path.is_remote:
                 raise UserError(
                     f"{entry.flags[0]} {path}: Dataflow's workers do not see this disk; give a "
                     "gs:// path"
                 )
-        places = tuple(map(files.absolute, paths))
+        places = tuple(path.absolute() for path in paths)
         absolute[entry.name] = places if entry.is_list else places[0]
     return replace(settings, **absolute)  # type: ignore[type-var]

@@ -19,6 +19,7 @@ from nerbert import progress
 from nerbert.commands.process import cores, no_cycle_search
 from nerbert.errors import WorkerDiedError
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from pipeline.execution.executor import Executor
 from pipeline.execution.part_pass import Gather, PartPass, Pass, Stage, part_passes
 
@@ -40,7 +41,7 @@ class Local(Executor):
         """Takes the number of worker processes; None for one a core."""
         self._workers = workers or cores()
 
-    def run(self, name: str, stage: Stage, folder: str) -> bool:
+    def run(self, name: str, stage: Stage, folder: Place) -> bool:
         """Runs a stage to its end."""
         sizes = [len(step.elements()) for step in part_passes(stage)]
         with progress.progress_bar(name, sum(sizes)) as add:

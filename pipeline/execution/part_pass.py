@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.parts import Report, report_path
+from nerbert.storage.places import Place
 
 
 class Pass:
@@ -56,11 +57,11 @@ class PartPass(Pass):
     report: type[Report]
     """Class of the reports."""
 
-    def part(self, element: Any) -> str:
+    def part(self, element: Any) -> Place:
         """Path of the part of an element."""
         raise NotImplementedError
 
-    def make(self, element: Any, part: str, gathered: Any) -> Report:
+    def make(self, element: Any, part: Place, gathered: Any) -> Report:
         """Writes the part of an element; returns its report."""
         raise NotImplementedError
 
@@ -120,7 +121,7 @@ class DropRows(Pass):
     def elements(self) -> Sequence[Any]:
         return self._write.elements()
 
-    def files(self, element: Any) -> Sequence[str]:
+    def files(self, element: Any) -> Sequence[Place]:
         """Paths of the files of an element that hold rows."""
         raise NotImplementedError
 
@@ -145,7 +146,7 @@ class DropRows(Pass):
         rows = [self._rows(path, keys) for path in paths]
         if not any(map(len, rows)):
             return report
-        files.write_json(report_path(part), None)
+        report_path(part).write_json(None)
         for path, gone in zip(paths, rows, strict=True):
             if len(gone):
                 self._write_without(path, keys)
@@ -153,14 +154,14 @@ class DropRows(Pass):
         parts.finish(part, report)
         return report
 
-    def _rows(self, path: str, keys: Collection[RowKey]) -> pa.Table:
+    def _rows(self, path: Place, keys: Collection[RowKey]) -> pa.Table:
         """The rows of a file with these keys."""
         groups = (
             group.filter(pa.array(self._are_in(group, keys))) for group in parts.read_groups(path)
         )
         return pa.concat_tables([parts.schema_of(path).empty_table(), *groups])
 
-    def _write_without(self, path: str, keys: Collection[RowKey]) -> None:
+    def _write_without(self, path: Place, keys: Collection[RowKey]) -> None:
         """Writes a file without some rows."""
         # The old file is read to its end before the new one replaces it.
         with parts.writer(path, parts.schema_of(path)) as writer:

@@ -13,8 +13,9 @@ import numpy as np
 from nerbert.commands.options import decided_by
 from nerbert.errors import RunError, UserError
 from nerbert.reports import filled
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.folders import Folder
+from nerbert.storage.places import Place
 from nerbert.text.corpus import SPLITS
 from nerbert.text.tags import LabelSet
 from pipeline.examples import balance
@@ -75,7 +76,7 @@ def join(settings: JoinSettings) -> str:
         **decided_by(settings, "join"),
     }
     folder = Folder.of(settings.output, "join", made_from)
-    with files.locked(settings.output):
+    with settings.output.locked():
         if folder.is_complete():
             _LOGGER.info("join: up to date")
         else:
@@ -111,9 +112,7 @@ def _write_part(settings: JoinSettings, part: Part, name: str, number: int) -> N
     labels = balanced.examples.labels
     natural = balance.Weights("none", ())
     columns, n_categories = schema(labels, JOINED), len(labels.categories)
-    paths = {
-        split: files.join(settings.output, split, f"part-{number:05}.parquet") for split in SPLITS
-    }
+    paths = {split: settings.output / split / f"part-{number:05}.parquet" for split in SPLITS}
     with (
         parts.writer_if_rows(paths["train"], columns) as train,
         parts.writer_if_rows(paths["validation"], columns) as validation,
@@ -155,10 +154,10 @@ def _write_report(
         "languages": {language: part.to_json() for language, part in written.items()},
         "categories": {"kept": len(labels.categories) - 1, "table": table},
     }
-    files.write_json(files.join(settings.output, "labels.json"), labels.to_json())
-    files.write_json(files.join(settings.output, "report.json"), report)
+    (settings.output / "labels.json").write_json(labels.to_json())
+    (settings.output / "report.json").write_json(report)
     card = filled("pipeline.join", **_card_values(report, labels))
-    files.write_bytes(files.join(settings.output, "README.md"), card.encode("utf-8"))
+    (settings.output / "README.md").write_bytes(card.encode("utf-8"))
 
 
 def _card_values(report: Mapping[str, Any], labels: LabelSet) -> dict[str, str]:
@@ -188,8 +187,8 @@ def _row(language: str, row: Mapping[str, Any]) -> str:
     return f"| {language} | " + " | ".join(f"{cell:,}" for cell in cells) + " |"
 
 
-def _summary(output: str) -> str:
-    report = files.read_json(files.join(output, "report.json"))
+def _summary(output: Place) -> str:
+    report = (output / "report.json").read_json()
     languages = report["languages"]
     lines = [
         f"{name:10} {row['train']:>12,} -> {row['train_balanced']:,} train ({row['factor']:g} "

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from nerbert.digests import uniform
 from nerbert.errors import UserError
-from nerbert.storage import files, parts
+from nerbert.storage import parts
 from nerbert.storage.folders import STATE, Folder
+from nerbert.storage.places import Place
 from nerbert.storage.records import read_record
 from nerbert.text.corpus import SPLITS
 from nerbert.text.tags import LabelSet
@@ -43,13 +44,13 @@ class Run:
         report: report of its corpus.
     """
 
-    folder: str
+    folder: Place
     fingerprint: str
     labels: LabelSet
     report: CorpusReport
 
     @classmethod
-    def open(cls, folder: str) -> Run:
+    def open(cls, folder: Place) -> Run:
         """Opens a run, and checks that all its files are there.
 
         Raises:
@@ -57,21 +58,21 @@ class Run:
         """
         states = {}
         for name in ("entities", "examples", "corpus"):
-            path = files.join(folder, name)
-            state = read_record(files.join(path, STATE))
+            path = folder / name
+            state = read_record(path / STATE)
             if "fingerprint" not in state or not Folder(path, state).is_complete():
                 raise UserError(
                     f"{folder}: no finished run ({name} is missing or not whole); give an output "
                     "folder of nerbert corpus, or run that again"
                 )
             states[name] = state
-        corpus = files.join(folder, "corpus")
-        categories = files.read_json(files.join(corpus, "labels.json"))["categories"]
+        corpus = folder / "corpus"
+        categories = (corpus / "labels.json").read_json()["categories"]
         return cls(
             folder,
             states["corpus"]["fingerprint"],
             LabelSet(tuple(categories)),
-            CorpusReport.from_json(files.read_json(files.join(corpus, "report.json"))),
+            CorpusReport.from_json((corpus / "report.json").read_json()),
         )
 
     @cached_property
@@ -82,9 +83,7 @@ class Run:
             UserError: they lack columns.
         """
         paths = sorted(
-            path
-            for split in SPLITS
-            for path in files.find(self.examples_path(split, "part-*.parquet"))
+            path for split in SPLITS for path in self.examples_path(split, "part-*.parquet").files()
         )
         for path in paths:
             if lost := set(COLUMNS.names) - set(parts.column_names(path)):
@@ -92,11 +91,11 @@ class Run:
                     f"{path}: no column {min(lost)}, an older version made it; run nerbert corpus "
                     "again"
                 )
-        return sorted({files.name(path) for path in paths})
+        return sorted({path.name for path in paths})
 
-    def examples_path(self, split: str, name: str) -> str:
+    def examples_path(self, split: str, name: str) -> Place:
         """Path of a part of its examples before balancing."""
-        return files.join(self.folder, "examples", split, name)
+        return self.folder / "examples" / split / name
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ class JoinedExamples:
 
     @cached_property
     def _table(self) -> EntityTable:
-        return open_table(files.join(self.run.folder, "entities"))
+        return open_table(self.run.folder / "entities")
 
     @cached_property
     def _label_ids(self) -> npt.NDArray[np.int32]:
@@ -140,7 +139,7 @@ class JoinedExamples:
             columns: columns to read, with those that decide the split: "title" and "page_id".
         """
         for path in (self.run.examples_path(split, part) for split in SPLITS):
-            for batch in parts.read_batches(path, columns) if files.exists(path) else ():
+            for batch in parts.read_batches(path, columns) if path.exists() else ():
                 splits = self.splits_of(batch)
                 for split in SPLITS:
                     rows = batch.filter(pa.array(splits == split, pa.bool_()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Locations, Seed, option
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -19,10 +19,10 @@ class JoinSettings:
     `language` says whose they are.
     """
 
-    runs: Texts = option(
+    runs: Locations = option(
         help="output folders of nerbert corpus", positional=True, metavar="RUN", recipe=False
     )
-    output: Text = option(help="folder for the corpus", metavar="DIR", recipe=False)
+    output: Location = option(help="folder for the corpus", metavar="DIR", recipe=False)
     language_alpha: float = option(
         0.7, "exponent of languages", metavar="X", ge=0, le=1, decides="join"
     )

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from nerbert.errors import UserError
-from nerbert.storage import files
 from nerbert.storage.identity import Identities
+from nerbert.storage.places import Place
 from pipeline.dump.streams import find_dumps
 from pipeline.dump.units import inspect
 from pipeline.join.run import join
@@ -32,8 +32,8 @@ def make_corpora(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> No
     if len(by_wiki) > 1 and settings.stage == "corpus" and settings.share is None:
         assert settings.output
         options = JoinSettings(
-            runs=tuple(files.join(settings.output, wiki) for wiki in by_wiki),
-            output=files.join(settings.output, "corpus"),
+            runs=tuple(settings.output / wiki for wiki in by_wiki),
+            output=settings.output / "corpus",
             language_alpha=settings.language_alpha,
             validation_share=settings.validation_share,
             seed=settings.seed,
@@ -50,7 +50,7 @@ def settings_by_wiki(settings: CorpusSettings) -> dict[str, CorpusSettings]:
     if not settings.dump or not settings.output or settings.language is not None:
         return {"": settings}
     identities = Identities(settings.output)
-    dumps: dict[str, list[str]] = {}
+    dumps: dict[str, list[Place]] = {}
     for path in find_dumps(settings.dump):
         source = inspect(path, None, identities)
         dumps.setdefault(source.database or f"{source.site.language}wiki", []).append(path)
@@ -60,7 +60,7 @@ def settings_by_wiki(settings: CorpusSettings) -> dict[str, CorpusSettings]:
         wiki: replace(
             settings,
             dump=tuple(paths),
-            output=files.join(settings.output, wiki),
+            output=settings.output / wiki,
             page_props=_of_wiki("--page-props", settings.page_props, wiki, dumps),
             langlinks=_of_wiki("--langlinks", settings.langlinks, wiki, dumps),
         )
@@ -68,12 +68,14 @@ def settings_by_wiki(settings: CorpusSettings) -> dict[str, CorpusSettings]:
     }
 
 
-def _of_wiki(flag: str, paths: Sequence[str], wiki: str, wikis: Collection[str]) -> tuple[str, ...]:
+def _of_wiki(
+    flag: str, paths: Sequence[Place], wiki: str, wikis: Collection[str]
+) -> tuple[Place, ...]:
     """The tables of a wiki, by the beginnings of their names, as Wikimedia calls them."""
     for path in paths:
-        match = re.match(r"[a-z_]+", files.name(path))
+        match = re.match(r"[a-z_]+", path.name)
         if match is None or match[0] not in wikis:
             raise UserError(
                 f"{flag} {path}: of which wiki? begin its name with one of {', '.join(wikis)}"
             )
-    return tuple(path for path in paths if files.name(path).startswith(f"{wiki}-"))
+    return tuple(path for path in paths if path.name.startswith(f"{wiki}-"))

@@ -15,8 +15,8 @@ from nerbert.commands.values import build_from_python, near, with_options
 from nerbert.errors import RunError, UserError
 from nerbert.reports import versions
 from nerbert.seams import entries, load
-from nerbert.storage import files
 from nerbert.storage.folders import Folder, changed
+from nerbert.storage.places import Place
 from pipeline.documents.extract import extract_stage, share_of_extract
 from pipeline.documents.previous import check_previous
 from pipeline.entities.resolve import resolve_stage
@@ -60,9 +60,9 @@ def make_corpus(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> Non
         RunError: the corpus has no train example.
     """
     report = run(settings, beam_flags)
-    output = settings.output or DEMO_OUTPUT
+    output = settings.output or Place(DEMO_OUTPUT)
     if report is not None:
-        print(f"{report}\ncorpus     {files.join(output, 'corpus')}")
+        print(f"{report}\ncorpus     {output / 'corpus'}")
         if not report.funnel.sentences.out["train"]:
             raise RunError(
                 f"No train example in {output}: give --types (in other languages than English "
@@ -98,13 +98,13 @@ def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusRepor
             raise UserError("--share: for local workers, not with --runner")
         _make_share(plan, settings.share)
         return None
-    with files.locked(plan.output):
+    with plan.output.locked():
         write_manifest(plan)  # first: by it a later run knows the folder
         with log_file(plan.output), runs.opened(plan.output, inputs):
             is_done = _run_stages(plan, runs)
     if not is_done or settings.stage != "corpus":
         return None
-    return CorpusReport.from_json(files.read_json(files.join(plan.corpus.path, "report.json")))
+    return CorpusReport.from_json((plan.corpus.path / "report.json").read_json())
 
 
 def _with_demo(settings: CorpusSettings) -> CorpusSettings:
@@ -120,8 +120,8 @@ def _with_demo(settings: CorpusSettings) -> CorpusSettings:
         return replace(settings, min_entities=MIN_ENTITIES if least is None else least)
     settings = replace(
         settings,
-        dump=(str(resource_files("pipeline") / "data" / "demo.xml"),),
-        output=settings.output or DEMO_OUTPUT,
+        dump=(Place(str(resource_files("pipeline") / "data" / "demo.xml")),),
+        output=settings.output or Place(DEMO_OUTPUT),
         min_entities=DEMO_MIN_ENTITIES if least is None else least,
     )
     _LOGGER.info(
@@ -142,9 +142,9 @@ def _make_share(plan: Plan, share: str) -> None:
     number, of = map(int, match.groups()) if match else (1, 0)
     if number > of:
         raise UserError(f"--share {share}: give K/N, such as 2/3 for the second of three")
-    if files.is_remote(plan.output):
+    if plan.output.is_remote:
         raise UserError(f"--share: {plan.output} is remote; give a folder that all hosts see")
-    with files.locked(plan.output, is_shared=True):
+    with plan.output.locked(is_shared=True):
         write_manifest(plan)  # first: by it another task knows the folder
         plan.documents.join()
         stage = share_of_extract(plan, number, of)
@@ -235,7 +235,7 @@ def check_set_aside(plan: Plan) -> None:
     if aside > plan.settings.max_set_aside * (read + lost):
         listed = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
         raise UserError(
-            f"{files.join(plan.documents.path, 'quarantine')}: {aside:,} of {read + lost:,} pages "
+            f"{plan.documents.path / 'quarantine'}: {aside:,} of {read + lost:,} pages "
             f"were set aside ({listed}); repair the dump, or give a --max-set-aside above "
             f"{plan.settings.max_set_aside:g}"
         )
@@ -249,7 +249,7 @@ def write_manifest(plan: Plan) -> None:
     value = {
         "inputs": [
             {
-                "file": files.name(source.path),
+                "file": source.path.name,
                 "bytes": source.size,
                 "digest": source.digest,
                 "compression": source.compression,
@@ -261,9 +261,9 @@ def write_manifest(plan: Plan) -> None:
         "sentence_model": plan.sentence_model,
         "settings": {stage: _option_values(settings, stage) for stage in DECIDED},
         "versions": {**versions(*_LIBRARIES), **VERSIONS},
-        "stages": {files.name(folder.path): folder.on_disk() or None for folder in folders},
+        "stages": {folder.path.name: folder.on_disk() or None for folder in folders},
     }
-    files.write_json(files.join(plan.output, MANIFEST), value)
+    (plan.output / MANIFEST).write_json(value)
 
 
 def _option_values(settings: CorpusSettings, output: str) -> dict[str, Any]:
@@ -272,9 +272,9 @@ def _option_values(settings: CorpusSettings, output: str) -> dict[str, Any]:
     for entry in deciding(output):
         path = values[entry.name]
         if entry.facts["path"] and entry.is_list:
-            values[entry.name] = [files.name(file) for file in path]
+            values[entry.name] = [file.name for file in path]
         elif entry.facts["path"]:
-            values[entry.name] = files.name(path or "shipped")
+            values[entry.name] = Place(path).name if path else "shipped"
     return values
 
 

@@ -30,7 +30,7 @@ from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.pvalue import AsSingleton, PCollection
 
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.text.corpus import SPLITS
 from pipeline.dump.site import Site
 from pipeline.dump.streams import find_dumps
@@ -90,7 +90,7 @@ class ReadPages(beam.PTransform[Any, Any]):
             UserError: a file is missing, or no dump of a Wikipedia.
         """
         super().__init__()
-        paths = find_dumps([dump] if isinstance(dump, str) else dump)
+        paths = find_dumps([Place(path) for path in ([dump] if isinstance(dump, str) else dump)])
         inputs = [inspect(path, language) for path in paths]
         self._units = cut(inputs)
         self.site: Site = inputs[0].site
@@ -162,19 +162,19 @@ class WriteExamples(beam.PTransform[Any, Any]):
     def __init__(self, folder: str) -> None:
         """Takes a folder that is new or empty; raises a UserError for another."""
         super().__init__()
-        if files.is_used_folder(folder):
+        self._folder = Place(folder)
+        if self._folder.is_used_folder():
             raise UserError(f"{folder}: not empty; give a new folder")
-        self._folder = folder
 
     def expand(self, examples: PCollection[Any]) -> PCollection[Any]:
         counted = examples | beam.CombineGlobally(CountCategories())  # type: ignore[no-untyped-call]
         label_of_tag = counted | "Labels" >> beam.Map(label_ids)
         for split in SPLITS:
             write = WriteToParquet(
-                files.join(self._folder, split, "part"), COLUMNS, file_name_suffix=".parquet"
+                self._folder / split / "part", COLUMNS, file_name_suffix=".parquet"
             )
             of_split = beam.Filter(lambda example, name=split: example.split == name)
             to_row = beam.Map(corpus_row, AsSingleton(label_of_tag))
             rows = examples | split >> of_split | f"Rows of {split}" >> to_row
             _ = rows | f"Write {split}" >> write
-        return counted | beam.Map(write_labels, files.join(self._folder, "labels.json"))
+        return counted | beam.Map(write_labels, self._folder / "labels.json")

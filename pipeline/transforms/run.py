@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place, local_copies
 from nerbert.text.corpus import SENTENCES
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.sentences import SentenceModel
@@ -33,9 +33,9 @@ class Run:
 
     def __init__(self, folder: str, changes: Mapping[str, Any] | None = None) -> None:
         """Raises a UserError for no finished run, or a setting that it decides."""
-        self.folder = folder
-        manifest = files.read_json_or_none(files.join(folder, MANIFEST)) or {}
-        report = files.read_json_or_none(files.join(folder, "corpus", "report.json"))
+        self.folder = Place(folder)
+        manifest = (self.folder / MANIFEST).read_json_or_none() or {}
+        report = (self.folder / "corpus" / "report.json").read_json_or_none()
         if not manifest or not report:
             raise UserError(f"{folder}: no finished run of nerbert corpus; make one first")
         settings = manifest["settings"]
@@ -51,27 +51,24 @@ class Run:
 
     def sentence_model(self) -> SentenceModel:
         """The model of sentences."""
-        return SentenceModel.from_json(files.read_bytes(self._path("documents", SENTENCES)))
+        return SentenceModel.from_json((self.folder / "documents" / SENTENCES).read_bytes())
 
     def common_words(self) -> CommonWords:
         """The most frequent words of the dump."""
-        return CommonWords.from_json(files.read_bytes(self._path("documents", WORDS)))
+        return CommonWords.from_json((self.folder / "documents" / WORDS).read_bytes())
 
     def selector(self) -> tuple[Selector, EntityTable, Labelling]:
         """The selector, the entity table, and the categories of its entities."""
-        table = open_table(self._path("entities"))
+        table = open_table(self.folder / "entities")
         labelling = Labelling.of(
             table, CategorySet.load(self.settings.categories), ClassTree.shipped()
         ).keep(self.categories)
-        common, examples = self.common_words(), self._path("examples")
+        common, examples = self.common_words(), self.folder / "examples"
         propagation = Propagation.of_run(table, examples, self.settings, common, self.language)
-        with files.local_copies(self.settings.exclude) as paths:
+        with local_copies(self.settings.exclude) as paths:
             excluded = SentenceIndex.of_files(paths, self.settings.columns)
         frequent, settings = self.frequent, self.settings
         selector = Selector(
             table, labelling, frequent, settings, excluded, propagation, self.language, common
         )
         return selector, table, labelling
-
-    def _path(self, *names: str) -> str:
-        return files.join(self.folder, *names)

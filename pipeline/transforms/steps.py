@@ -14,7 +14,7 @@ import pyarrow as pa
 from apache_beam.metrics.metric import Metrics
 
 from nerbert.errors import TooSlowError, UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.text.corpus import SPLITS
 from nerbert.text.tags import LabelSet
 from ontology.categories import ENTITY
@@ -258,6 +258,6 @@ def corpus_row(example: Example, label: dict[str, int]) -> dict[str, Any]:
     return {**row, "ner_tags": [label[tag] for tag in row.pop("tags")]}
 
 
-def write_labels(totals: _Totals, path: str) -> None:
+def write_labels(totals: _Totals, path: Place) -> None:
     """Writes labels.json."""
-    files.write_json(path, _labels(totals).to_json())
+    path.write_json(_labels(totals).to_json())

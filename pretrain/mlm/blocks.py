@@ -18,6 +18,7 @@ from nerbert import digests
 from nerbert.errors import UserError
 from nerbert.storage import parts
 from nerbert.storage.identity import Identities
+from nerbert.storage.places import Place
 from nerbert.text.corpus import domain_parts
 from nerbert.text.tags import LEVELS, Level
 from pretrain.training.features import open_parts
@@ -55,7 +56,7 @@ def load(corpus: str, cache_dir: str | None = None) -> Dataset:
 
 def fingerprint(corpus: str) -> str:
     """Digest of the names and contents of the parts."""
-    facts = [(part.name, *Identities().of(str(part))) for part in domain_parts(corpus)]
+    facts = [(part.name, *Identities().of(Place(part))) for part in domain_parts(corpus)]
     return digests.fingerprint(facts)
 
 

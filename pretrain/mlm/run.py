@@ -19,7 +19,7 @@ from transformers import (
 from nerbert.commands.process import is_first, only_run, quiet_libraries
 from nerbert.errors import UserError
 from nerbert.reports import filled
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.text.corpus import report_of
 from pretrain.mlm import blocks
 from pretrain.mlm.model import FiniteLoss, Masker, MlmTrainer, load_masked_lm
@@ -155,12 +155,12 @@ def _perplexity(trainer: Trainer) -> float:
 def _before(folder: Path, trainer: Trainer, checkpoint: str | None) -> float:
     """Perplexity of the base model; a continued run reads it from a file."""
     path = folder / "before.json"
-    earlier = files.read_json_or_none(str(path)) if checkpoint is not None else None
+    earlier = Place(path).read_json_or_none() if checkpoint is not None else None
     if isinstance(earlier, float):
         return earlier
     perplexity = _perplexity(trainer)
     if trainer.is_world_process_zero():
-        files.write_json(str(path), perplexity)
+        Place(path).write_json(perplexity)
     return perplexity
 
 

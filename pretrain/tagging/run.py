@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerFast, TrainingArguments, set_seed
 from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
 from nerbert.reports import filled
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.text.corpus import SENTENCES, SPLITS
 from nerbert.text.tags import LabelSet
 from ontology.classes import ClassTree
@@ -96,10 +96,10 @@ def _run(settings: PretrainSettings, training_flags: Sequence[str]) -> str:
         **done,
         **trainer.throughput.totals(),
     }
-    model = corpora.only and str(corpora.only.folder / SENTENCES)
-    sentences = [SENTENCES] if model and files.exists(model) else []
+    model = corpora.only and Place(corpora.only.folder / SENTENCES)
+    sentences = [SENTENCES] if model and model.exists() else []
     if trainer.is_world_process_zero() and model and sentences:
-        files.write_bytes(str(Path(settings.output, SENTENCES)), files.read_bytes(model))
+        (settings.output / SENTENCES).write_bytes(model.read_bytes())
     trainer.finish(lambda: model_card(training.finish(results), corpora))
     training.seal(
         [*trainer.made, *([SENTENCES] if Path(settings.output, SENTENCES).is_file() else [])]

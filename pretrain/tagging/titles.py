@@ -17,6 +17,7 @@ import numpy as np
 from datasets import Dataset
 
 from nerbert.errors import UserError
+from nerbert.storage.places import Place
 from nerbert.text.columns import Sentence
 from nerbert.text.tokens import tokenize
 from ontology.classes import ClassTree
@@ -40,7 +41,7 @@ Names = Mapping[str, Sequence[Sequence[str]]]
 """Class -> the words of each of its names."""
 
 
-def names_of_classes(paths: Sequence[str], languages: Sequence[str], tree: ClassTree) -> Names:
+def names_of_classes(paths: Sequence[Place], languages: Sequence[str], tree: ClassTree) -> Names:
     """The names of each class: titles of its pages, without the detail in brackets.
 
     Args:
@@ -80,7 +81,7 @@ def names_of_classes(paths: Sequence[str], languages: Sequence[str], tree: Class
     return dict(sorted(names.items()))
 
 
-def _classes_of_titles(paths: Sequence[str], languages: Sequence[str]) -> dict[str, set[str]]:
+def _classes_of_titles(paths: Sequence[Place], languages: Sequence[str]) -> dict[str, set[str]]:
     """The stated classes of each title; of too many titles, those with certain checksums."""
     classes: dict[str, set[str]] = {}
     step = 1  # the titles whose checksum is divisible by it are kept

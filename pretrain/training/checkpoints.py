@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
@@ -16,7 +15,7 @@ from transformers import PreTrainedModel
 
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 if TYPE_CHECKING:  # loads what only training needs
     from transformers import Trainer
@@ -50,7 +49,7 @@ def damage(checkpoint: Path) -> str | None:
     was cut off any file may be missing or torn.
     """
     for name in (_STATE, "config.json"):
-        content = files.read_json_or_none(str(checkpoint / name))
+        content = Place(checkpoint / name).read_json_or_none()
         if not isinstance(content, dict):
             return f"{name} is missing or torn"
     if any(any(checkpoint.glob(pattern)) for pattern in _SHARDED):
@@ -68,7 +67,7 @@ def _damaged_weights(checkpoint: Path) -> str | None:
     index = checkpoint / "model.safetensors.index.json"
     names = {"model.safetensors"}
     if index.is_file():
-        content = files.read_json_or_none(str(index))
+        content = Place(index).read_json_or_none()
         if not isinstance(content, dict) or not isinstance(content.get("weight_map"), dict):
             return f"{index.name} is torn"
         names = set(content["weight_map"].values())
@@ -109,7 +108,7 @@ def resume(trainer: Trainer, checkpoint: str | None) -> None:
         UserError: the checkpoint holds objects that only foreign code can load.
     """
     if checkpoint is not None:
-        state = files.read_json(os.path.join(checkpoint, _STATE))
+        state = (Place(checkpoint) / _STATE).read_json()
         done = state["global_step"]
         if done >= state["max_steps"] and trainer.args.max_steps <= done:
             # The Trainer would train one more step of an epoch that a run ended in.

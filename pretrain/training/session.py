@@ -14,7 +14,7 @@ from transformers import Trainer, set_seed
 
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.storage.records import seal
 from pretrain.settings import RECORD
 from pretrain.training import tiny
@@ -105,7 +105,7 @@ class TrainingRun(Generic[S]):
             return str(resume_from)
         record = self._record_of(self.folder)
         if record is None:
-            if files.is_used_folder(str(self.folder)):
+            if Place(self.folder).is_used_folder():
                 raise UserError(f"{self.folder}: holds something else; give an empty --output")
             return None
         last = last_whole(self.folder)
@@ -118,7 +118,7 @@ class TrainingRun(Generic[S]):
     def _record_of(self, folder: Path) -> dict[str, Any] | None:
         """The record of the run in a folder; None if there is none."""
         path = folder / RECORD
-        record = files.read_json_or_none(str(path))
+        record = Place(path).read_json_or_none()
         if isinstance(record, dict) and {"corpus", "settings", "training"} <= record.keys():
             return record
         if path.is_file():
@@ -148,7 +148,7 @@ class TrainingRun(Generic[S]):
                 f"--resume-from-checkpoint {path}: not a complete checkpoint ({reason}); give one "
                 "of an earlier step"
             )
-        config = files.read_json(str(path / "config.json"))
+        config = Place(path / "config.json").read_json()
         if tags is not None and list(config.get("id2label", {}).values()) != list(tags):
             raise UserError(
                 f"--resume-from-checkpoint {path}: its tags are not those of the corpus; give a "
@@ -165,7 +165,7 @@ class TrainingRun(Generic[S]):
         }
         self._record["name"] = self.folder.name
         self._record |= facts
-        files.write_json(str(self.folder / RECORD), self._record)
+        Place(self.folder / RECORD).write_json(self._record)
 
     def train(self, trainer: Trainer) -> dict[str, Any]:
         """Trains from the checkpoint on; returns steps, epochs and seconds."""
@@ -185,7 +185,7 @@ class TrainingRun(Generic[S]):
         If the training was finished before, what was measured then counts: now no step was made.
         """
         self._record["results"] = results | self.measured
-        files.write_json(str(self.folder / RECORD), self._record)
+        Place(self.folder / RECORD).write_json(self._record)
         return self._record
 
     def seal(self, outputs: Collection[str]) -> None:
@@ -195,7 +195,7 @@ class TrainingRun(Generic[S]):
             outputs: names of these files.
         """
         if self.args.process_index == 0:
-            seal(str(self.folder / RECORD), self._record, outputs)
+            seal(Place(self.folder / RECORD), self._record, outputs)
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nerbert.errors import UserError
 from nerbert.storage.parts import Report
+from nerbert.storage.places import Place
 from pipeline.execution.part_pass import Gather, PartPass, Pass
 
 
@@ -50,7 +51,7 @@ class Numbers(PartPass):
         self.opened = True
 
     def part(self, element):
-        return str(self.folder / f"part-{element}.parquet")
+        return Place(self.folder / f"part-{element}.parquet")
 
     def make(self, element, part, known):
         assert self.opened

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from rdflib import OWL, RDF, RDFS, Graph, URIRef
 
-from nerbert.storage.files import open_decompressed
+from nerbert.storage.places import Place
 from ontology.classes import NAMESPACE, ClassTree
 
 ROOT = Path(__file__).parent.parent.parent
@@ -63,7 +63,7 @@ def test_unreadable_ontology_names_the_file(tmp_path, text):
 def test_shipped_tree_is_that_of_rdflib(shared):
     path = str(shared / "dbpedia" / "ontology.owl.xz")
     graph = Graph()
-    with open_decompressed(path) as file:
+    with Place(path).open_decompressed() as file:
         graph.parse(file, format="xml")
     classes = {
         c

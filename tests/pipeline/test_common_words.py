@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from string import ascii_lowercase
 
+from nerbert.storage.places import Place
 from pipeline.documents.rows import articles
 from pipeline.documents.sample import sampled_texts
 from pipeline.dump import units
@@ -54,7 +55,7 @@ def test_json_round_trip():
 
 
 def texts_of(shared, pattern, language=None):
-    (path,) = find_dumps([str(shared / "dumps" / pattern)])
+    (path,) = find_dumps([Place(shared / "dumps" / pattern)])
     return sampled_texts(units.cut([units.inspect(path, language)]), seed=0)
 
 
@@ -85,7 +86,7 @@ def test_the_german_page_of_the_latgalian_wiki(shared):
 def test_pages_in_german_among_english_ones(shared):
     """Four articles, and none of the lists, whose words are mostly names."""
     names = ["2008-2024-misc-samples", "2014-mathosphere", "2015-comparisons", "201903-environment"]
-    dumps = [str(shared / "dumps" / "more" / f"enwiki-{name}.xml.bz2") for name in names]
+    dumps = [Place(shared / "dumps" / "more" / f"enwiki-{name}.xml.bz2") for name in names]
     cut = units.cut([units.inspect(path) for path in find_dumps(dumps)])
     common = CommonWords.train(sampled_texts(cut, seed=0))
     found = {

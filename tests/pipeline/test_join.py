@@ -7,7 +7,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from nerbert.storage import files, parts
+from nerbert.storage import parts
+from nerbert.storage.places import Place
 from nerbert.text.corpus import SPLITS, Corpus, load_corpus
 from nerbert.text.tags import LabelSet
 from ontology.entity_table import EntityTable
@@ -69,7 +70,7 @@ def test_one_command_makes_the_runs_and_joins_them(wikis):
                            "--output", "joined", cwd=folder, name="join")  # fmt: skip
     assert code == 0, err
     assert again.replace("joined", "all/corpus") in out
-    for path in files.listing(str(folder / "joined")):
+    for path in Place(folder / "joined").listing():
         if path.endswith("parquet"):
             assert (folder / "joined" / path).read_bytes() == (
                 folder / "all" / "corpus" / path
@@ -88,11 +89,11 @@ def test_rows_are_those_of_the_runs(wikis):
     expected = {}
     for wiki in ("en", "sv"):
         path = folder / "all" / f"{wiki}wiki"
-        tags = LabelSet(tuple(files.read_json(str(path / "corpus/labels.json"))["categories"])).tags
+        tags = LabelSet(tuple(Place(path / "corpus/labels.json").read_json()["categories"])).tags
         for part in sorted((path / "examples").glob("*/part-*.parquet")):
             if part.parent.name not in SPLITS:
                 continue
-            for batch in parts.read_batches(str(part)):
+            for batch in parts.read_batches(Place(part)):
                 for row in batch.to_pylist():
                     row["ner_tags"] = [tags[tag] for tag in row["ner_tags"]]
                     expected[wiki, row["page_id"], row["sentence"]] = row
@@ -122,8 +123,8 @@ def test_a_page_and_its_translations_are_in_one_split(wikis):
 def test_the_card_is_read_by_datasets(wikis, tmp_path):
     datasets = pytest.importorskip("datasets")
     folder = wikis[0] / "all" / "corpus"
-    loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path))
-    corpus = Corpus.open(str(folder))
+    loaded = datasets.load_dataset(Place(folder), cache_dir=Place(tmp_path))
+    corpus = Corpus.open(Place(folder))
     assert {split: len(rows) for split, rows in loaded.items()} == {
         split: sum(corpus.rows[split]) for split in SPLITS
     }

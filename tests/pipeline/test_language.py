@@ -3,6 +3,7 @@ import random
 import pytest
 
 from nerbert.errors import UserError
+from nerbert.storage.places import Place
 from nerbert.text.punkt import Parameters
 from nerbert.text.sentences import SentenceModel, _split_full_stops
 from pipeline.documents.sample import sampled_texts
@@ -123,7 +124,7 @@ def test_random_texts_are_split_as_nltk_splits_each_line():
 
 
 def test_training_gives_nltks_parameters(shared):
-    (path,) = find_dumps([str(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2")])
+    (path,) = find_dumps([Place(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2")])
     pages = [p for unit in units.cut([units.inspect(path)]) for p in units.read_unit(unit)]
     texts = [render(p.wikitext, ENGLISH).text for p in pages if p.redirect is None][:12]
     model = SentenceModel.train(texts)
@@ -155,9 +156,9 @@ def test_pretrained_needs_data_and_a_known_language(monkeypatch):
 
 
 def test_pretrained_decides_as_nltk_on_real_pages(shared, monkeypatch):
-    monkeypatch.setattr("nltk.data.path", [str(shared / "nltk")])
+    monkeypatch.setattr("nltk.data.path", [Place(shared / "nltk")])
     model, reference = pretrained("en"), punkt.PunktTokenizer("english")
-    source = units.inspect(str(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2"))
+    source = units.inspect(Place(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2"))
     lines = 0
     for unit in units.cut([source]):
         for page in units.read_unit(unit):
@@ -179,7 +180,7 @@ def test_pretrained_decides_as_nltk_on_real_pages(shared, monkeypatch):
     ],
 )
 def test_trained_model_decides_as_nltk_on_a_slice(shared, pattern):
-    (path,) = find_dumps([str(shared / "dumps" / pattern)])
+    (path,) = find_dumps([Place(shared / "dumps" / pattern)])
     source = units.inspect(path)
     cut = units.cut([source])
     model = trained(sampled_texts(cut, seed=0), cut[0].site.language)
@@ -206,7 +207,7 @@ def test_model_does_not_depend_on_the_container(shared, tmp_path):
     models = []
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-        cut = units.cut([units.inspect(str(tmp_path / name))])
+        cut = units.cut([units.inspect(Place(tmp_path / name))])
         models.append(trained(sampled_texts(cut, seed=0), "en"))
     assert models[0] == models[1]
     assert len(models[0].parameters.contexts) > 1000

@@ -7,7 +7,7 @@ import pytest
 
 from nerbert.commands import options as options_module
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from pipeline import plan as planning
 from pipeline.execution.executor import with_absolute_paths
 from pipeline.plan import MANIFEST, make_plan
@@ -17,7 +17,7 @@ from tests.helpers.runs import DEMO
 
 
 def plan_of(tmp_path, **options):
-    options = {"dump": str(DEMO), "output": str(tmp_path / "out"), **options}
+    options = {"dump": str(DEMO), "output": Place(tmp_path / "out"), **options}
     return make_plan(CorpusSettings(**options))
 
 
@@ -31,7 +31,7 @@ def test_a_plan_writes_nothing(tmp_path):
     plan = plan_of(tmp_path)
     assert not (tmp_path / "out").exists()
     assert (plan.language, plan.sentence_model, len(plan.units)) == ("en", "dump", 1)
-    assert plan.parts == (str(tmp_path / "out" / "documents" / "part-00000.parquet"),)
+    assert plan.parts == (Place(tmp_path / "out" / "documents" / "part-00000.parquet"),)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def another(entry, tmp_path):
         }
         path = tmp_path / f"{entry.name}.nt"
         path.write_text(contents[entry.name])
-        return (str(path),)
+        return (Place(path),)
     if entry.kind is bool:
         return not entry.default
     if choices := get_args(entry.kind):
@@ -187,7 +187,7 @@ def test_a_manifest_of_another_program_does_not_make_a_folder_ours(tmp_path, man
 
 def test_stages_run_once_and_only_when_something_changed(tmp_path, caplog):
     caplog.set_level(logging.INFO, "nerbert")
-    settings = CorpusSettings(dump=str(DEMO), output=str(tmp_path / "out"), workers=1)
+    settings = CorpusSettings(dump=str(DEMO), output=Place(tmp_path / "out"), workers=1)
 
     def told(**options):
         caplog.clear()
@@ -202,7 +202,7 @@ def test_stages_run_once_and_only_when_something_changed(tmp_path, caplog):
     assert (ran, again) == ([], first)
     assert told(min_entities=2, alpha=0.5)[0] == ["corpus"]
     assert told(min_entities=2, infobox=False)[0] == ["resolve", "corpus"]
-    manifest = files.read_json(str(tmp_path / "out" / MANIFEST))
+    manifest = Place(tmp_path / "out" / MANIFEST).read_json()
     assert manifest["settings"]["balance"]["alpha"] == 0.7
     complete = {name for name, state in manifest["stages"].items() if state["complete"]}
     assert complete == {"documents", "entities", "examples", "corpus"}
@@ -214,5 +214,5 @@ def test_dataflow_does_not_see_this_disk(tmp_path):
         with_absolute_paths(settings, True)
     relative = CorpusSettings(dump="a.xml", output="out", page_props=("t.sql",))
     absolute = with_absolute_paths(relative, False)
-    assert absolute.dump == (files.absolute("a.xml"),)
-    assert absolute.page_props == (files.absolute("t.sql"),)
+    assert absolute.dump == (Place("a.xml").absolute(),)
+    assert absolute.page_props == (Place("t.sql").absolute(),)

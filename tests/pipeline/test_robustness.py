@@ -13,6 +13,7 @@ import time
 import pytest
 
 from nerbert.storage import parts
+from nerbert.storage.places import Place
 from nerbert.text.corpus import load_corpus
 from nerbert.text.sentences import SentenceModel
 from pipeline.documents import rows, unit_documents
@@ -28,7 +29,7 @@ GOOD = [corrupt.page(number) for number in range(corrupt.PAGES)]
 
 
 def read(path):
-    source = units.inspect(str(path))
+    source = units.inspect(Place(path))
     found = [item for unit in units.cut([source]) for item in units.read_unit(unit)]
     kept = [item.page_id for item in found if isinstance(item, Page)]
     return kept, [item for item in found if not isinstance(item, Page)]
@@ -83,10 +84,10 @@ def test_bad_page_between_good_ones(tmp_path, name, packed):
 
 
 def documents_of(path, folder):
-    source = units.inspect(str(path))
+    source = units.inspect(Place(path))
     reports, kept = [], []
     for unit in units.cut([source]):
-        part = str(folder / unit.part)
+        part = Place(folder / unit.part)
         reports.append(unit_documents.write_documents(unit, part, SentenceModel("x")))
         kept += [n for batch in parts.read_batches(part) for n in batch["page_id"].to_pylist()]
     return total(reports), kept

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from nerbert.errors import RunError, UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from tests.helpers.mirror import CUT, EMPTY, served
 from tests.helpers.runs import DEMO, ROOT, run_apart, tree
 from tests.helpers.stores import arguments, assert_same, inputs, put_inputs, served_s3, stored
@@ -209,14 +209,14 @@ def test_a_second_run_on_a_remote_folder_is_refused(lock, place):
     refused = pytest.raises(UserError, match="another run is writing here")
     with lock.locked(place), refused, lock.locked(place):
         raise AssertionError("two runs hold the lock")
-    assert not files.exists(place)
+    assert not Place(place).exists()
     with lock.locked(place):
-        assert files.exists(place)
+        assert Place(place).exists()
 
 
 @pytest.mark.parametrize("host", [socket.gethostname(), "elsewhere"])
 def test_the_lock_of_a_killed_run_is_taken(lock, place, host):
-    files.write_json(place, {"run": "x", "host": host, "process": 2**22 + 1, "beat": 3})
+    Place(place).write_json({"run": "x", "host": host, "process": 2**22 + 1, "beat": 3})
     began = time.monotonic()
     with lock.locked(place):
         waited = time.monotonic() - began
@@ -249,12 +249,12 @@ def test_a_run_that_another_one_took_for_dead(lock, place):
 
     def begin():
         with lock.locked(place):
-            files.write_json(place, {"run": "other"})
+            Place(place).write_json({"run": "other"})
             time.sleep(3 * BEAT)
 
     with pytest.raises(RunError, match="another run began here"):
         begin()
-    assert files.read_json(place) == {"run": "other"}
+    assert Place(place).read_json() == {"run": "other"}
 
 
 def test_a_command_beside_a_run_on_another_host(s3, tmp_path):

@@ -14,6 +14,7 @@ from apache_beam.testing.util import assert_that, equal_to  # noqa: E402
 
 from nerbert import load_corpus  # noqa: E402
 from nerbert.errors import UserError  # noqa: E402
+from nerbert.storage.places import Place
 from pipeline.transforms import (  # noqa: E402
     ExtractDocuments,
     FilterSentences,
@@ -26,7 +27,7 @@ from pipeline.transforms import (  # noqa: E402
 )
 from tests.helpers.runs import ROOT  # noqa: E402
 
-DUMP = str(ROOT / "pipeline" / "data" / "demo.xml")
+DUMP = Place(ROOT / "pipeline" / "data" / "demo.xml")
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def dump(tmp_path):
     bad = "<page><title>Bad</title><ns>0</ns><revision><text>&nosuch;</text></revision></page>\n"
     pages = page(1, "First", TEXT), bad, page(2, "Second", TEXT.replace("page", "second page"))
     path.write_text(f"<mediawiki xml:lang='en'>\n{''.join(pages)}</mediawiki>\n", encoding="utf-8")
-    return str(path)
+    return Place(path)
 
 
 def test_rubbish_between_good_pages_is_counted(run, dump):
@@ -163,4 +164,4 @@ def test_what_cannot_be(run, tmp_path):
         FilterSentences(run, min_entities=3)
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(UserError, match="not empty; give a new folder"):
-        WriteExamples(str(tmp_path))
+        WriteExamples(Place(tmp_path))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from finetune.experiments.runs import Run
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from pretrain.settings import RECORD
 
 
@@ -49,7 +49,7 @@ class Encoder:
             UserError: the folder is not such a checkpoint, or its training is not finished.
         """
         path = Path(folder) / RECORD
-        record = files.read_json_or_none(str(path)) or {}
+        record = Place(path).read_json_or_none() or {}
         settings = record.get("settings", {})
         if "masking" not in settings:
             raise UserError(

@@ -23,7 +23,7 @@ from finetune.settings import FitSettings, seeds, shots_of
 from nerbert.commands.options import options_of
 from nerbert.commands.values import Given, build
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from pretrain.settings import RECORD, DaptSettings
 
 
@@ -114,7 +114,7 @@ def _dapt_settings(
 def _adapted(settings: DaptSettings, bf16: bool) -> Encoder:
     """The encoder of a checkpoint, which is made or continued if it is not finished."""
     path = Path(settings.output) / RECORD
-    if "results" not in (files.read_json_or_none(str(path)) or {}):
+    if "results" not in (Place(path).read_json_or_none() or {}):
         # These load torch, which is not needed if all checkpoints are finished.
         import torch
 
@@ -213,5 +213,5 @@ def _cell(
 
 def _domain_of(corpus: str) -> str:
     """Domain of a domain corpus; empty if it is none."""
-    report = files.read_json_or_none(str(Path(corpus) / "report.json")) or {}
+    report = (Place(corpus) / "report.json").read_json_or_none() or {}
     return str(report.get("domain", {}).get("name", ""))

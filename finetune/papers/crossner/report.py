@@ -18,7 +18,7 @@ from finetune.scoring.results import Cell as ScoreCell
 from finetune.scoring.results import Line, Results, average_of_means
 from finetune.scoring.tables import markdown, published, sizes_table, spread
 from finetune.settings import ALL
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 LEFT = """\
 Rows with - were not run: run them with --dapt, --corpus or --systems; the paper used GloVe for \
@@ -193,7 +193,7 @@ class GridReport:
             for cell, row in self._pairs
         ]
         facts = {"notes": NOTES, "published": published(), "cells": cells}
-        files.write_json(str(output / "report.json"), facts)
+        Place(output / "report.json").write_json(facts)
         for domain in self._domains:
             for number, name, picture in (
                 (2, "corpus-size", self._sizes(domain)),

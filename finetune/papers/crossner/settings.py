@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from finetune.papers.words.options import BILSTM, WORDS, word_options
 from finetune.settings import ALL, RECIPES, SEEDS, SHOTS, DataRoot, FitSettings
-from nerbert.commands.options import CHECKED, Numbers, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Locations, Numbers, Text, Texts, option
 from nerbert.commands.recipes import Recipes
 from nerbert.commands.values import Given, build
 from nerbert.text.tags import LEVELS, Level
@@ -150,8 +150,8 @@ class CrossnerOptions(DataRoot):
     source: Text = option("conll2003-crossner", "source set", metavar="SET")
     shots: Texts = option((ALL,), SHOTS, metavar="N")
     seeds: int = option(3, "repetitions with different seeds", ge=1, le=len(SEEDS))
-    output: Text = option("crossner", "folder of the report", metavar="DIR", recipe=False)
-    corpus: Texts = option(
+    output: Location = option("crossner", "folder of the report", metavar="DIR", recipe=False)
+    corpus: Locations = option(
         (),
         "folders of domain corpora, from which missing checkpoints are made",
         metavar="DIR",

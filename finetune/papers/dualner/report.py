@@ -11,7 +11,7 @@ from finetune.papers.dualner.settings import METHODS
 from finetune.scoring import plots
 from finetune.scoring.results import Results
 from finetune.scoring.tables import markdown, published, spread
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 Result = dict[str, Any]
 
@@ -38,7 +38,7 @@ def write_report(
     """
     text = "\n".join([*_by_language(results, identity), *_ablations(results), *_shares(results)])
     (output / "report.md").write_text(text, encoding="utf-8")
-    files.write_json(str(output / "report.json"), {"results": list(results)})
+    Place(output / "report.json").write_json({"results": list(results)})
     if len({row["share"] for row in results}) > 1:
         (output / "shares.png").write_bytes(_curve(results))
     return text

@@ -32,7 +32,7 @@ from nerbert.digests import short_key
 from nerbert.errors import UserError
 from nerbert.progress import Countdown
 from nerbert.reports import TRAINING, versions
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.storage.records import seal, sealed
 from pretrain.training import tiny
 from pretrain.training.checkpoints import check_vocabulary
@@ -100,12 +100,12 @@ class Experiment:
         """
         folder = self.folder(method, share, seed)
         begun, done = folder / "begun.json", folder / RESULT
-        earlier = files.read_json_or_none(str(begun))
+        earlier = Place(begun).read_json_or_none()
         if isinstance(earlier, dict) and earlier.get("key") != self._key:
             raise UserError(f"{folder}: made with other settings or data; give another --output")
-        if (result := sealed(str(done))) is None:
+        if (result := sealed(Place(done))) is None:
             folder.mkdir(parents=True, exist_ok=True)
-            files.write_json(str(begun), {"key": self._key, "settings": self._settings.to_json()})
+            Place(begun).write_json({"key": self._key, "settings": self._settings.to_json()})
             start = time.monotonic()
             scores = self._make(method, share, seed, folder)
             seconds = round(time.monotonic() - start, 1)
@@ -118,8 +118,8 @@ class Experiment:
                 "versions": versions(*TRAINING, "numpy"),
             }
             outputs = [path.name for path in folder.iterdir() if path.is_file() and path != done]
-            seal(str(done), result, outputs)
-            result = sealed(str(done)) or {}
+            seal(Place(done), result, outputs)
+            result = sealed(Place(done)) or {}
             for path in folder.glob("checkpoint-*"):
                 shutil.rmtree(path)
             _LOGGER.info(
@@ -198,7 +198,7 @@ def run_all(options: DualOptions, settings: DualSettings) -> str:
     missing = [
         planned_run
         for planned_run in plan
-        if sealed(str(experiment.folder(*planned_run) / RESULT), False) is None
+        if sealed(Place(experiment.folder(*planned_run) / RESULT), False) is None
     ]
     experiment.left = Countdown(len(missing))
     results = [experiment.result(*planned_run) for planned_run in plan]

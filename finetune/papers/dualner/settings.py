@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from pydantic.dataclasses import dataclass
 
 from finetune.settings import SEEDS, DataOptions
-from nerbert.commands.options import CHECKED, Numbers, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Numbers, Text, Texts, option
 
 ALL = "all"
 
@@ -121,7 +121,7 @@ class DualOptions(DataOptions):
         metavar="S",
     )
     seeds: int = option(1, "repetitions with different seeds", ge=1, le=len(SEEDS))
-    output: Text = option("dual", "folder of models and report", metavar="DIR", recipe=False)
+    output: Location = option("dual", "folder of models and report", metavar="DIR", recipe=False)
 
     def __post_init__(self) -> None:
         for share in self.source_share:

@@ -26,7 +26,7 @@ from finetune.papers.dualner.settings import NO_TEACHER, DualSettings, Method
 from finetune.papers.dualner.spans import labels_of, with_hidden
 from finetune.scoring import metrics
 from finetune.tagger.models import word_tagger
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.text.columns import Sentence
 from nerbert.text.tags import Scores
 from pretrain.training.features import PIECES, UNLINKED, PieceFeatures
@@ -69,7 +69,7 @@ class Best:
     @classmethod
     def load(cls, folder: Path) -> Best:
         """Reads what `save` wrote."""
-        facts = files.read_json(str(folder / _STATE))
+        facts = Place(folder / _STATE).read_json()
         return cls(facts["f1"], load_file(folder / _BEST), facts["steps"])
 
 

@@ -12,7 +12,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from finetune.papers.reproduce.plan import Claim
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 _REPORTS = {"report.json": ("runs", "cells", "results"), "matrix.json": ("cells",)}
 _MEASURED = {
@@ -46,7 +46,7 @@ def read_runs(*folders: Path) -> list[ScoredRun]:
     """Reads the runs in the reports of steps; of several languages, each is one."""
     runs: list[ScoredRun] = []
     for folder, (name, keys) in product(folders, _REPORTS.items()):
-        content = files.read_json_or_none(str(folder / name)) or {}
+        content = Place(folder / name).read_json_or_none() or {}
         runs += [run for key in keys for entry in content.get(key, ()) for run in _of_entry(entry)]
     return runs
 

@@ -18,7 +18,7 @@ from nerbert.commands.process import cores
 from nerbert.commands.steps import Done, Step
 from nerbert.errors import UserError
 from nerbert.reports import versions
-from nerbert.storage import files
+from nerbert.storage.places import Place
 
 _ROOT = Path(__file__).parents[3]
 _LIBRARIES = ("nerbert", "torch", "transformers", "tokenizers", "datasets", "numpy")
@@ -220,5 +220,5 @@ def write_page(folder: Path, title: str, text: str) -> None:
     )
     body = reader.convert(text)
     html = f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
-    files.write_bytes(str(report), text.encode())
-    files.write_bytes(str(page), html.encode())
+    Place(report).write_bytes(text.encode())
+    Place(page).write_bytes(html.encode())

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass as options_class
 
-from nerbert.commands.options import CHECKED, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Locations, Text, Texts, option
 from nerbert.commands.steps import Step
 from nerbert.errors import UserError
 
@@ -38,11 +38,11 @@ class ReproduceOptions:
     paper: Paper = option(
         help="the paper", positional=True, recipe=False, metavar="{nerbert,crossner,tner,dualner}"
     )
-    output: Text = option(help="folder of all outputs", metavar="DIR", recipe=False)
+    output: Location = option(help="folder of all outputs", metavar="DIR", recipe=False)
     scale: Scale = option("small", "size of the experiments")
     only: Texts = option((), "steps to run, by name (default: all)", metavar="STEP")
-    dump: Texts = option((), "dump of Wikipedia, for papers with a corpus", metavar="PATH")
-    types: Texts = option((), "DBpedia's types of pages, for these papers", metavar="FILE")
+    dump: Locations = option((), "dump of Wikipedia, for papers with a corpus", metavar="PATH")
+    types: Locations = option((), "DBpedia's types of pages, for these papers", metavar="FILE")
     base_model: Text | None = option(
         None, "encoder (default: that of the paper; at debug a tiny one)", metavar="MODEL"
     )

@@ -9,7 +9,6 @@ from finetune.papers.reproduce.page import claims_table, page, write_page
 from finetune.papers.reproduce.plan import Plan, ReproduceOptions, Scale
 from nerbert.commands.steps import failed_step, outlook, run_steps, steps_folder
 from nerbert.errors import RunError, UserError
-from nerbert.storage import files
 
 _MACHINES: dict[Scale, str] = {"debug": "two cores", "small": "two cores", "paper": "one A100"}
 """Where the hours of a scale are spent."""
@@ -26,7 +25,7 @@ def reproduce(options: ReproduceOptions) -> str:
     """
     plan, output = Plan.of(options), Path(options.output).absolute()
     for path in (*options.dump, *options.types):
-        if not files.is_remote(path) and not files.find(path):
+        if not path.is_remote and not path.files():
             raise UserError("no such file; give a path, a glob or a directory", path)
     if options.dry_run or options.scale == "paper":
         lines = outlook(plan.steps, output, _MACHINES[options.scale])

@@ -30,8 +30,8 @@ from finetune.scoring.tables import (
 from finetune.settings import FitSettings, seeds
 from nerbert.digests import short_key
 from nerbert.errors import UserError
-from nerbert.storage import files
 from nerbert.storage.folders import made_whole
+from nerbert.storage.places import Place
 from nerbert.storage.records import seal, sealed
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ class Rows:
         from finetune.tagger.tagger import Tagger
 
         path = self._path(run)
-        if sealed(str(path / _MARK)) is None:
+        if sealed(Place(path / _MARK)) is None:
             tagger, *_ = fit_run(run, self._store.sets, self._options)
             with made_whole(path, _MARK) as folder:
                 tagger.save(folder)
-                seal(str(folder / _MARK), run.to_json())
+                seal(Place(folder / _MARK), run.to_json())
         if self._loaded is None or self._loaded[0] != path:
             if self._loaded is not None:
                 self._forget(self._loaded[0])  # the plan goes row by row
@@ -167,9 +167,8 @@ def written(results: Sequence[dict[str, Any]], output: Path, sets: DataSets) -> 
             matrices.setdefault(model, {})[name] = means
             picture = plots.heat_map(np.array(means), lines, columns, title)
             (output / f"matrix-{file_name(name)}-{number}.png").write_bytes(picture)
-    files.write_json(
-        str(output / "matrix.json"),
-        {"train": train, "test": test, "per_cent": matrices, "cells": list(results)},
+    Place(output / "matrix.json").write_json(
+        {"train": train, "test": test, "per_cent": matrices, "cells": list(results)}
     )
     lowercase = bool(results[0]["view"]["lowercase"])
     rows = ["+".join(map(sets.identity, name.split("+"))) for name in train]

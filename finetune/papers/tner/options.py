@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from finetune.options import BASES, Device, RunOptions
 from finetune.settings import DataOptions, DataRoot
-from nerbert.commands.options import CHECKED, Seed, Text, Texts, option
+from nerbert.commands.options import CHECKED, Location, Seed, Text, Texts, option
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -48,7 +48,7 @@ class OverlapOptions(DataRoot):
     stop_words: Text | None = option(
         None, "stop words, one per line (default: scikit-learn's, English)", metavar="FILE"
     )
-    output: Text = option("overlap", "folder of the report", metavar="DIR", recipe=False)
+    output: Location = option("overlap", "folder of the report", metavar="DIR", recipe=False)
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -77,4 +77,4 @@ class TsneOptions(DataOptions, Device):
     )
     points: int = option(2000, "number of entities, drawn at random", ge=1)
     seed: Seed = option(0, "seed of every random choice (default: 0)")
-    output: Text = option("tsne.png", "PNG file of the plot", metavar="FILE", recipe=False)
+    output: Location = option("tsne.png", "PNG file of the plot", metavar="FILE", recipe=False)

@@ -16,7 +16,7 @@ from finetune.papers.tner.options import OverlapOptions
 from finetune.scoring import plots
 from finetune.scoring.tables import markdown
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.text.corpus import domain_parts, domain_texts
 from nerbert.text.tokens import tokenize
 
@@ -97,12 +97,11 @@ def compare_words(options: OverlapOptions) -> str:
     title = f"Shared words of the {options.words:,} most frequent, in per cent"
     text = "\n".join([f"{title}.", "", *markdown(rows)]) + "\n"
     (output / "overlap.md").write_text(text, encoding="utf-8")
-    files.write_json(
-        str(output / "overlap.json"),
+    Place(output / "overlap.json").write_json(
         {
             "words": {name: len(words) for name, words in zip(names, frequent, strict=True)},
             "per_cent": values.tolist(),
-        },
+        }
     )
     picture = plots.heat_map(values, names, names, title, "", "")
     (output / "overlap.png").write_bytes(picture)

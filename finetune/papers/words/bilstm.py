@@ -28,6 +28,7 @@ from finetune.papers.words.options import BILSTM, WORDS, word_options
 from finetune.papers.words.vocabulary import BOUNDARY, PAD, VectorFiles, Vocabulary, tokenizer_of
 from finetune.papers.words.words import WordVectors, description, spelled
 from finetune.settings import FitSettings
+from nerbert.storage.places import Place
 from nerbert.text.columns import Sentence
 from nerbert.text.schemes import MARK
 from nerbert.text.tags import LabelSet
@@ -212,7 +213,7 @@ def build(
         UserError: a file of vectors cannot be read, or there is no such encoder.
     """
     options = word_options(settings)
-    files = VectorFiles.read(options.vectors)
+    files = VectorFiles.read(map(Place, options.vectors))
     encoder = FrozenEncoder(options.word_encoder) if options.word_encoder else None
     words = [word for row in rows for word in row.tokens]
     words += [word for name in labels.categories for word in description(name)]

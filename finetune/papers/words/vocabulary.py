@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerFast
 
 from finetune.papers.words.words import GRAMS, WordVectors, digests
 from nerbert.errors import UserError
-from nerbert.storage.files import open_decompressed
+from nerbert.storage.places import Place
 
 BOUNDARY, PAD, UNKNOWN = "▁", "[PAD]", "[UNK]"
 BEGIN_MARK, END_MARK = "#BEGIN#", "#END#"
@@ -34,7 +34,7 @@ class VectorFiles:
     grams: dict[str, Vector] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, paths: Iterable[str]) -> VectorFiles:
+    def read(cls, paths: Iterable[Place]) -> VectorFiles:
         """Reads files of lines `word number number ...`; n-grams are written `3gram-abc`.
 
         Raises:
@@ -43,7 +43,7 @@ class VectorFiles:
         vectors = cls()
         for path in paths:
             try:
-                with open_decompressed(path) as file:
+                with path.open_decompressed() as file:
                     for name, vector in _vectors(line.decode("utf-8") for line in file):
                         if name[1:].startswith(_GRAM) and name[0].isdigit():
                             vectors.grams[name[1 + len(_GRAM) :]] = vector

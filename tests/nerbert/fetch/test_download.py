@@ -11,7 +11,7 @@ from nerbert.errors import RunError, UserError
 from nerbert.fetch import client
 from nerbert.fetch.download import Downloader, report
 from nerbert.fetch.wanted import Wanted
-from nerbert.storage.files import locked
+from nerbert.storage.places import Place
 from tests.helpers.mirror import CUT, EMPTY
 
 CONTENT = bytes(range(256)) * 5000  # 1.28 MB, several blocks
@@ -20,7 +20,7 @@ CONTENT = bytes(range(256)) * 5000  # 1.28 MB, several blocks
 def wanted(mirror, folder, name="/a.bz2", content=CONTENT, check="sha1", size=True):
     mirror.files[name] = content
     digest = (check, hashlib.new(check, content).hexdigest()) if check else None
-    path = str(folder / name.strip("/"))
+    path = Place(folder / name.strip("/"))
     return Wanted(mirror.url + name, path, len(content) if size else None, digest)
 
 
@@ -142,13 +142,13 @@ def test_server_that_stays_busy(mirror, tmp_path, downloader, pauses):
 
 def test_no_server(tmp_path, downloader, pauses):
     with pytest.raises(RunError, match="refused"):
-        downloader.fetch([Wanted("http://127.0.0.1:9/a", str(tmp_path / "a"))])
+        downloader.fetch([Wanted("http://127.0.0.1:9/a", Place(tmp_path / "a"))])
     assert len(pauses) == 5
 
 
 def test_missing_and_forbidden(mirror, tmp_path, downloader, pauses):
     with pytest.raises(UserError, match="no such file on the server"):
-        downloader.fetch([Wanted(mirror.url + "/none", str(tmp_path / "none"))])
+        downloader.fetch([Wanted(mirror.url + "/none", Place(tmp_path / "none"))])
     file = wanted(mirror, tmp_path)
     mirror.faults["/a.bz2"] = [403]
     with pytest.raises(UserError, match="the server says 403 Forbidden"):
@@ -188,7 +188,7 @@ def test_free_disk_is_looked_at_first(mirror, tmp_path, downloader, monkeypatch)
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(UserError, match=r"1,280,000 bytes are needed, and 1,000 are free"):
-        report([wanted(mirror, tmp_path / "new")], False, downloader, str(tmp_path / "new"))
+        report([wanted(mirror, tmp_path / "new")], False, downloader, Place(tmp_path / "new"))
     assert mirror.requests == []
     assert not (tmp_path / "new").exists()
 
@@ -205,8 +205,8 @@ def test_ctrl_c_ends_a_pause(mirror, tmp_path):
 
 
 def test_a_second_command_on_the_same_folder(mirror, tmp_path, downloader):
-    with locked(str(tmp_path)), pytest.raises(UserError, match="another run is writing here"):
-        report([wanted(mirror, tmp_path)], False, downloader, str(tmp_path))
+    with Place(tmp_path).locked(), pytest.raises(UserError, match="another run is writing here"):
+        report([wanted(mirror, tmp_path)], False, downloader, Place(tmp_path))
 
 
 def test_disk_full_on_the_way(mirror, small_disk, downloader):
@@ -244,4 +244,4 @@ def test_a_link_that_leads_nowhere_is_not_replaced(mirror, tmp_path, downloader)
 def test_a_lock_that_is_a_pipe_does_not_hang(mirror, tmp_path, downloader):
     os.mkfifo(tmp_path / ".lock")
     with pytest.raises(UserError, match=r"\.lock: not a file; remove it"):
-        report([wanted(mirror, tmp_path)], False, downloader, str(tmp_path))
+        report([wanted(mirror, tmp_path)], False, downloader, Place(tmp_path))

@@ -17,6 +17,7 @@ from nerbert.errors import RunError, UserError
 from nerbert.fetch import client, download
 from nerbert.fetch.download import Downloader
 from nerbert.fetch.wanted import Wanted
+from nerbert.storage.places import Place
 from tests.helpers.mirror import CUT
 
 WIKI, DATE = "ukwiki", "20250201"
@@ -139,7 +140,7 @@ def test_the_missing_table_and_the_wiki_are_named(wiki, capsys, tmp_path):
 
 def wanted(mirror, folder, size=True):
     mirror.files["/a"] = CONTENT
-    return Wanted(mirror.url + "/a", str(folder / "a"), len(CONTENT) if size else None)
+    return Wanted(mirror.url + "/a", Place(folder / "a"), len(CONTENT) if size else None)
 
 
 def serve_raw(answers):
@@ -184,7 +185,7 @@ def raw():
 def test_a_body_without_end_stops_at_the_published_size(raw, tmp_path, downloader):
     url = raw(*[("HTTP/1.1 200 OK\r\n\r\n", 10_000)] * 2)
     with pytest.raises(RunError, match="checksum mismatch after two downloads"):
-        downloader.fetch([Wanted(url, str(tmp_path / "a"), 200_000)])
+        downloader.fetch([Wanted(url, Place(tmp_path / "a"), 200_000)])
     assert [path.name for path in tmp_path.iterdir()] == []
 
 
@@ -192,7 +193,7 @@ def test_a_body_without_end_and_without_a_size(raw, tmp_path, downloader, monkey
     monkeypatch.setattr(download, "MOST_UNKNOWN", 1 << 20)
     url = raw(("HTTP/1.1 200 OK\r\n\r\n", 10_000))
     with pytest.raises(UserError, match="more than 1,048,576 bytes of a file without a known size"):
-        downloader.fetch([Wanted(url, str(tmp_path / "a"))])
+        downloader.fetch([Wanted(url, Place(tmp_path / "a"))])
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 2 << 20
 
 
@@ -227,7 +228,7 @@ def test_odd_lengths(raw, header):
 def test_odd_retry_after(raw, tmp_path, downloader, pauses, header):
     again = f"HTTP/1.1 429 Busy\r\nRetry-After: {header}\r\nContent-Length: 0\r\n\r\n"
     url = raw((again, 0), ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", 0))
-    downloader.fetch([Wanted(url, str(tmp_path / "a"), 3)])
+    downloader.fetch([Wanted(url, Place(tmp_path / "a"), 3)])
     assert pauses == [1.0]
 
 
@@ -273,7 +274,7 @@ def test_a_part_without_content_range(raw, tmp_path, downloader, pauses):
     answer = "HTTP/1.1 206 Partial\r\nContent-Length: 4000\r\nETag: x\r\n\r\nabc"
     url = raw(*[(answer, 0)] * 50)
     with pytest.raises(RunError, match="6 tries"):
-        downloader.fetch([Wanted(url, str(tmp_path / "a"), 4000)])
+        downloader.fetch([Wanted(url, Place(tmp_path / "a"), 4000)])
     assert len(pauses) <= 6
 
 
@@ -304,7 +305,7 @@ def test_odd_records_of_an_earlier_download(mirror, tmp_path, downloader, facts)
 def test_a_login_page_is_no_file(mirror, tmp_path, downloader, page):
     mirror.files["/a"] = page
     with pytest.raises(RunError, match="sends a page of HTML instead of this file"):
-        downloader.fetch([Wanted(mirror.url + "/a", str(tmp_path / "a"))])
+        downloader.fetch([Wanted(mirror.url + "/a", Place(tmp_path / "a"))])
     assert list(tmp_path.iterdir()) == []
 
 

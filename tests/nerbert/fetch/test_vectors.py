@@ -8,6 +8,7 @@ import pytest
 
 from finetune.papers.words.vocabulary import VectorFiles
 from nerbert.commands.table import main
+from nerbert.storage.places import Place
 from tests.helpers.mirror import served
 
 GLOVE, GRAMS = b"the 0.5 -1.0\nUlm 1 2\n", b"2gram-ab 3 4\n3gram-#BEGIN#ab 5 6\n"
@@ -39,7 +40,7 @@ def test_both_are_unpacked_and_read(mirror, tmp_path, capsys):
     for _ in range(2):
         assert fetch(mirror, tmp_path, "glove-6b-300", "charngram-100") == 0
         *_, glove, grams = capsys.readouterr().out.splitlines()
-    read = VectorFiles.read([glove, grams])
+    read = VectorFiles.read([Place(glove), Place(grams)])
     assert {name: vector.tolist() for name, vector in read.words.items()} == {
         "the": [0.5, -1.0],
         "ulm": [1, 2],
@@ -53,7 +54,7 @@ def test_both_are_unpacked_and_read(mirror, tmp_path, capsys):
 def test_two_sizes_of_one_archive(mirror, tmp_path, capsys):
     assert fetch(mirror, tmp_path, "glove-6b-300", "glove-6b-100") == 0
     *_, long, short = capsys.readouterr().out.splitlines()
-    assert [[*VectorFiles.read([one]).words] for one in (long, short)] == [
+    assert [[*VectorFiles.read([Place(one)]).words] for one in (long, short)] == [
         ["the", "ulm"],
         ["short"],
     ]

@@ -6,33 +6,33 @@ import shutil
 import pytest
 
 from nerbert.errors import UserError
-from nerbert.storage import files
 from nerbert.storage.folders import Folder, prepared
+from nerbert.storage.places import Place
 from nerbert.storage.records import seal, sealed
 
 
 def made(path, finish=True, **made_from):
     """A folder with two parts, their reports, and another file."""
-    folder = Folder.of(str(path), "extract", made_from or {"a": 1})
+    folder = Folder.of(Place(path), "extract", made_from or {"a": 1})
     with prepared(folder):
         for name in ("part-00000.parquet", "part-00001.parquet", "train/part-00001.parquet"):
-            files.write_bytes(str(path / name), b"rows")
+            Place(path / name).write_bytes(b"rows")
         for name in ("part-00000.json", "part-00001.json"):
-            files.write_json(str(path / "reports" / name), {})
-        files.write_bytes(str(path / "words.json"), b"{}")
+            Place(path / "reports" / name).write_json({})
+        Place(path / "words.json").write_bytes(b"{}")
     if finish:
         folder.finish(counts=3)
     return folder
 
 
 def names(path):
-    return sorted(files.listing(str(path)))
+    return sorted(Place(path).listing())
 
 
 def test_state(tmp_path):
     folder = made(tmp_path, False, a=1, dump_files=["x"])
     assert not folder.is_complete()
-    renamed = Folder.of(str(tmp_path), "extract", {"a": 1, "dump_files": ["y"]})
+    renamed = Folder.of(Place(tmp_path), "extract", {"a": 1, "dump_files": ["y"]})
     renamed.prepare()
     assert len(names(tmp_path)) == 7
     renamed.finish(counts=3)
@@ -44,9 +44,9 @@ def test_state(tmp_path):
 @pytest.mark.parametrize("finish", [True, False])
 def test_a_folder_is_emptied_if_it_was_made_from_something_else(tmp_path, finish):
     made(tmp_path, finish)
-    files.write_bytes(str(tmp_path / ".DS_Store"), b"hidden")
+    Place(tmp_path / ".DS_Store").write_bytes(b"hidden")
     (tmp_path / ".part-00003.parquet.12.tmp").write_bytes(b"half")
-    Folder.of(str(tmp_path), "extract", {"a": 2}).prepare()
+    Folder.of(Place(tmp_path), "extract", {"a": 2}).prepare()
     assert names(tmp_path) == [".DS_Store", "stage.json"]
     assert sorted(os.listdir(tmp_path)) == [".DS_Store", "stage.json"]
 
@@ -55,11 +55,11 @@ def test_a_folder_is_emptied_if_it_was_made_from_something_else(tmp_path, finish
 @pytest.mark.parametrize("name", ["thesis.tex", "train/notes.txt", "reports/part-1.tar"])
 def test_a_folder_with_a_users_file_is_not_emptied(tmp_path, finish, name):
     made(tmp_path, finish)
-    files.write_bytes(str(tmp_path / name), b"mine")
-    before = files.listing(str(tmp_path))
+    Place(tmp_path / name).write_bytes(b"mine")
+    before = Place(tmp_path).listing()
     with pytest.raises(UserError, match=f"{name}: changed since a run wrote it"):
-        Folder.of(str(tmp_path), "extract", {"a": 2}).prepare()
-    assert files.listing(str(tmp_path)) == before
+        Folder.of(Place(tmp_path), "extract", {"a": 2}).prepare()
+    assert Place(tmp_path).listing() == before
     made(tmp_path, finish)  # the same outputs again: nothing must be removed
     assert (tmp_path / name).read_bytes() == b"mine"
 
@@ -69,7 +69,7 @@ def test_a_part_that_no_run_listed_or_somebody_changed_is_a_users_file(tmp_path)
     for name in ("part-00007.parquet", "part-00001.parquet"):
         (tmp_path / name).write_bytes(b"other rows")
         with pytest.raises(UserError, match=f"{name}: changed since a run wrote it"):
-            Folder.of(str(tmp_path), "extract", {"a": 2}).prepare()
+            Folder.of(Place(tmp_path), "extract", {"a": 2}).prepare()
         (tmp_path / name).unlink()
 
 
@@ -105,7 +105,7 @@ def test_a_linked_folder_is_emptied_behind_its_link(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "documents").symlink_to(tmp_path / "disk")
     made(tmp_path / "documents")
-    Folder.of(str(tmp_path / "documents"), "extract", {"a": 2}).prepare()
+    Folder.of(Place(tmp_path / "documents"), "extract", {"a": 2}).prepare()
     assert names(tmp_path / "disk") == ["stage.json"]
     assert (tmp_path / "documents").is_symlink()
 
@@ -116,7 +116,7 @@ def test_a_link_inside_is_not_followed(tmp_path):
     (tmp_path / "mine" / "part-00000.parquet").write_bytes(b"mine")
     (tmp_path / "f" / "validation").symlink_to(tmp_path / "mine")
     with pytest.raises(UserError, match="validation: changed since a run wrote it"):
-        Folder.of(str(tmp_path / "f"), "extract", {"a": 2}).prepare()
+        Folder.of(Place(tmp_path / "f"), "extract", {"a": 2}).prepare()
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"stage": "ext'])
@@ -154,20 +154,20 @@ def test_a_damaged_part_is_made_again(tmp_path, caplog, change, name, gone):
 def result(folder):
     """A result of two files, a card that users change, and files that are not a part of it."""
     for name, content in (("a.bin", b"weights"), ("in/b.bin", b"more"), ("README.md", b"card")):
-        files.write_bytes(str(folder / name), content)
+        Place(folder / name).write_bytes(content)
     (folder / ".lock").touch()
-    files.write_bytes(str(folder / ".work" / "x.bin"), b"x")
-    seal(str(folder / "result.json"), {"f1": 0.5})
+    Place(folder / ".work" / "x.bin").write_bytes(b"x")
+    seal(Place(folder / "result.json"), {"f1": 0.5})
 
 
 def test_a_sealed_result(tmp_path, caplog):
     result(tmp_path)
-    assert sealed(str(tmp_path / "result.json")) == {"f1": 0.5}
+    assert sealed(Place(tmp_path / "result.json")) == {"f1": 0.5}
     (tmp_path / "README.md").write_text("my own words")
     (tmp_path / ".work" / "x.bin").unlink()
     (tmp_path / "notes.txt").write_text("mine")
-    assert sealed(str(tmp_path / "result.json")) == {"f1": 0.5}
-    assert sealed(str(tmp_path / "other.json")) is None
+    assert sealed(Place(tmp_path / "result.json")) == {"f1": 0.5}
+    assert sealed(Place(tmp_path / "other.json")) is None
     assert caplog.messages == []
 
 
@@ -181,19 +181,19 @@ def test_a_torn_result(tmp_path, caplog, name, how):
     if how != "removed":
         path.write_bytes(content[: len(content) // 2] if how == "cut" else b"[]")
     expected = {"f1": 0.5} if name == "README.md" and how != "removed" else None
-    assert sealed(str(tmp_path / "result.json")) == expected
+    assert sealed(Place(tmp_path / "result.json")) == expected
     told = expected is None and not (name == "result.json" and how == "removed")
-    assert [message.startswith(str(path)) for message in caplog.messages] == [True] * told
+    assert [message.startswith(Place(path)) for message in caplog.messages] == [True] * told
 
 
 def test_records_of_older_versions_have_no_sizes(tmp_path):
-    files.write_json(str(tmp_path / "result.json"), {"f1": 0.5})
-    assert sealed(str(tmp_path / "result.json")) == {"f1": 0.5}
+    Place(tmp_path / "result.json").write_json({"f1": 0.5})
+    assert sealed(Place(tmp_path / "result.json")) == {"f1": 0.5}
 
 
 def test_only_some_files_of_a_folder(tmp_path):
     for name in ("one.conll", "two.conll"):
-        files.write_bytes(str(tmp_path / name), b"x")
-    seal(str(tmp_path / "one.json"), {}, ["one.conll"])
+        Place(tmp_path / name).write_bytes(b"x")
+    seal(Place(tmp_path / "one.json"), {}, ["one.conll"])
     (tmp_path / "two.conll").unlink()
-    assert sealed(str(tmp_path / "one.json")) == {}
+    assert sealed(Place(tmp_path / "one.json")) == {}

@@ -1,5 +1,6 @@
 import pytest
 
+from nerbert.storage.places import Place
 from nerbert.text.columns import read_columns
 from nerbert.text.schemes import Scheme, scheme_of
 
@@ -10,7 +11,7 @@ TEXT += "Bonn NN I-NP I-LOC\r\n. . O O\r\n\n\n# O\n"
 def read(tmp_path, content):
     path = tmp_path / "set.conll"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return [(s.tokens, s.tags) for s in read_columns(str(path))]
+    return [(s.tokens, s.tags) for s in read_columns(Place(path))]
 
 
 def test_oddities(tmp_path):

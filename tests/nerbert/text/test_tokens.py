@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nerbert.storage.places import Place
 from nerbert.text import tokens as tokens_module
 from nerbert.text.tokens import Tokens, tokenize
 from pipeline.dump.site import interwiki_prefixes
@@ -241,7 +242,7 @@ def test_real_sentences_as_nltk(shared):
     from pipeline.dump.pages import Page
     from pipeline.wikitext.render import render
 
-    source = units.inspect(str(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2"))
+    source = units.inspect(Place(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2"))
     model = SentenceModel("test")
     compared = 0
     for unit in units.cut([source]):

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from nerbert.storage.places import Place
 from ontology.classes import ROOT, ClassTree, rows_of
 from ontology.sources.infobox import InfoboxMapping, mapped_languages, resolve_redirect
 
@@ -23,7 +24,7 @@ XML = """<mediawiki><page><title>Mapping en:Infobox band_or_singer</title><revis
 def mapping(tmp_path):
     path = tmp_path / "Mapping_en.xml"
     path.write_text(XML)
-    return InfoboxMapping.from_xml(str(path))
+    return InfoboxMapping.from_xml(Place(path))
 
 
 @pytest.mark.parametrize(
@@ -63,13 +64,13 @@ def test_no_mapping_in_file(tmp_path):
     path = tmp_path / "empty.xml"
     path.write_text("<mediawiki/>")
     with pytest.raises(ValueError, match=r"empty\.xml: it has no TemplateMapping"):
-        InfoboxMapping.from_xml(str(path))
+        InfoboxMapping.from_xml(Place(path))
 
 
 @pytest.mark.parametrize("language", mapped_languages())
 def test_shipped_table_is_that_of_the_export(shared, language):
     path = shared / "dbpedia" / "mappings" / f"Mapping_{language}.xml.xz"
-    exported, tree = InfoboxMapping.from_xml(str(path)).cases, ClassTree.shipped()
+    exported, tree = InfoboxMapping.from_xml(Place(path)).cases, ClassTree.shipped()
     shipped = InfoboxMapping.shipped(language).cases
     corrected = {name for name, *_ in rows_of("infobox_more.tsv")}
     for name in exported.keys() - corrected:

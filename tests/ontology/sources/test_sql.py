@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from nerbert.storage.places import Place
 from ontology.sources import sql
 from ontology.sources.sql import check_table, read_langlinks, read_page_props
 from ontology.titles import normal_title
@@ -52,7 +53,7 @@ def parsed(path):
 def page_props(path):
     return [
         pair
-        for ids, qids in read_page_props(str(path))
+        for ids, qids in read_page_props(Place(path))
         for pair in zip(ids.tolist(), qids.tolist(), strict=True)
     ]
 
@@ -60,7 +61,7 @@ def page_props(path):
 def langlinks(path, language="en"):
     return [
         pair
-        for ids, titles in read_langlinks(str(path), language=language)
+        for ids, titles in read_langlinks(Place(path), language=language)
         for pair in zip(ids.tolist(), titles, strict=True)
     ]
 
@@ -122,9 +123,9 @@ def test_rows_that_say_nothing_between_others(tmp_path):
 def test_truncated_and_other_files(tmp_path):
     rows = [(page, "wikibase_item", f"Q{page}", None) for page in range(1, 20_000)]
     path = write_table(tmp_path / "a.sql.gz", "page_props", rows)
-    check_table(str(path), "page_props")
+    check_table(Place(path), "page_props")
     with pytest.raises(ValueError, match="no SQL dump of the table langlinks"):
-        check_table(str(path), "langlinks")
+        check_table(Place(path), "langlinks")
     path.write_bytes(path.read_bytes()[:-2000])
     with pytest.raises(EOFError):
         page_props(path)
@@ -136,7 +137,7 @@ def test_truncated_and_other_files(tmp_path):
 
 def test_ids_are_64_bits_wide(tmp_path):
     path = write_table(tmp_path / "a.sql", "page_props", [(1 << 40, "wikibase_item", "Q7", None)])
-    (ids, qids), *_ = read_page_props(str(path))
+    (ids, qids), *_ = read_page_props(Place(path))
     assert (ids.dtype, ids.tolist(), qids.tolist()) == (np.int64, [1 << 40], [7])
 
 
@@ -160,10 +161,10 @@ SWAPPED = "  `pp_page` int(8) unsigned NOT NULL,\n"
 )
 def test_tables_that_would_mislead(tmp_path, change, reason):
     path = write_table(tmp_path / "a.sql", "page_props", ROWS)
-    check_table(str(path), "page_props", "ukwiki")
+    check_table(Place(path), "page_props", "ukwiki")
     path.write_text(change(path.read_text()))
     with pytest.raises(ValueError, match=reason):
-        check_table(str(path), "page_props", "enwiki" if "enwiki" in reason else "ukwiki")
+        check_table(Place(path), "page_props", "enwiki" if "enwiki" in reason else "ukwiki")
 
 
 @pytest.mark.parametrize(("cut", "rows"), [(0, 2999), (-40, 2999), (-200, 2990)])
@@ -177,10 +178,10 @@ def test_a_table_without_its_last_line_is_truncated(tmp_path, blocks, cut, rows)
     packed = tmp_path / "a.sql.gz"
     packed.write_bytes(gzip.compress(content[:middle]) + gzip.compress(content[middle:]))
     counts = Counter()
-    found = sum(len(ids) for ids, _ in read_page_props(str(packed), counts))
+    found = sum(len(ids) for ids, _ in read_page_props(Place(packed), counts))
     assert counts["rows"] == found
     assert abs(found - rows) < 9
     assert counts["truncated"] == (cut != 0)
     packed.write_bytes(gzip.compress(content[:middle]))
-    assert sum(len(ids) for ids, _ in read_page_props(str(packed), counts)) < found
+    assert sum(len(ids) for ids, _ in read_page_props(Place(packed), counts)) < found
     assert counts["truncated"] == (cut != 0) + 1

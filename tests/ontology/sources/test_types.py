@@ -3,6 +3,7 @@ from contextlib import nullcontext
 
 import pytest
 
+from nerbert.storage.places import Place
 from ontology.classes import NAMESPACE
 from ontology.sources import types as types_module
 from ontology.sources.types import UNREADABLE, UnreadableError, read_instance_types
@@ -26,7 +27,7 @@ def test_lines_of_all_kinds(tmp_path):
     ]
     path = tmp_path / "types.ttl.bz2"
     path.write_bytes(bz2.compress("\n".join(lines).encode()))
-    assert list(read_instance_types(str(path))) == [
+    assert list(read_instance_types(Place(path))) == [
         ("en", "A (b)", "City"),
         *[None] * 202,
         UNREADABLE,
@@ -62,14 +63,14 @@ ITEM, DIRECT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/
 def test_wikidatas_items_and_other_languages(tmp_path, line, statement):
     path = tmp_path / "types.nt"
     path.write_text(f"# comment\n{line}\n", encoding="utf-8")
-    assert list(read_instance_types(str(path))) == [statement]
+    assert list(read_instance_types(Place(path))) == [statement]
 
 
 def test_cut_file_raises(tmp_path):
     path = tmp_path / "types.nt.bz2"
     path.write_bytes(bz2.compress(b"x\n" * 1000)[:-8])
     with pytest.raises(EOFError):
-        list(read_instance_types(str(path)))
+        list(read_instance_types(Place(path)))
 
 
 SUBJECTS = [f"http://dbpedia.org/resource/Page_{n}" for n in range(40)]
@@ -106,7 +107,7 @@ def test_every_form_of_turtle_as_rdflib(tmp_path, name):
     graph = rdflib.Graph().parse(data=text, format="turtle")
     typed = [triple for triple in graph if str(triple[2]).startswith(NAMESPACE)]
     assert len(typed) == len(expected)
-    found = list(read_instance_types(str(path)))
+    found = list(read_instance_types(Place(path)))
     assert {statement for statement in found if statement} == expected
     assert len(found) == len(graph)  # so by rdflib, which sees no lines
 
@@ -123,7 +124,7 @@ def test_lines_are_not_given_to_rdflib(tmp_path, monkeypatch, start, end):
         f"<{SUBJECTS[0]}> {RDF} <{TYPES[0]}> <http://graph> .{end}",
     ]
     path.write_bytes((start + "".join(lines)).encode())
-    found = list(read_instance_types(str(path)))
+    found = list(read_instance_types(Place(path)))
     assert len(found) == 43
     assert sum(statement is None for statement in found) == 2
     assert UNREADABLE not in found
@@ -137,7 +138,7 @@ def test_the_share_of_unreadable_lines(tmp_path, bad, fails):
     path.write_text(good * 1500 + (good + "<x> broken\n") * bad + good * 1000)
     found = []
     with pytest.raises(UnreadableError) if fails else nullcontext() as raised:
-        for statement in read_instance_types(str(path)):
+        for statement in read_instance_types(Place(path)):
             found.append(statement)
     assert found.count(UNREADABLE) == bad
     assert found.count(("en", "Page 0", "City")) == 2500 + bad
@@ -152,4 +153,4 @@ def test_no_triples_at_all(tmp_path, content):
     path = tmp_path / "types.ttl"
     path.write_text(content)
     with pytest.raises(UnreadableError, match="neither lines of triples nor Turtle"):
-        list(read_instance_types(str(path)))
+        list(read_instance_types(Place(path)))

@@ -1,5 +1,6 @@
 import random
 
+from nerbert.storage.places import Place
 from ontology.classes import ROOT, ClassTree
 from ontology.sources.make_tables import equivalents
 from ontology.sources.types import WikidataClasses, shipped
@@ -16,7 +17,7 @@ def test_the_tables_fit_the_ontology():
 
 
 def test_the_shipped_table_is_what_the_ontology_says(shared):
-    found = dict(equivalents(str(shared / "dbpedia" / "ontology.owl.xz"), TREE))
+    found = dict(equivalents(Place(shared / "dbpedia" / "ontology.owl.xz"), TREE))
     assert found.items() <= shipped().items()
     assert len(found) == 333
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from nerbert.errors import UserError
+from nerbert.storage.places import Place
 from nerbert.text.corpus import load_corpus
 from ontology.categories import ENTITY
 from pipeline.audit.judgements import QUESTIONS, read_judgements, table, wilson
@@ -185,7 +186,7 @@ def test_keys_judge_in_a_browser(demo, tmp_path):
     # What the page keeps is what the command reads.
     mark = data_of(page)["fingerprint"]
     (tmp_path / "audit.json").write_text(json.dumps({"mentions": rows, "fingerprint": mark}))
-    read = read_judgements(str(tmp_path / "audit.json"), mark)
+    read = read_judgements(Place(tmp_path / "audit.json"), mark)
     assert "| all | 12 | 100.0 of 3" in table(read)
     assert found.count("<mark>") == 12
     assert found.count(">✓ ") == 2 + 4 + 1
@@ -220,7 +221,7 @@ def test_judgements_of_another_shape_are_named(tmp_path, change, told):
     rows[0]["id"] = "0:0:0" if change else "1:0:0"
     path.write_text(json.dumps({"mentions": rows, "fingerprint": "x"}))
     with pytest.raises(UserError, match=told):
-        read_judgements(str(path), "x")
+        read_judgements(Place(path), "x")
 
 
 def test_judgements_of_another_corpus_are_refused(demo, tmp_path, capsys):
@@ -265,7 +266,7 @@ def written(demo, folder, name, rows):
     path = folder / f"{name}.json"
     content = {"mentions": rows, "fingerprint": load_corpus(demo[0]).fingerprint}
     path.write_text(json.dumps(content), encoding="utf-8")
-    return str(path)
+    return Place(path)
 
 
 def test_two_judges_and_a_third(demo, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 
 from nerbert import __version__
 from nerbert.errors import UserError
+from nerbert.storage.places import Place
 from pipeline.clusters import check
 from pipeline.clusters.check import CheckJob, Wanted, facts, raise_problem
 
@@ -16,7 +17,7 @@ def wanted(tmp_path):
     (tmp_path / "dump.xml").write_text("<mediawiki/>")
     (tmp_path / ".check").mkdir()
     (tmp_path / ".check" / "proof").write_text("token")
-    return Wanted.of([str(tmp_path / "dump.xml")], str(tmp_path / ".check" / "proof"), "token")
+    return Wanted.of([Place(tmp_path / "dump.xml")], Place(tmp_path / ".check" / "proof"), "token")
 
 
 def problem(wanted):
@@ -40,7 +41,7 @@ def test_what_can_be_wrong(wanted, tmp_path):
     assert problem(other) == ("package", ours, "nerbert 9.9")
     edited = changed(wanted, package=(__version__, "0"))
     assert problem(edited) == ("package", ours, "other code")
-    nowhere = str(tmp_path / "nowhere.xml")
+    nowhere = Place(tmp_path / "nowhere.xml")
     assert problem(changed(wanted, inputs=((nowhere, 3),))) == (
         *("input", nowhere, "No such file or directory"),
     )
@@ -49,7 +50,7 @@ def test_what_can_be_wrong(wanted, tmp_path):
         *("input", path, f"{size} bytes there, 1,234 here"),
     )
     assert problem(changed(wanted, content="of another folder")) == (
-        *("output", str(tmp_path), "another folder of the same name"),
+        *("output", Place(tmp_path), "another folder of the same name"),
     )
     assert problem(changed(wanted, proof=nowhere))[0] == "output"
 
@@ -58,7 +59,7 @@ def test_of_many_inputs_some_are_looked_at(tmp_path):
     paths = [tmp_path / f"{number:03d}" for number in range(100)]
     for path in paths:
         path.touch()
-    looked = [path for path, _ in Wanted.of(list(map(str, paths)), "", "").inputs]
+    looked = [path for path, _ in Wanted.of(list(map(Place, paths)), Place(""), "").inputs]
     assert 10 < len(looked) < 20
     assert (looked[0], looked[-1]) == (str(paths[0]), str(paths[-1]))
 

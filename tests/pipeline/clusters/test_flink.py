@@ -5,6 +5,7 @@ import pytest
 from apache_beam.runners.portability.job_server import JavaJarJobServer
 
 from nerbert.errors import HostLostError, RunError, UserError
+from nerbert.storage.places import Place
 from pipeline.clusters import portable
 from pipeline.clusters.beam_runner import Beam, engine_of
 from pipeline.clusters.flink import Flink
@@ -68,7 +69,7 @@ def test_a_job_server_that_beam_cannot_download_is_told_before_a_run(cluster, mo
 
 def test_temporary_files_of_the_job_server_end_with_it(cluster, monkeypatch, tmp_path):
     (tmp_path / "server.jar").touch()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", Place(tmp_path))
     engine = flink(cluster, f"--flink_job_server_jar={tmp_path / 'server.jar'}")
     commands = []
 
@@ -80,7 +81,7 @@ def test_temporary_files_of_the_job_server_end_with_it(cluster, monkeypatch, tmp
 
     monkeypatch.setattr(portable, "started", started)
     monkeypatch.setattr(portable.JobService, "options", lambda self: set())
-    with Beam(engine)._served(str(tmp_path)) as flags:
+    with Beam(engine)._served(Place(tmp_path)) as flags:
         (folder,) = tmp_path.glob("nerbert-*")
         assert flags[-1].startswith("--job_endpoint=localhost:")
     assert f"-Djava.io.tmpdir={folder}" in commands[0]

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from nerbert.errors import HostLostError, RunError, UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from pipeline.clusters import session as sessions
 from pipeline.clusters.beam_runner import Beam
 from pipeline.clusters.engine import Engine
@@ -57,7 +57,7 @@ class Job:
 
 
 def session(engine, tmp_path):
-    return Session(engine, [], str(tmp_path / "logs"))
+    return Session(engine, [], Place(tmp_path / "logs"))
 
 
 def test_an_interrupt_cancels_the_job(tmp_path, monkeypatch):
@@ -126,12 +126,12 @@ def test_a_lost_host_starts_the_job_again(tmp_path, monkeypatch, caplog):
 
     def run(graph, name, limit_s=None):
         rooms.append(graph._work_folder)
-        assert files.exists(graph._work_folder)
+        assert Place(graph._work_folder).exists()
         if next(lost):
             raise HostLostError("Flink lost TaskManager h", "h")
 
     monkeypatch.setattr(runs, "_run", run)
-    assert runs.run(stage(None), "extract", str(tmp_path))
+    assert runs.run(stage(None), "extract", Place(tmp_path))
     assert engine.left_out == ["h", "h"]
     assert len(set(rooms)) == 3
     assert [path.name for path in tmp_path.iterdir()] == []
@@ -146,7 +146,7 @@ def test_hosts_that_are_lost_again_and_again_end_the_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runs, "_run", run)
     with pytest.raises(RunError, match="lost TaskManager h"):
-        runs.run(stage(None), "extract", str(tmp_path))
+        runs.run(stage(None), "extract", Place(tmp_path))
     assert len(runs._engine.left_out) == sessions._STARTS - 1
 
 
@@ -170,7 +170,7 @@ def test_a_full_disk_of_a_worker_stays_an_os_error(tmp_path):
 
 def test_logs_of_others_go_into_a_file_and_ours_stay(tmp_path, capsys):
     logging.basicConfig(level=logging.INFO, format="%(message)s", force=True)
-    with Beam(Engine(FLAGS)).session(str(tmp_path), []) as runs:
+    with Beam(Engine(FLAGS)).session(Place(tmp_path), []) as runs:
         logging.getLogger("apache_beam.x").info("noise")
         logging.getLogger().warning("more noise")
         logging.getLogger("nerbert").info("ours")

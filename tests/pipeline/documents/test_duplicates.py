@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nerbert.storage import parts
+from nerbert.storage.places import Place
 from pipeline.documents.duplicates import overlapping, superseded
 from pipeline.documents.report import DocumentsReport
 from tests.helpers.runs import DEMO, assert_same_bytes, run
@@ -161,7 +162,7 @@ def test_superseded_against_all_pairs(tmp_path):
         for unit in range(5):
             low, high = sorted(random.integers(1, 60, 2).tolist())
             pairs = {tuple(random.integers((low, 0), (high + 1, 3)).tolist()) for _ in range(12)}
-            paths[unit] = str(tmp_path / f"{case}-{unit}.parquet")
+            paths[unit] = Place(tmp_path / f"{case}-{unit}.parquet")
             columns = zip(*sorted(pairs, key=lambda pair: random.random()), strict=True)
             names = ("page_id", "revision_id")
             pq.write_table(pa.table(dict(zip(names, columns, strict=True))), paths[unit])
@@ -177,7 +178,7 @@ def test_superseded_against_all_pairs(tmp_path):
 
 
 def test_no_report_for_an_emptied_one(tmp_path):
-    path = str(tmp_path / "part-00000.parquet")
+    path = Place(tmp_path / "part-00000.parquet")
     parts.finish(path, report(0, 1, 2))
     assert parts.finished(path, DocumentsReport) == report(0, 1, 2)
     (tmp_path / "reports" / "part-00000.json").write_text("null")

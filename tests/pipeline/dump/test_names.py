@@ -3,7 +3,7 @@
 import pytest
 
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from pipeline.dump.streams import find_dumps
 
 PARTS = [
@@ -37,7 +37,7 @@ def made(folder, names):
 
 
 def names_of(*patterns):
-    return [files.name(path) for path in find_dumps(list(map(str, patterns)))]
+    return [path.name for path in find_dumps(list(map(Place, patterns)))]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_file_by_its_name_may_have_any(tmp_path):
 def test_the_same_pages_under_two_names_are_refused(tmp_path, one, other):
     made(tmp_path, [one, other, "dewiki-20250201-pages-articles.xml.bz2"])
     with pytest.raises(UserError, match=r"has the pages of .*, too; give one of the two") as told:
-        find_dumps([str(tmp_path / "*wiki*")])
+        find_dumps([Place(tmp_path / "*wiki*")])
     assert one in str(told.value)
     assert other in str(told.value)
 
@@ -103,4 +103,4 @@ def test_nothing(tmp_path, pattern):
     (tmp_path / "empty").mkdir()
     made(tmp_path / "empty", OTHERS[:2])
     with pytest.raises(UserError, match=r"no such file; give a path, a glob or a directory"):
-        find_dumps([str(tmp_path / pattern)])
+        find_dumps([Place(tmp_path / pattern)])

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from nerbert.errors import UserError
+from nerbert.storage.places import Place
 from nerbert.text.sentences import SentenceModel
 from pipeline.documents.report import lost_pages
 from pipeline.documents.unit_documents import write_documents
@@ -36,7 +37,7 @@ def pages_of(path, size=None, monkeypatch=None):
         for bounds in (units.MIN_UNIT, units.MAX_UNIT):
             for kind in bounds:
                 monkeypatch.setitem(bounds, kind, size)
-    return [p for unit in units.cut([units.inspect(str(path))]) for p in units.read_unit(unit)]
+    return [p for unit in units.cut([units.inspect(Place(path))]) for p in units.read_unit(unit)]
 
 
 def titles(found):
@@ -77,7 +78,7 @@ def test_same_pages_from_any_container_and_any_cut(tmp_path, monkeypatch, name, 
     assert titles(found) == [f"Seite {i}" for i in range(60)]
     assert len(found) == 60
     if size == 150 and name in ("plain.xml", "multi.xml.bz2", "blocks.xml.bz2"):
-        assert len(units.cut([units.inspect(str(path))])) > 3
+        assert len(units.cut([units.inspect(Place(path))])) > 3
 
 
 BAD = {
@@ -189,7 +190,7 @@ def test_old_dumps_without_namespace_and_redirect_elements(tmp_path):
 def test_language(tmp_path, name, head, language, expected):
     path = tmp_path / name
     path.write_text(head + BODY[0])
-    assert units.inspect(str(path), language).site.language == expected
+    assert units.inspect(Place(path), language).site.language == expected
 
 
 @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ def test_dumps_of_other_wikis_and_kinds(tmp_path, name, head, language, told):
     path = tmp_path / name
     path.write_text(head if head == STUBS else head + BODY[0])
     with pytest.raises(UserError, match=told) as error:
-        units.inspect(str(path), language)
+        units.inspect(Place(path), language)
     assert str(path) in str(error.value)
     flags = ["--dump", path, "--output", tmp_path / "out"]
     code, _, err = run(*flags, *(["--language", language] if language else []), cwd=tmp_path)
@@ -260,14 +261,14 @@ def test_dumps_of_other_wikis_and_kinds(tmp_path, name, head, language, told):
 def test_languages_that_a_dump_says(tmp_path, language):
     path = tmp_path / "d.xml"
     path.write_text(NO + BODY[0])
-    assert units.inspect(str(path), language).site.language == (language or "nb")
+    assert units.inspect(Place(path), language).site.language == (language or "nb")
 
 
 def test_no_dump(tmp_path):
     path = tmp_path / "x.xml"
     path.write_text("hello")
     with pytest.raises(UserError, match=r"x\.xml: no MediaWiki export"):
-        units.inspect(str(path))
+        units.inspect(Place(path))
 
 
 def test_site_from_siteinfo():
@@ -298,7 +299,7 @@ def test_every_real_dump_is_read_to_the_last_page(shared):
     }
     for name, (n_pages, n_redirects) in counts.items():
         language = "fr" if name.startswith("fr") else None
-        source = units.inspect(str(shared / "dumps" / name), language)
+        source = units.inspect(Place(shared / "dumps" / name), language)
         found = [p for unit in units.cut([source]) for p in units.read_unit(unit)]
         pages = [p for p in found if isinstance(p, Page)]
         redirects = sum(p.redirect is not None and p.namespace == 0 for p in pages)
@@ -369,10 +370,10 @@ def test_many_open_pages_take_linear_time(text):
 
 def lost_by_damage(path):
     """Estimate of the lost pages, and number of those that are lost."""
-    source = units.inspect(str(path))
+    source = units.inspect(Place(path))
     cut = units.cut([source])
     folder = path.parent / "documents"
-    reports = [write_documents(unit, str(folder / unit.part), SentenceModel("x")) for unit in cut]
+    reports = [write_documents(unit, Place(folder / unit.part), SentenceModel("x")) for unit in cut]
     return lost_pages(cut, reports), sum(report.pages.get("read", 0) for report in reports)
 
 

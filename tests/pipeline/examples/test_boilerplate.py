@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from pipeline.examples import boilerplate as module
 from pipeline.examples.rows import DIGESTS
 from tests.helpers.runs import assert_same_bytes, examples, run
@@ -121,8 +121,8 @@ def test_against_all_pairs(tmp_path, monkeypatch, at_once):
     random = np.random.default_rng(at_once)
     names = [f"part-{number:05d}.parquet" for number in range(4)]
     plan = SimpleNamespace(
-        parts=[str(tmp_path / "documents" / name) for name in names],
-        examples=SimpleNamespace(path=str(tmp_path / "examples")),
+        parts=[Place(tmp_path / "documents" / name) for name in names],
+        examples=SimpleNamespace(path=Place(tmp_path / "examples")),
     )
     (tmp_path / "examples" / "digests").mkdir(parents=True)
     every = []
@@ -143,4 +143,4 @@ def test_against_all_pairs(tmp_path, monkeypatch, at_once):
             expected.setdefault(names[entry[2]], []).append(entry[3])
     found = module.boilerplate(plan, len(every))
     assert {name: rows.tolist() for name, rows in found.items()} == expected
-    assert files.name(plan.parts[2]) not in found
+    assert Place(plan.parts[2]).name not in found

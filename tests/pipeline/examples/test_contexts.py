@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from ontology.classes import ClassTree
 from ontology.titles import title_keys
 from ontology.voting.building import Facts, build
@@ -87,7 +87,7 @@ def test_the_size_of_the_sample(typed, share):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    folder = str(tmp_path_factory.mktemp("examples"))
+    folder = Place(tmp_path_factory.mktemp("examples"))
     plan = SimpleNamespace(tree=TREE, examples=SimpleNamespace(path=folder))
     entities = table()
     sample = pa.Table.from_batches([rows_of(some_pages(), entities)])
@@ -112,11 +112,11 @@ def _span(text, name):
 
 
 def test_too_few_links_bear_nothing_out(tmp_path):
-    plan = SimpleNamespace(tree=TREE, examples=SimpleNamespace(path=str(tmp_path)))
+    plan = SimpleNamespace(tree=TREE, examples=SimpleNamespace(path=Place(tmp_path)))
     entities = table()
     sample = pa.Table.from_batches([rows_of(some_pages()[:4], entities)])
     assert train_contexts(plan, sample, entities) == {"links": 8, "kept": 0, "right": 0}
-    assert files.read_bytes(str(tmp_path / "contexts.npz")) == b""
+    assert Place(tmp_path / "contexts.npz").read_bytes() == b""
     features = features_of("in Ulm", 3, 6)
-    for model in (Contexts.open(str(tmp_path)), Contexts.open(str(tmp_path / "none"))):
+    for model in (Contexts.open(Place(tmp_path)), Contexts.open(Place(tmp_path / "none"))):
         assert model.bear_out(["Place"], [features], ["X"]).tolist() == [False]

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from nerbert.storage.places import Place
 from ontology.dictionary import Dictionary
 from ontology.titles import title_keys
 from pipeline.examples.dictionary import SURFACES, agreed, counted, dictionary_writer, merged
@@ -68,7 +69,7 @@ def test_against_counts_by_hand(tmp_path, seed, pieces):
     titled = np.array([keys.get(key, -1) for key in every.column("key").to_pylist()], np.int32)
     table = agreed(every, 20, typed, titled)
     assert table.column("key").to_pylist() == sorted(table.column("key").to_pylist())
-    path = str(tmp_path / "dictionary.arrow")
+    path = Place(tmp_path / "dictionary.arrow")
     with dictionary_writer(path, 25) as writer:
         writer.write_table(table)
     dictionary = Dictionary.open(path)

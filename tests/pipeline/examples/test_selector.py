@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from nerbert.storage.places import Place
 from nerbert.text.overlap import SentenceIndex
 from nerbert.text.tags import LabelSet
 from nerbert.text.tokens import tokenize
@@ -323,7 +324,7 @@ def test_contamination_equal_and_13_tokens(tmp_path):
     )
     shared = lambda n: "[NY] x " + " ".join(words[5 : 5 + n]) + " y"  # noqa: E731
     row = document(1, ["Before [NY].", "Short [NY] line.", shared(12), shared(13), "After [NY]."])
-    examples, selection, _ = select(batch_of(row), {"NY": "A"}, exclude=[str(path)])
+    examples, selection, _ = select(batch_of(row), {"NY": "A"}, exclude=[Place(path)])
     assert [e["sentence"] for e in examples] == [0, 2, 4]
     assert selection.contamination == [("1:1:0", "equal", 0, 0), ("1:3:0", "13-gram", 0, 1)]
 

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from nerbert.storage.places import Place
 from pipeline.dump import units
 from pipeline.dump.pages import Page
 from pipeline.dump.streams import find_dumps
@@ -14,7 +15,7 @@ RESIDUE = re.compile(r"\[\[|\]\]|\{\{|\}\}")
 
 
 def articles(folder, pattern, namespaces=(0,)):
-    for path in find_dumps([str(folder / "dumps" / pattern)]):
+    for path in find_dumps([Place(folder / "dumps" / pattern)]):
         language = "fr" if "frwiki-2010" in path else None  # the dump names none
         for unit in units.cut([units.inspect(path, language)]):
             for page in units.read_unit(unit):

@@ -7,7 +7,7 @@ import pytest
 
 from finetune.experiments.runs import model_fingerprint
 from nerbert.errors import UserError
-from nerbert.storage import files
+from nerbert.storage.places import Place
 from nerbert.text.corpus import load_corpus
 from pretrain.training.checkpoints import damage, last_whole
 from pretrain.training.features import open_parts
@@ -135,7 +135,7 @@ def test_a_torn_or_foreign_record_is_one_line(made, tmp_path, capsys, content):
 
 def test_a_second_run_is_refused(made, capsys):
     corpus, output, cache = made
-    with files.locked(str(output)):
+    with Place(output).locked():
         assert pretrain(corpus, output, cache) == 2
     assert "another run is writing here" in one_line(capsys)
 
