@@ -14,7 +14,7 @@ from apache_beam.testing.util import assert_that, equal_to  # noqa: E402
 
 from nerbert import load_corpus  # noqa: E402
 from nerbert.errors import UserError  # noqa: E402
-from nerbert.storage.places import Place
+from nerbert.storage.places import Place  # noqa: E402
 from pipeline.transforms import (  # noqa: E402
     ExtractDocuments,
     FilterSentences,
