@@ -21,7 +21,6 @@ from functools import partial
 import pyarrow.parquet as pq
 import pytest
 
-from nerbert.storage.places import Place
 from tests.helpers.runs import DEMO, assert_same_bytes, check_example, examples, run, start, tree
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -118,9 +117,7 @@ def test_the_command_on_the_card_makes_the_corpus(demo, tmp_path):
 
 def test_demo_loads_with_datasets(demo):
     datasets = pytest.importorskip("datasets")
-    loaded = datasets.load_dataset(
-        Place(demo[0] / "corpus"), cache_dir=Place(demo[0].parent / "cache")
-    )
+    loaded = datasets.load_dataset(str(demo[0] / "corpus"), cache_dir=str(demo[0].parent / "cache"))
     tags = json.loads((demo[0] / "corpus" / "labels.json").read_text())["tags"]
     assert set(loaded) == {"train", "validation"}
     feature = loaded["train"].features["ner_tags"].feature

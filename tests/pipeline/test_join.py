@@ -123,8 +123,8 @@ def test_a_page_and_its_translations_are_in_one_split(wikis):
 def test_the_card_is_read_by_datasets(wikis, tmp_path):
     datasets = pytest.importorskip("datasets")
     folder = wikis[0] / "all" / "corpus"
-    loaded = datasets.load_dataset(Place(folder), cache_dir=Place(tmp_path))
-    corpus = Corpus.open(Place(folder))
+    loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path))
+    corpus = Corpus.open(str(folder))
     assert {split: len(rows) for split, rows in loaded.items()} == {
         split: sum(corpus.rows[split]) for split in SPLITS
     }

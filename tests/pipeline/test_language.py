@@ -156,7 +156,7 @@ def test_pretrained_needs_data_and_a_known_language(monkeypatch):
 
 
 def test_pretrained_decides_as_nltk_on_real_pages(shared, monkeypatch):
-    monkeypatch.setattr("nltk.data.path", [Place(shared / "nltk")])
+    monkeypatch.setattr("nltk.data.path", [str(shared / "nltk")])
     model, reference = pretrained("en"), punkt.PunktTokenizer("english")
     source = units.inspect(Place(shared / "dumps" / "enwiki-201205-pages-articles-p2.xml.bz2"))
     lines = 0

@@ -17,7 +17,7 @@ from tests.helpers.runs import DEMO
 
 
 def plan_of(tmp_path, **options):
-    options = {"dump": str(DEMO), "output": Place(tmp_path / "out"), **options}
+    options = {"dump": str(DEMO), "output": str(tmp_path / "out"), **options}
     return make_plan(CorpusSettings(**options))
 
 
@@ -187,7 +187,7 @@ def test_a_manifest_of_another_program_does_not_make_a_folder_ours(tmp_path, man
 
 def test_stages_run_once_and_only_when_something_changed(tmp_path, caplog):
     caplog.set_level(logging.INFO, "nerbert")
-    settings = CorpusSettings(dump=str(DEMO), output=Place(tmp_path / "out"), workers=1)
+    settings = CorpusSettings(dump=str(DEMO), output=str(tmp_path / "out"), workers=1)
 
     def told(**options):
         caplog.clear()

@@ -164,4 +164,4 @@ def test_what_cannot_be(run, tmp_path):
         FilterSentences(run, min_entities=3)
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(UserError, match="not empty; give a new folder"):
-        WriteExamples(Place(tmp_path))
+        WriteExamples(str(tmp_path))

@@ -44,7 +44,7 @@ def test_all_readers_know_all_schemes(tmp_path, tags, scheme):
     (tmp_path / "set.txt").write_text("".join(f"{word} {tag}\n" for word, tag in pairs))
     (tmp_path / "set.jsonl").write_text(json.dumps({"tokens": WORDS, "tags": tags}))
     table = datasets.Dataset.from_dict({"words": [WORDS], "ner": [tags]})
-    datasets.DatasetDict({"train": table}).save_to_disk(Place(tmp_path / "hub"))
+    datasets.DatasetDict({"train": table}).save_to_disk(str(tmp_path / "hub"))
     features = datasets.Features(
         {
             "tokens": datasets.Sequence(datasets.Value("string")),
@@ -52,7 +52,7 @@ def test_all_readers_know_all_schemes(tmp_path, tags, scheme):
         }
     )
     table = datasets.Dataset.from_dict({"tokens": [WORDS], "ner_tags": [tags]}, features)
-    datasets.DatasetDict({"train": table}).save_to_disk(Place(tmp_path / "labels"))
+    datasets.DatasetDict({"train": table}).save_to_disk(str(tmp_path / "labels"))
     names = {tag: number for number, tag in enumerate(sorted(set(tags)))}
     (tmp_path / "numbers").mkdir()
     (tmp_path / "numbers" / "label2id.json").write_text(json.dumps(names))
@@ -136,7 +136,7 @@ def test_two_columns_of_tags_ask_which(tmp_path):
         conll.read(tmp_path / "set.jsonl")
     assert conll.read(tmp_path / "set.jsonl", "word=tokens,tag=tags")[0].tags == ["O", "B-LOC"]
     table = datasets.Dataset.from_dict({name: [row] for name, row in rows.items()})
-    datasets.DatasetDict({"train": table}).save_to_disk(Place(tmp_path / "hub"))
+    datasets.DatasetDict({"train": table}).save_to_disk(str(tmp_path / "hub"))
     with pytest.raises(UserError, match="hub: ner_tags and tags both hold tags; say which"):
         DataSets().sentences(tmp_path / "hub", "train")
     sets = DataSets(columns="word=tokens,tag=tags")
@@ -216,7 +216,7 @@ def test_sets_of_reports(shared):
             assert found == spans, name
         else:
             assert [row.tokens for row in rows] == expected["tokens"], name
-    assert all(error.startswith(Place(folder / name)) for name, error in refused.items())
+    assert all(error.startswith(str(folder / name)) for name, error in refused.items())
     assert {*refused} == {
         "index-of-document.tsv",
         "no-types.jsonl",
@@ -251,7 +251,7 @@ def test_checkpoints_of_reports(shared, tmp_path, case, monkeypatch):
     one = json.loads((reports / "checkpoints.json").read_text())[case]
     arguments = ["word_tagger.py", Place(tmp_path / "m"), one["words"], *one["labels"]]
     monkeypatch.setattr(sys, "argv", arguments)
-    runpy.run_path(Place(reports / "word_tagger.py"))
+    runpy.run_path(str(reports / "word_tagger.py"))
     code, out, _ = run("--model", tmp_path / "m", one["text"], cwd=tmp_path, name="predict")
     assert code == 0
     found = [[entity["type"], entity["text"]] for entity in json.loads(out)["entities"]]

@@ -29,8 +29,8 @@ def test_the_group_of_nerbert():
 def test_dev_sentences_are_carved_from_the_train_split(tmp_path):
     folder = tmp_path / "sec_filings"
     folder.mkdir()
-    conll.write([sentence(n) for n in range(300)], Place(folder / "train_FIN5.txt"))
-    conll.write([sentence(n) for n in range(300, 330)], Place(folder / "test_FIN3.txt"))
+    conll.write([sentence(n) for n in range(300)], str(folder / "train_FIN5.txt"))
+    conll.write([sentence(n) for n in range(300, 330)], str(folder / "test_FIN3.txt"))
     sets = DataSets(tmp_path)
     found = {split: sets.sentences("nerbert/finance", split) for split in ("train", "dev", "test")}
     assert {split: len(rows) for split, rows in found.items()} == {
@@ -51,7 +51,7 @@ def test_types_of_a_set_by_its_label_map(tmp_path):
     folder = tmp_path / "bionlp13cg"
     folder.mkdir()
     kinds = ["Simple_chemical", "Cell", "Gene_or_gene_product", "Cellular_component"]
-    conll.write([sentence(n, kind) for n, kind in enumerate(kinds)], Place(folder / "test.tsv"))
+    conll.write([sentence(n, kind) for n, kind in enumerate(kinds)], str(folder / "test.tsv"))
     tags = [row.tags[0] for row in DataSets(tmp_path).sentences("nerbert/bionlp13cg", "test")]
     assert tags == ["B-simple chemical", "O", "B-gene and gene product", "B-cellular component"]
     with pytest.raises(UserError, match="nerbert fetch sets bionlp13cg --output"):
@@ -61,7 +61,7 @@ def test_types_of_a_set_by_its_label_map(tmp_path):
 def test_a_set_is_known_by_its_name_or_its_test_file_only(tmp_path, monkeypatch):
     (tmp_path / "data" / "wikigold").mkdir(parents=True)
     file = tmp_path / "data" / "wikigold" / "wikigold.conll.txt"
-    conll.write([sentence(1)], Place(file))
+    conll.write([sentence(1)], str(file))
     entry = registry()["wikigold"]
     monkeypatch.setitem(entry.sha256, "test", checksum(Place(file)))
     sets = DataSets(tmp_path / "data")
@@ -72,7 +72,7 @@ def test_a_set_is_known_by_its_name_or_its_test_file_only(tmp_path, monkeypatch)
     assert sets.identity(str(other)) == "wikigold"
     false = tmp_path / "else" / "wikigold"
     false.mkdir(parents=True)
-    conll.write([sentence(2)], Place(false / "test.txt"))
+    conll.write([sentence(2)], str(false / "test.txt"))
     assert sets.identity(str(false)) == str(false)
     assert sets.lacks("wikigold") == ""
     assert "conll2003/eng.train is missing" in sets.lacks("conll2003")

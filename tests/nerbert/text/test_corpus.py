@@ -3,7 +3,6 @@ import json
 import pytest
 
 from nerbert.errors import UserError
-from nerbert.storage.places import Place
 from nerbert.text.columns import Sentence
 from nerbert.text.corpus import Corpus, load_corpus
 from tests.helpers.corpora import LABELS, example, simple_corpus, write_part
@@ -59,29 +58,29 @@ def _no_unlinked(corpus):
 )
 def test_what_is_no_corpus(tmp_path, spoil, message):
     corpus = simple_corpus(tmp_path)
-    assert Corpus.open(Place(corpus), unlinked=True).labels == LABELS
+    assert Corpus.open(str(corpus), unlinked=True).labels == LABELS
     spoil(corpus)
     with pytest.raises(UserError, match=message):
-        Corpus.open(Place(corpus), unlinked=True)
+        Corpus.open(str(corpus), unlinked=True)
 
 
 def test_the_folder_above_is_understood(tmp_path):
     simple_corpus(tmp_path / "corpus")
     with pytest.raises(UserError, match=r"did you mean .*corpus$"):
-        Corpus.open(Place(tmp_path))
+        Corpus.open(str(tmp_path))
 
 
 def test_fingerprint_tells_corpora_apart(tmp_path):
-    one = Corpus.open(Place(simple_corpus(tmp_path / "one")))
-    same = Corpus.open(Place(simple_corpus(tmp_path / "same")))
-    other = Corpus.open(Place(simple_corpus(tmp_path / "other", sentences=42)))
+    one = Corpus.open(str(simple_corpus(tmp_path / "one")))
+    same = Corpus.open(str(simple_corpus(tmp_path / "same")))
+    other = Corpus.open(str(simple_corpus(tmp_path / "other", sentences=42)))
     assert one.fingerprint == same.fingerprint != other.fingerprint
 
 
 def test_the_folder_of_a_run_or_its_corpus_is_loaded(demo):
     folder = demo[0]
     corpus = load_corpus(folder)
-    assert corpus.folder == load_corpus(Place(folder / "corpus")).folder
+    assert corpus.folder == load_corpus(str(folder / "corpus")).folder
     rows = examples(folder / "corpus", "train")
     sentences = list(corpus.sentences("train"))
     assert [sentence.tokens for sentence in sentences] == [row["tokens"] for row in rows]

@@ -69,7 +69,7 @@ def test_a_job_server_that_beam_cannot_download_is_told_before_a_run(cluster, mo
 
 def test_temporary_files_of_the_job_server_end_with_it(cluster, monkeypatch, tmp_path):
     (tmp_path / "server.jar").touch()
-    monkeypatch.setattr(tempfile, "tempdir", Place(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     engine = flink(cluster, f"--flink_job_server_jar={tmp_path / 'server.jar'}")
     commands = []
 

@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 
-from nerbert.storage.places import Place
 from tests.helpers.runs import DEMO, run
 
 PAGE = re.compile(r"  <page>.*?</page>\n", re.DOTALL)
@@ -75,7 +74,7 @@ def test_documents_of_another_kind_are_refused(dumps, flags, problem):
 
 def test_a_run_that_is_none(dumps, tmp_path):
     folder, _ = dumps
-    command = ("--dump", Place(folder / "later.xml"), "--output", "x", "--previous", "none")
+    command = ("--dump", str(folder / "later.xml"), "--output", "x", "--previous", "none")
     code, _, err = run(*command, cwd=tmp_path)
     assert code == 2
     assert "none: has no finished documents/; name the output of an earlier run" in err
@@ -89,7 +88,7 @@ def test_a_damaged_part_of_the_earlier_run_is_one_line(dumps, tmp_path):
     data = bytearray(part.read_bytes())
     data[len(data) // 2 : -100] = bytes(len(data) - 100 - len(data) // 2)
     part.write_bytes(data)
-    command = ("--dump", Place(folder / "later.xml"), "--output", "x", "--previous", "earlier")
+    command = ("--dump", str(folder / "later.xml"), "--output", "x", "--previous", "earlier")
     code, _, err = run(*command, "--workers", "1", cwd=tmp_path)
     assert code != 0
     assert f"{part.name}: damaged" in err.splitlines()[-1], err

@@ -7,7 +7,6 @@ import pytest
 
 from finetune.data import conll
 from nerbert.commands import table
-from nerbert.storage.places import Place
 from tests.helpers.domain import PAGES, write_dump
 from tests.helpers.runs import assert_same_bytes, run
 
@@ -98,7 +97,7 @@ def test_a_domain_that_the_dump_lacks_is_one_line(wiki, tmp_path, capsys):
 
 def test_annotation_is_conll_with_the_domains_types(music):
     (part,) = (music / "annotation").glob("*.conll")
-    sentences = conll.read(Place(part))
+    sentences = conll.read(str(part))
     tagged = [list(zip(s.tokens, s.tags, strict=True)) for s in sentences]
     assert [pair for pair in tagged[0] if pair[1].endswith("song")] == [
         ("Aqualung", "B-song"),
@@ -114,7 +113,7 @@ def test_annotation_is_conll_with_the_domains_types(music):
 def test_datasets_reads_the_folder(music, tmp_path):
     from datasets import load_dataset
 
-    found = load_dataset(str(music), split="train", cache_dir=Place(tmp_path))
+    found = load_dataset(str(music), split="train", cache_dir=str(tmp_path))
     assert found["text"] == [row["text"] for row in rows(music)]
 
 

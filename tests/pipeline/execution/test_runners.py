@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from nerbert.storage.places import Place
 from tests.helpers import runs
 from tests.helpers.runs import DEMO, ROOT, assert_same_bytes, start, tree
 
@@ -283,7 +282,7 @@ def test_staged_package_installs_and_imports_alone(storage, tmp_path):
     package = staged_package(tmp_path / "extract.json", storage)
     (tmp_path / "nerbert-0.tar.gz").write_bytes(package)
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
-    python = Place(tmp_path / "venv" / "bin" / "python")
+    python = str(tmp_path / "venv" / "bin" / "python")
     install = [
         "-m",
         "pip",
@@ -302,7 +301,7 @@ def test_staged_package_installs_and_imports_alone(storage, tmp_path):
         [python, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
     )
     place, names = done.stdout.splitlines()
-    assert place.startswith(Place(tmp_path / "venv"))
+    assert place.startswith(str(tmp_path / "venv"))
     assert "'nerbert'" in names
     assert not any(f"'{name}'" in names for name in ("torch", "transformers", "datasets"))
 
@@ -335,7 +334,7 @@ def test_a_runner_that_beam_cannot_download(tmp_path, runner):
         "import run_pipeline; sys.exit(run_pipeline.main(sys.argv[1:]))"
     )
     command = [*map(str, ARGUMENTS), "--output", "out", "--runner", runner]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": Place(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", script, *command],
         cwd=tmp_path,

@@ -86,7 +86,7 @@ def test_lists_are_of_these_names_and_common_classes_are_seen_less_than_they_are
 def test_a_run_learns_classes_that_no_link_has(demo, types, tmp_path):
     flags = ("--corpus", demo[0] / "corpus", "--recipe", "open-debug", "--max-steps", 20)
     more = ("--eval-steps", 10, "--save-steps", 10, "--output", tmp_path / "run")
-    environment = {"HF_HOME": Place(tmp_path / "huggingface"), "HF_HUB_OFFLINE": "1"}
+    environment = {"HF_HOME": str(tmp_path / "huggingface"), "HF_HUB_OFFLINE": "1"}
 
     def train(*others):
         return run(*flags, *more, *others, cwd=ROOT, name="pretrain", environment=environment)
