@@ -21,7 +21,8 @@ from pydantic_core import PydanticUndefined, core_schema
 from nerbert.storage.places import Place
 
 CHECKED = ConfigDict(strict=True, extra="forbid", validate_default=True)
-"""Configuration of options classes: "8" is not accepted for 8, unknown names are errors."""
+"""Configuration of options classes: "8" is not accepted for 8, unknown names are errors, and a
+default that is a path becomes a place, too."""
 
 DETAILS = ", details"
 """Ending of the groups of options that are rarely needed."""
@@ -40,6 +41,7 @@ def _plain_tuple(value: Any) -> Any:
 
 
 def _place_schema(_: Any, handler: Callable[[Any], Any]) -> Any:
+    # First a string, so that errors are those of strings: "give a text".
     return core_schema.no_info_after_validator_function(Place, handler(str))
 
 
