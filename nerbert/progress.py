@@ -1,4 +1,4 @@
-"""Progress of a stage: a bar on a terminal or in a notebook, log lines otherwise."""
+"""Progress of stages, fits and downloads: a bar on a terminal or in a notebook, else log lines."""
 
 from __future__ import annotations
 
@@ -33,92 +33,127 @@ def duration(seconds: float) -> str:
 
 
 class Countdown:
-    """Says after each of some long runs how many there are still, and about how long they take."""
+    """Counts what is done of some work, and says about how long the rest takes."""
 
-    def __init__(self, runs: int) -> None:
+    def __init__(self, total: int, done: int = 0) -> None:
         """Starts the clock.
 
         Args:
-            runs: number of runs.
+            total: number of all parts, runs, steps or bytes.
+            done: number of those that were done before.
         """
-        self._left, self._done, self._start = runs, 0, time.monotonic()
+        self.total, self.done = total, done
+        self._first, self._start = done, time.monotonic()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    @property
+    def left_s(self) -> float:
+        """Seconds for the rest, at the rate of what is done since the start."""
+        return self.elapsed_s * (self.total - self.done) / max(self.done - self._first, 1)
 
     def __call__(self) -> str:
         """Counts a run; returns text such as "5 more in about 12 min", "" after the last."""
-        self._done, self._left = self._done + 1, self._left - 1
-        if self._left < 1:
-            return ""
-        rate = (time.monotonic() - self._start) / self._done
-        return f"{self._left} more in about {duration(rate * self._left)}"
+        self.done += 1
+        n_left = self.total - self.done
+        return f"{n_left} more in about {duration(self.left_s)}" if n_left > 0 else ""
 
 
-class _Bar:
-    """A progress bar over parts."""
+class Progress(Countdown):
+    """Shows work: a bar on a terminal or in a notebook, otherwise log lines. Threads may share it.
 
-    def __init__(self, stage: str, parts: int) -> None:
-        self._bar: Any = tqdm(total=parts, desc=f"{stage:8}", unit="part")
-        self._start, self._pages = time.monotonic(), 0
+    A line is logged every 15 seconds, and at the end.
+    """
 
-    def add(self, pages: int) -> None:
-        """Counts a part."""
-        self._pages += pages
-        if self._pages:
-            rate = self._pages / max(time.monotonic() - self._start, 1e-3)
-            self._bar.set_postfix_str(f"{rate:,.0f} pages/s", refresh=False)
-        self._bar.update()
+    def __init__(
+        self,
+        name: str,
+        total: int,
+        unit: str = "part",
+        done: int = 0,
+        has_lines: bool = True,
+        **bar: Any,
+    ) -> None:
+        """Shows that the work begins.
+
+        Args:
+            name: name of the work.
+            total: number of all parts, steps or bytes; 0 if nobody knows.
+            unit: what is counted.
+            done: number of those that were done before.
+            has_lines: whether there are log lines where there is no bar.
+            bar: other arguments of tqdm.
+        """
+        super().__init__(total, done)
+        self._name, self._unit, self._has_lines, self._note = name, unit, has_lines, ""
+        self._said_s, self._said_done = 0.0, -1
+        self._lock = threading.Lock()
+        self._bar: Any = None
+        if has_bars():
+            self._bar = tqdm(total=total or None, initial=done, desc=name, unit=unit, **bar)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
-        """Ends the bar; it stays visible."""
-        self._bar.close()
+        """Ends the bar, or logs the last line."""
+        if self._bar is not None:
+            self._bar.close()
+        elif self._has_lines and self.done != self._said_done:
+            self._say(is_last=True)
 
+    def add(self, number: int = 1, note: str | None = None) -> None:
+        """Counts what is done.
 
-class _Lines:
-    """A log line every 15 seconds, and one at the end."""
+        Args:
+            number: how much it is.
+            note: what stands beside the numbers from now on; None for what stood there.
+        """
+        with self._lock:
+            self.done += number
+            self._note = self._note if note is None else note
+            if self._bar is not None:
+                self._bar.set_postfix_str(self._note, refresh=False)
+                self._bar.update(number)
+            elif self._has_lines and self.elapsed_s - self._said_s >= _LINE_S:
+                self._say()
 
-    def __init__(self, stage: str, parts: int) -> None:
-        self._stage, self._parts = stage, parts
-        self._start, self._told = time.monotonic(), 0.0
-        self._done = self._pages = 0
+    def log(self, text: str) -> None:
+        """Logs a line, which stands above the bar."""
+        with self._lock:
+            if self._bar is not None:
+                self._bar.clear()
+            _LOGGER.info("%s", text)
 
-    def add(self, pages: int) -> None:
-        """Counts a part."""
-        self._done += 1
-        self._pages += pages
-        if self._elapsed_s() - self._told >= _LINE_S:
-            self._log()
-
-    def close(self) -> None:
-        """Logs the last line."""
-        self._log()
-
-    def _elapsed_s(self) -> float:
-        return time.monotonic() - self._start
-
-    def _log(self) -> None:
-        elapsed_s = self._told = self._elapsed_s()
-        rate = f", {self._pages / max(elapsed_s, 1e-3):,.0f} pages/s" if self._pages else ""
-        remaining = ""
-        if 0 < self._done < self._parts:
-            remaining = f", {duration(elapsed_s * (self._parts - self._done) / self._done)} left"
+    def _say(self, is_last: bool = False) -> None:
+        self._said_s, self._said_done = self.elapsed_s, self.done
+        counted = f"{self.done:,} of {self.total:,} {self._unit}s in {self.elapsed_s:.0f} s"
+        is_known = self._first < self.done < self.total and not is_last
+        remaining = f"{duration(self.left_s)} left" if is_known else ""
         _LOGGER.info(
-            "%s: %d of %d parts in %.0f s%s%s",
-            self._stage,
-            self._done,
-            self._parts,
-            elapsed_s,
-            rate,
-            remaining,
+            "%s: %s", self._name, ", ".join(filter(None, (counted, self._note, remaining)))
         )
 
 
 @contextmanager
 def progress_bar(stage: str, parts: int) -> Iterator[Add]:
     """Shows the progress of a stage; the block calls the given function for each finished part."""
-    display = (_Bar if has_bars() else _Lines)(stage, parts)
-    try:
-        yield display.add
-    finally:
-        display.close()
+    n_pages = 0
+    with Progress(f"{stage:8}" if has_bars() else stage, parts) as progress:
+
+        def add(pages: int) -> None:
+            nonlocal n_pages
+            n_pages += pages
+            rate = n_pages / max(progress.elapsed_s, 1e-3)
+            progress.add(1, f"{rate:,.0f} pages/s" if n_pages else "")
+
+        yield add
 
 
 @contextmanager

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import requests
-from tqdm.auto import tqdm
 
 from nerbert.errors import RunError, UserError
 from nerbert.fetch.client import Client, blocks
 from nerbert.fetch.wanted import Wanted, check_space, is_html
-from nerbert.progress import has_bars
+from nerbert.progress import Progress
 from nerbert.storage.places import Place
 
 CONNECTIONS = 2
@@ -31,7 +29,7 @@ _LOGGER = logging.getLogger("nerbert")
 class Fetched:
     """A file that is there now: what was downloaded of it, and how it was checked."""
 
-    path: str
+    path: Place
     bytes: int
     check: str
 
@@ -51,12 +49,19 @@ class Downloader:
             RunError: the server does not answer, or sends another file than was published.
         """
         self.client.restart()
+        size = sum(file.size or 0 for file in requests)
         with (
-            Progress(sum(file.size or 0 for file in requests), len(requests)) as progress,
+            Progress("fetch", size, "B", has_lines=False, unit_scale=True) as progress,
             ThreadPoolExecutor(CONNECTIONS) as pool,
         ):
             waiting = [pool.submit(self._fetch, file, progress) for file in requests]
             try:
+                for number, future in enumerate(as_completed(waiting), 1):
+                    path, check = future.result().path, future.result().check
+                    progress.log(
+                        f"{path.name}: {os.path.getsize(path):,} bytes, {check} "
+                        f"({number} of {len(requests)} files)"
+                    )
                 return [future.result() for future in waiting]
             except BaseException:
                 self.client.stop()
@@ -73,9 +78,8 @@ class Downloader:
                     f"{file.path}: not the published file ({file.published}); move it away, or "
                     "choose another --output"
                 )
-            progress.add(file.path, os.path.getsize(file.path))
-            progress.done(file.path, f"there already, {check}")
-            return Fetched(file.path, 0, check)
+            progress.add(os.path.getsize(file.path))
+            return Fetched(file.path, 0, f"there already, {check}")
         Path(file.path).parent.mkdir(parents=True, exist_ok=True)
         got = 0
         for last in (False, True):
@@ -96,10 +100,9 @@ class Downloader:
                     "try again later, or give another --mirror"
                 )
             _LOGGER.warning("%s: checksum mismatch (%s), retrying", file.url, file.published)
-            progress.add(file.path, -(file.size or 0))
+            progress.add(-(file.size or 0))
         os.replace(file.partial, file.path)
         Path(file.facts).unlink(missing_ok=True)
-        progress.done(file.path, str(check))
         return Fetched(file.path, got, str(check))
 
 
@@ -120,7 +123,7 @@ class _Partial:
         if self._facts().get("url") != file.url:
             self.remove()
         self._farthest = start = self._size()
-        self._progress.add(file.path, start)
+        self._progress.add(start)
         if file.size is None or start < file.size:
             self._client.ask(file.url, self._receive, self._headers, lambda: self._farthest)
         return self._got
@@ -151,10 +154,10 @@ class _Partial:
         if answer.status_code == requests.codes.partial:
             if not answer.headers.get("Content-Range", "").startswith(f"bytes {n_bytes}-"):
                 self.remove()
-                self._progress.add(file.path, -n_bytes)
+                self._progress.add(-n_bytes)
                 raise requests.ConnectionError("the server sent another range")
         elif n_bytes:
-            self._progress.add(file.path, -n_bytes)
+            self._progress.add(-n_bytes)
             n_bytes = 0
         file.facts.write_json({"url": file.url, "etag": answer.headers.get("ETag")})
         most = MOST_UNKNOWN if file.size is None else file.size
@@ -165,57 +168,13 @@ class _Partial:
                 output.write(block[: most + 1 - n_bytes])
                 n_bytes += len(block)
                 self._got += len(block)
-                self._progress.add(file.path, len(block))
+                self._progress.add(len(block))
                 self._farthest = max(self._farthest, n_bytes)
                 self._client.check_stop()
                 if n_bytes > most:
                     break
         if file.size is None and n_bytes > most:
             raise UserError(f"{file.url}: more than {most:,} bytes of a file without a known size")
-
-
-class Progress:
-    """Counts the bytes of some files. Several threads may use it."""
-
-    def __init__(self, size: int, n_files: int) -> None:
-        """Begins to count.
-
-        Args:
-            size: bytes of all files whose size is known.
-            n_files: number of files.
-        """
-        self._lock = threading.Lock()
-        self._done, self._files = 0, n_files
-        self._sizes: dict[str, int] = {}
-        self._bar: Any = tqdm(
-            total=size or None, unit="B", unit_scale=True, desc="fetch", disable=not has_bars()
-        )
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-    def add(self, path: str, size: int) -> None:
-        """Counts bytes of a file."""
-        with self._lock:
-            self._sizes[path] = self._sizes.get(path, 0) + size
-            self._bar.update(size)
-
-    def done(self, path: Place, check: str) -> None:
-        """Counts a whole file, and says how it was checked."""
-        with self._lock:
-            self._done += 1
-            self._bar.clear()
-            _LOGGER.info(
-                "%s: %s bytes, %s (%d of %d files)",
-                path.name,
-                f"{self._sizes.get(path, 0):,}",
-                check,
-                self._done,
-                self._files,
-            )
 
 
 def report(requests: Sequence[Wanted], dry_run: bool, downloader: Downloader, output: Place) -> str:

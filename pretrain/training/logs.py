@@ -9,10 +9,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from tqdm.auto import tqdm
 from transformers import TrainerCallback
 
-from nerbert.progress import duration, has_bars
+from nerbert.progress import Countdown, Progress, has_bars
 
 _LOGGER = logging.getLogger("nerbert")
 
@@ -21,17 +20,17 @@ class LogLines(TrainerCallback):
     """Writes one line of JSON for each log of the Trainer, with the seconds that are left."""
 
     def __init__(self) -> None:
-        self._start, self._first = 0.0, 0
+        self._countdown = Countdown(0)  # Trainer may evaluate, and log, before it trains
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._start, self._first = time.monotonic(), state.global_step
+        self._countdown = Countdown(state.max_steps, state.global_step)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         if state.is_world_process_zero and logs:
             line = {"step": state.global_step, "of": state.max_steps}
-            if (done := state.global_step - self._first) and "loss" in logs:
-                rate = (time.monotonic() - self._start) / done
-                line["left_s"] = round(rate * (state.max_steps - state.global_step))
+            self._countdown.done = state.global_step
+            if "loss" in logs:
+                line["left_s"] = round(self._countdown.left_s)
             values = {k: float(f"{v:.7g}") if isinstance(v, float) else v for k, v in logs.items()}
             _LOGGER.info(json.dumps({**line, **values}))
 
@@ -147,11 +146,8 @@ class Throughput:
         }
 
 
-_BETWEEN_S = 30.0
-
-
 class FitProgress(TrainerCallback):
-    """A bar on a terminal or in a notebook; otherwise log lines, one in half a minute at most."""
+    """Shows the steps of a fit with their loss and scores."""
 
     def __init__(self, name: str = "", lines: bool = True) -> None:
         """Describes the progress.
@@ -161,33 +157,23 @@ class FitProgress(TrainerCallback):
             lines: whether there are log lines if there is no terminal.
         """
         self._name, self._lines = name, lines
-        self._before = f"{name}: " if name else ""
-        self._shown = has_bars()
-        self._bar: Any = None
-        self._start, self._first = 0.0, 0
-        self._said, self._said_step = float("-inf"), -1
+        self._progress: Progress | None = None
         self._loss = self._f1 = self._best = float("nan")
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._start, self._first = time.monotonic(), state.global_step
         self._best = float("nan") if state.best_metric is None else state.best_metric
-        if state.global_step:
-            _LOGGER.info(
-                "%scontinues after step %d of %d", self._before, state.global_step, state.max_steps
-            )
-        if self._shown and state.is_world_process_zero:
-            self._bar = tqdm(
-                total=state.max_steps,
-                initial=state.global_step,
-                desc=self._name or "train",
-                leave=self._lines,
+        step, steps = state.global_step, state.max_steps
+        if step:
+            before = f"{self._name}: " if self._name else ""
+            _LOGGER.info("%scontinues after step %d of %d", before, step, steps)
+        if state.is_world_process_zero:
+            self._progress = Progress(
+                self._name or "train", steps, "step", step, self._lines, leave=self._lines
             )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self._bar is not None:
-            self._bar.update()
-        elif state.global_step > self._first + 1:  # the first step is slower than the others
-            self._say(state)
+        if self._progress is not None:
+            self._progress.add(1, self._scores())
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         self._loss = (logs or {}).get("loss", self._loss)
@@ -197,38 +183,17 @@ class FitProgress(TrainerCallback):
     ) -> None:
         self._f1 = (metrics or {}).get("eval_f1", self._f1)
         self._best = max(self._f1, self._best) if self._best == self._best else self._f1
-        if self._bar is not None:
-            self._bar.set_postfix_str(self._scores())
-        self._say(state)
+        if self._progress is not None:
+            self._progress.add(0, self._scores())
 
     def _scores(self) -> str:
         """The loss, dev F1 and the best dev F1, as far as there are any."""
         numbers = {"loss": self._loss, "dev F1": self._f1, "best": self._best}
         return ", ".join(f"{n} {value:.4f}" for n, value in numbers.items() if value == value)
 
-    def _say(self, state: Any, least_s: float = _BETWEEN_S) -> None:
-        """Logs a line, unless there are bars, or the last one is not `least_s` ago."""
-        now = time.monotonic()
-        if self._bar is not None or not self._lines or now - self._said < least_s:
-            return
-        if state.global_step == self._said_step:
-            return
-        self._said, self._said_step = now, state.global_step
-        done = state.global_step - self._first
-        seconds = (now - self._start) / max(done, 1)
-        seconds_left = seconds * (state.max_steps - state.global_step)
-        _LOGGER.info(
-            "%sstep %s of at most %s: %s",
-            self._before,
-            f"{state.global_step:,}",
-            f"{state.max_steps:,}",
-            ", ".join(filter(None, [self._scores(), f"at most {duration(seconds_left)} left"])),
-        )
-
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self._bar is not None:
-            self._bar.close()
-        self._say(state, 0)
+        if self._progress is not None:
+            self._progress.close()
 
 
 def progress() -> TrainerCallback:

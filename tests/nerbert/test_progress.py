@@ -33,7 +33,22 @@ def test_lines_without_a_terminal(clock, caplog):
             add(pages)
     assert caplog.messages == [
         "extract: 2 of 4 parts in 20 s, 2 pages/s, 20 s left",
-        "extract: 3 of 4 parts in 30 s, 1 pages/s, 10 s left",
+        "extract: 3 of 4 parts in 30 s, 1 pages/s",
+    ]
+
+
+def test_work_that_goes_on_counts_its_time_from_there(clock, caplog):
+    caplog.set_level(logging.INFO, "nerbert")
+    with progress.Progress("train", 1000, "step", done=600) as steps:
+        clock[0] += 20
+        steps.add(100, "loss 1.5")
+        steps.log("above")
+        clock[0] += 2
+        steps.add()
+    assert caplog.messages == [
+        "train: 700 of 1,000 steps in 20 s, loss 1.5, 60 s left",
+        "above",
+        "train: 701 of 1,000 steps in 22 s, loss 1.5",
     ]
 
 
