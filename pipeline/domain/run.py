@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
-from nerbert.commands.process import log_file
 from nerbert.errors import UserError
 from pipeline.domain.definition import DomainSettings
 from pipeline.domain.plan import RECORD, DomainPlan, make_domain_plan
 from pipeline.domain.report import present
 from pipeline.domain.stage import category_stage, sentence_stage, total, walk
-from pipeline.execution.executor import Executor
-from pipeline.runs.corpus import executor
+from pipeline.execution.part_pass import Stage
+from pipeline.runs.driver import Step, drive, executor
 
 _LOGGER = logging.getLogger("nerbert")
 
@@ -38,10 +38,9 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
         )
     plan = make_domain_plan(runs.adapted(settings))
     settings = plan.settings
+    record = partial((settings.output / RECORD).write_json, plan.record)
     with settings.output.locked():
-        (settings.output / RECORD).write_json(plan.record)
-        with log_file(settings.output), runs.opened(settings.output, plan.parts):
-            _run_stages(plan, runs)
+        drive(settings.output, plan.parts, runs, record, _steps(plan))
         counts = total(plan)
         if not counts.sentences.get("taken"):
             raise UserError(
@@ -52,16 +51,16 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
         return present(plan, counts)
 
 
-def _run_stages(plan: DomainPlan, runs: Executor) -> None:
-    """Makes the graph of wiki categories, then the sentences, unless they are up to date."""
-    if not plan.categories.is_complete():
-        runs.make("categories", category_stage(plan), plan.categories)
-    if plan.sentences.is_complete():
-        _LOGGER.info("sentences: up to date")
-        return
+def _steps(plan: DomainPlan) -> Iterator[Step]:
+    """The graph of wiki categories, then the sentences of the pages in it."""
+    yield Step("categories", [plan.categories], partial(category_stage, plan))
+    yield Step("sentences", [plan.sentences], partial(_sentence_stage, plan))
+
+
+def _sentence_stage(plan: DomainPlan) -> Stage:
     walked = walk(plan)
     roots = ", ".join(plan.domain.roots)
     _LOGGER.info("walk: %s wiki categories below %s", f"{len(walked):,}", roots)
     if not plan.annotation.is_current():
         plan.annotation.prepare()  # a corrected file, of another size, is not removed
-    runs.make("sentences", sentence_stage(plan), plan.sentences)
+    return sentence_stage(plan)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files as resource_files
 from typing import Any
 
-from nerbert.commands.options import options_of
-from nerbert.commands.process import log_file
-from nerbert.commands.values import build_from_python, near, with_options
+from nerbert.commands.values import build_from_python, with_options
 from nerbert.errors import RunError, UserError
 from nerbert.reports import versions
-from nerbert.seams import entries, load
-from nerbert.storage.folders import Folder, changed
+from nerbert.storage.folders import Folder
 from nerbert.storage.places import Place
 from pipeline.documents.extract import extract_stage, share_of_extract
 from pipeline.documents.previous import check_previous
@@ -23,10 +21,10 @@ from pipeline.entities.resolve import resolve_stage
 from pipeline.entities.types_files import types_stage
 from pipeline.examples.corpus import corpus_stage
 from pipeline.examples.report import CorpusReport
-from pipeline.execution.executor import Executor
 from pipeline.execution.local import Local
 from pipeline.execution.part_pass import Stage
 from pipeline.plan import MANIFEST, VERSIONS, Plan, make_plan
+from pipeline.runs.driver import Step, drive, executor
 from pipeline.runs.outlook import outlook
 from pipeline.settings import DECIDED, DEMO_OUTPUT, STAGES, CorpusSettings, deciding
 
@@ -99,9 +97,7 @@ def run(settings: CorpusSettings, beam_flags: Sequence[str] = ()) -> CorpusRepor
         _make_share(plan, settings.share)
         return None
     with plan.output.locked():
-        write_manifest(plan)  # first: by it a later run knows the folder
-        with log_file(plan.output), runs.opened(plan.output, inputs):
-            is_done = _run_stages(plan, runs)
+        is_done = drive(plan.output, inputs, runs, partial(write_manifest, plan), _steps(plan))
     if not is_done or settings.stage != "corpus":
         return None
     return CorpusReport.from_json((plan.corpus.path / "report.json").read_json())
@@ -152,54 +148,33 @@ def _make_share(plan: Plan, share: str) -> None:
         _check_unchanged(plan, [plan.documents], None)
 
 
-def _run_stages(plan: Plan, runs: Executor) -> bool:
-    """Runs the stages that are not up to date, in order.
-
-    Returns:
-        Whether all stages are finished; false if one was only written as a Dataflow template.
-    """
+def _steps(plan: Plan) -> Iterator[Step]:
+    """The stages up to the last that is wanted, each with the checks after it."""
     plan.identities.save()
-    steps: dict[str, tuple[Callable[[Plan], Stage], list[Folder]]] = {
-        "extract": (extract_stage, [plan.documents]),
-        "resolve": (resolve_stage, [plan.entities]),
-        "corpus": (corpus_stage, [plan.examples, plan.corpus]),
-    }
+    settings = plan.settings
     are_used = not (plan.documents.is_complete() and plan.entities.is_complete())
-    if plan.settings.types and are_used and not plan.types.is_complete():
+    if settings.types and are_used and not plan.types.is_complete():
         # Here and not on a cluster: a damaged file must end the run before the dump is read.
-        Local(plan.settings.workers).make("types", types_stage(plan), plan.types)
-        _check_unchanged(plan, [plan.types], plan.settings.types)
+        Local(settings.workers).make("types", types_stage(plan), plan.types)
+        _check_unchanged(plan, [plan.types], settings.types)
+
     dumps = [source.path for source in plan.inputs]
-    finished: list[Folder] = []
-    for name in STAGES[: STAGES.index(plan.settings.stage) + 1]:
-        stage, folders = steps[name]
-        finished += folders
-        if all(folder.is_complete() for folder in folders):
-            _LOGGER.info("%s: up to date", name)
-        else:
-            if name == "extract":
-                _LOGGER.info(outlook(plan))
-            if not runs.make(name, stage(plan), *folders):
-                return False
-            _check_unchanged(plan, folders, dumps if name == "extract" else None)
+    steps: dict[str, tuple[Callable[[Plan], Stage], list[Folder], list[Place] | None]] = {
+        "extract": (_extract_stage, [plan.documents], dumps),
+        "resolve": (resolve_stage, [plan.entities], None),
+        "corpus": (corpus_stage, [plan.examples, plan.corpus], None),
+    }
+    for name in STAGES[: STAGES.index(settings.stage) + 1]:
+        stage, folders, inputs = steps[name]
+        check = partial(_check_unchanged, plan, folders, inputs)
+        yield Step(name, folders, partial(stage, plan), check)
         if name == "extract":
             check_set_aside(plan)
-    _check_made(finished)
-    write_manifest(plan)
-    return True
 
 
-def _check_made(folders: Sequence[Folder]) -> None:
-    """Checks that the outputs of all stages, in order, are still as they were written.
-
-    Raises:
-        UserError: one is not; those that are made from it are made again by the next run.
-    """
-    for number, folder in enumerate(folders):
-        if not folder.is_complete():
-            for later in folders[number + 1 :]:
-                later.spoil()
-            raise changed(folder.path)
+def _extract_stage(plan: Plan) -> Stage:
+    _LOGGER.info(outlook(plan))
+    return extract_stage(plan)
 
 
 def _check_unchanged(plan: Plan, folders: Sequence[Folder], inputs: Collection[str] | None) -> None:
@@ -276,25 +251,3 @@ def _option_values(settings: CorpusSettings, output: str) -> dict[str, Any]:
         elif entry.facts["path"]:
             values[entry.name] = Place(path).name if path else "shipped"
     return values
-
-
-def executor(settings: Any, beam_flags: Sequence[str]) -> Executor:
-    """The executor of a run.
-
-    Args:
-        settings: settings of the run, with the number of local processes.
-        beam_flags: flags of Beam; none for local processes.
-
-    Raises:
-        UserError: Beam does not know a flag, or the runner loses data.
-    """
-    if not beam_flags:
-        return Local(settings.workers)
-    if not any(flag.partition("=")[0] == "--runner" for flag in beam_flags):
-        our_flags = [flag for entry in options_of(type(settings)) for flag in entry.flags]
-        for word in beam_flags:  # Beam, which knows its own flags, takes seconds to load
-            if word.startswith("--") and (hint := near(word.partition("=")[0], our_flags, 0.75)):
-                raise UserError(f"{word}: no such flag{hint}")
-    beam = load(entries("executors")["beam"])  # which takes a second
-    on_beam: Executor = beam.of(beam_flags)
-    return on_beam
