@@ -17,6 +17,8 @@ from nerbert.errors import UserError
 from nerbert.storage.places import Place
 
 SIZES, _DIGEST = "sizes", "digest"
+_TYPED = {"settings", "training"}
+"""Tables in a record with the values that users give; others hold digests, which say nothing."""
 _LOGGER = logging.getLogger("nerbert")
 
 
@@ -91,12 +93,30 @@ def check_same(output: Place, record: str, content: dict[str, Any]) -> None:
     # Runs of other versions have other keys; a foreign file has few of ours.
     shared = {*earlier} & {*content} if isinstance(earlier, dict) else set()
     check_made(output, record, shared if 2 * len(shared) > len(content) else {*content})
-    if changed := [key for key in {**content, **earlier} if earlier.get(key) != content.get(key)]:
-        raise UserError(
-            f"{output}: made with other {changed[0].replace('_', ' ')}; choose another --output, "
-            "or remove it"
-        )
+    check_equal(output, earlier, content)
     path.write_json(content)
+
+
+def check_equal(where: str | os.PathLike[str], earlier: Mapping[str, Any], content: Any) -> None:
+    """Checks that an earlier run made its outputs from the same.
+
+    Args:
+        where: path of the outputs.
+        earlier: what decided them.
+        content: what would decide them now.
+
+    Raises:
+        UserError: something else did; the message names it.
+    """
+    for key in {**content, **earlier}:
+        was, now = earlier.get(key), content.get(key)
+        if was == now:
+            continue
+        difference = f"other {key.replace('_', ' ')}"
+        if key in _TYPED and isinstance(was, dict) and isinstance(now, dict):
+            name = next(name for name in {**now, **was} if was.get(name) != now.get(name))
+            difference = f"{name} {was.get(name)!r}, not {now.get(name)!r}"
+        raise UserError(f"{where}: made with {difference}; choose another --output, or remove it")
 
 
 def seal(

@@ -15,7 +15,7 @@ from transformers import Trainer, set_seed
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
 from nerbert.storage.places import Place
-from nerbert.storage.records import seal
+from nerbert.storage.records import check_equal, seal
 from pretrain.settings import RECORD
 from pretrain.training import tiny
 from pretrain.training.arguments import S, training_arguments
@@ -42,6 +42,8 @@ _DECIDING = (
 )
 """Training arguments that must be equal to continue a stopped run."""
 
+_DECIDED = ("corpus", "settings", "training")
+"""Keys of the record that must be equal for that."""
 
 _MEASURED = ("train_s", "subwords_per_s", "padding")
 """Results that only a run with steps can have."""
@@ -119,23 +121,15 @@ class TrainingRun(Generic[S]):
         """The record of the run in a folder; None if there is none."""
         path = folder / RECORD
         record = Place(path).read_json_or_none()
-        if isinstance(record, dict) and {"corpus", "settings", "training"} <= record.keys():
+        if isinstance(record, dict) and {*_DECIDED} <= record.keys():
             return record
         if path.is_file():
             raise UserError(f"{path}: torn, or not of a run; restore it, or give another --output")
         return None
 
     def _check_same(self, record: dict[str, Any], where: Path) -> None:
-        if record["corpus"] != self._record["corpus"]:
-            raise UserError(f"{where}: was trained on another corpus; give another --output")
-        for part in ("settings", "training"):
-            for name in {**record[part], **self._record[part]}:
-                value, our_value = record[part].get(name), self._record[part].get(name)
-                if our_value != value:
-                    raise UserError(
-                        f"{where}: was trained with {name} {value!r}, not {our_value!r}; "
-                        "give another --output"
-                    )
+        deciding = [{key: run[key] for key in _DECIDED} for run in (record, self._record)]
+        check_equal(where, *deciding)
 
     def _check_checkpoint(self, path: Path, tags: Sequence[str] | None) -> None:
         """Checks that a checkpoint is complete, and of this corpus and view.

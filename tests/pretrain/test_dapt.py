@@ -207,7 +207,7 @@ def test_bad_input_is_one_line(adapt, adapted, corpus, capsys, tmp_path):
         (tmp_path / "a", corpus, ["--base-model", tmp_path / "none"], "no such folder"),
         (tmp_path / "a", tmp_path, [], "no sentences/part-*.parquet"),
         (tmp_path / "a", few, [], "level domain has 1 sentences; take another --level"),
-        (adapted, corpus, ["--rate", "0.2"], "was trained with rate 0.15, not 0.2"),
+        (adapted, corpus, ["--rate", "0.2"], "made with rate 0.15, not 0.2"),
         (tmp_path / "a", corpus, ["--rate", "0"], "--rate 0: give more than 0"),
         (tmp_path / "a", corpus, ["--recipe", "none"], "--recipe none: no such recipe"),
         (

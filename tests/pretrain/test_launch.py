@@ -169,8 +169,8 @@ def test_two_devices_take_the_same_steps(trained, launch, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--learning-rate", "1e-9"], "was trained with learning_rate 0.001, not 1e-09"),
-        (["--categories", "coarse4"], "was trained with categories 'corpus', not 'coarse4'"),
+        (["--learning-rate", "1e-9"], "made with learning_rate 0.001, not 1e-09"),
+        (["--categories", "coarse4"], "made with categories 'corpus', not 'coarse4'"),
         (["--lerning-rate", "1"], "--lerning-rate: unknown flag; did you mean --learning-rate?"),
         (["--categoris", "1"], "--categoris: unknown flag; did you mean --categories?"),
         (["--learning-rate", "fast"], "invalid float value: 'fast'"),
@@ -196,7 +196,7 @@ def test_other_corpora_and_checkpoints_are_refused(trained, here, capsys, tmp_pa
         [example(70, "a b"), {**example(71, "a b"), "ner_tags": [0, 2]}, example(72, "a b")],
     )
     cases = [
-        (output, corpus, [], "was trained on another corpus; give another --output"),
+        (output, corpus, [], "made with other corpus; choose another --output, or remove it"),
         (
             tmp_path / "new",
             corpus,

@@ -156,7 +156,7 @@ def test_again_does_nothing_and_other_settings_are_refused(grid, base, toy_set, 
     assert main(command(base, toy_set, grid, *GRID)) == 0
     assert (grid / "model" / "model.safetensors").stat().st_mtime_ns == before
     assert main(command(base, toy_set, grid, *GRID, "--head", "crf")) == 2
-    assert "made with other settings" in capsys.readouterr().err
+    assert "made with head 'linear', not 'crf'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

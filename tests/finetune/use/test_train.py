@@ -181,7 +181,7 @@ def test_again_and_with_other_settings(trained, base, toy_set, capsys):
     assert capsys.readouterr().out == out
     assert (output / "model.safetensors").stat().st_mtime_ns == before
     assert main(command(base, toy_set, output, "--seed", 7)[3:]) == 2
-    assert "made with other settings; choose another --output" in capsys.readouterr().err
+    assert "made with seed 555, not 7; choose another --output" in capsys.readouterr().err
 
 
 def test_a_folder_of_yours_is_left_alone(base, toy_set, tmp_path, capsys):

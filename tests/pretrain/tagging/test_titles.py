@@ -97,7 +97,7 @@ def test_a_run_learns_classes_that_no_link_has(demo, types, tmp_path):
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert {"horse", "album", "politician"} <= set(config["open_types"])
     code, _, err = train()
-    assert (code, "was trained on another corpus" in err) == (2, True)
+    assert (code, "made with other corpus" in err) == (2, True)
     checkpoint = tmp_path / "run" / "checkpoint-10"
     code, _, err = train("--types", types, "--resume-from-checkpoint", checkpoint)
     assert code == 0, err
