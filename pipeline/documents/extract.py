@@ -37,10 +37,11 @@ class WriteDocuments(PlanPass, PartPass):
         return self._plan.documents.path / element.part
 
     def open(self) -> None:
-        self._model = SentenceModel.from_json(model_path(self._plan).read_bytes())
+        model = model_path(self._plan).read_bytes()
+        self._model = SentenceModel.from_json(model)
         self._common = CommonWords.from_json(words_path(self._plan).read_bytes())
         run = self._plan.settings.previous
-        self._previous = Previous(run) if run else None
+        self._previous = Previous(run, model) if run else None
 
     def make(self, element: Unit, part: Place, gathered: None) -> DocumentsReport:
         return write_documents(

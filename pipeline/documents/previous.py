@@ -1,7 +1,7 @@
 """The documents of a run on an earlier dump: pages whose revision is the same are not parsed again.
 
-Sentences and names are read anew, by the models of the new dump, so the documents are those that
-this dump gives by itself. Dumps are in the order of page ids, so each part is read once.
+Sentences and names are read anew if the models of the new dump are others, so the documents are
+those that this dump gives by itself. Dumps are in the order of page ids, so each part is read once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from nerbert.errors import UserError
 from nerbert.storage import parts
 from nerbert.storage.folders import Folder
 from nerbert.storage.places import Place
+from nerbert.text.corpus import SENTENCES
 from pipeline.documents.rows import Row
 from pipeline.dump.pages import Page
 
@@ -47,11 +48,17 @@ def check_previous(run: Place, documents: Folder) -> None:
 
 
 class Previous:
-    """Finds the documents of pages in the parts of an earlier run."""
+    """Finds the documents of pages in the parts of an earlier run.
 
-    def __init__(self, run: Place) -> None:
-        """Takes the run's folder."""
+    Attributes:
+        has_sentences: whether its sentences hold: they were split by the model of this dump.
+    """
+
+    def __init__(self, run: Place, model: bytes) -> None:
+        """Takes the run's folder, and the file of the model of sentences of this dump."""
         folder = run / "documents"
+        path = folder / SENTENCES
+        self.has_sentences = path.exists() and path.read_bytes() == model
         self._ranges = [
             (report["first_page"], report["last_page"], folder / f"{stem}.parquet")
             for path in (folder / "reports" / "part-*.json").files()

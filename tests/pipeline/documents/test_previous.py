@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from nerbert import build_corpus
+from pipeline.documents import unit_documents
 from tests.helpers.runs import DEMO, run
 
 PAGE = re.compile(r"  <page>.*?</page>\n", re.DOTALL)
@@ -54,6 +56,27 @@ def test_the_same_bytes_and_the_count(dumps):
         for path in sorted((folder / "fresh" / name).rglob("*.parquet")):
             other = folder / "taken" / path.relative_to(folder / "fresh")
             assert path.read_bytes() == other.read_bytes()
+
+
+def test_sentences_by_the_same_model_are_taken_over(dumps, monkeypatch):
+    """Such as those of one of NLTK's models; a dump's own one is trained on its pages."""
+    folder, _ = dumps
+    split = []
+    add_sentences = unit_documents.add_sentences
+    monkeypatch.setattr(
+        unit_documents, "add_sentences", lambda *given: split.append(add_sentences(*given))
+    )
+    options = {"dump": str(folder / "earlier.xml"), "workers": 1, "stage": "extract"}
+    build_corpus(**options, output=str(folder / "same"), previous=str(folder / "earlier"))
+    assert not split
+    for path in sorted((folder / "earlier" / "documents").glob("part-*.parquet")):
+        assert path.read_bytes() == (folder / "same" / "documents" / path.name).read_bytes()
+    (folder / "same" / "documents" / "sentences.json").write_text("{}")  # of another model
+    build_corpus(**options, output=str(folder / "other-model"), previous=str(folder / "same"))
+    assert split
+    for path in sorted((folder / "earlier" / "documents").glob("part-*.parquet")):
+        other = folder / "other-model" / "documents" / path.name
+        assert path.read_bytes() == other.read_bytes()
 
 
 @pytest.mark.parametrize(
