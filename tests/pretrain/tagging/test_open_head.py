@@ -76,6 +76,13 @@ def test_candidates_are_right_by_the_ontology(monkeypatch, others):
     assert (4, "none") in drawn or others
 
 
+def test_the_last_checkpoint_is_kept(trained):
+    """F1 against the links of some sentences does not choose one of those before."""
+    folder = trained[0] / "straight"
+    last = (folder / "checkpoint-120" / "model.safetensors").read_bytes()
+    assert (folder / "model.safetensors").read_bytes() == last
+
+
 @pytest.fixture
 def model(trained):
     return tagging.Tagger.load(trained[0] / "straight", device="cpu")
