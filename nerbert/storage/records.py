@@ -97,7 +97,9 @@ def check_same(output: Place, record: str, content: dict[str, Any]) -> None:
     path.write_json(content)
 
 
-def check_equal(where: str | os.PathLike[str], earlier: Mapping[str, Any], content: Any) -> None:
+def check_equal(
+    where: str | os.PathLike[str], earlier: Mapping[str, Any], content: Mapping[str, Any]
+) -> None:
     """Checks that an earlier run made its outputs from the same.
 
     Args:
