@@ -1,14 +1,10 @@
 r"""Taggers that are shipped: a few megabytes that are added to an encoder of the hub.
 
 Of each matrix the difference from the encoder's is kept, as the product of two narrow ones (its
-best approximation of that rank), in bytes, or, with `--four-bits`, as whole numbers of four bits
-unless it is the table of the vocabulary; of all other weights the difference itself. It is written
-by
+best approximation of that rank), in bytes, and of all other weights the difference itself. It is
+written by
 
     python -m finetune.tagger.shipped --encoder ENCODER --tagger CHECKPOINT... --output FOLDER
-
-Four bits lose 2 % of the squares of MiniLM's difference, rank 64 loses 26 %; they are twice as
-large for a small encoder, and four times for a base one.
 
 Several checkpoints of one start, which have seen the sentences in other orders (`--data-seed`),
 become one: the mean of their weights tags better than each (Wortsman et al. 2022, "Model soups").
@@ -40,11 +36,7 @@ _WEIGHTS, _DIFFERENCE, _FACTS = "model.safetensors", "difference.safetensors", "
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
 _LEFT, _SCALE, _RIGHT = ":left", ":scale", ":right"
 """Of a matrix of numbers: two matrices of bytes, and the factor of each column of the first one."""
-_HALVES, _UNIT = ":halves", ":unit"
-"""Of a matrix of numbers: two of a row in each byte, and what one is worth in each row."""
 _RANK = 64
-_TABLE = "word_embeddings"
-"""Part of the name of the vocabulary's table, whose rows are too many for four bits each."""
 
 Weights = dict[str, npt.NDArray[Any]]
 
@@ -104,12 +96,7 @@ def folder_of(model: str) -> str:
 
 
 def write_difference(
-    encoder: str,
-    taggers: Sequence[str],
-    folder: str,
-    name: str,
-    rank: int = _RANK,
-    four_bits: bool = False,
+    encoder: str, taggers: Sequence[str], folder: str, name: str, rank: int = _RANK
 ) -> None:
     """Writes a trained tagger, or the mean of several, as its difference from an encoder.
 
@@ -119,7 +106,6 @@ def write_difference(
         folder: folder to write.
         name: name of the encoder on the hub.
         rank: largest rank of the difference of a matrix.
-        four_bits: whether matrices, but the vocabulary's table, are kept whole, in four bits.
     """
     before = load_file(Path(encoder, _WEIGHTS))
     trained = [load_file(Path(tagger, _WEIGHTS)) for tagger in taggers]
@@ -133,10 +119,6 @@ def write_difference(
         difference = values if base is None else values - base
         if base is None or values.ndim != 2 or min(values.shape) <= rank:
             parts[key] = difference.astype(np.float16)
-            continue
-        if four_bits and _TABLE not in key:
-            numbers, parts[key + _UNIT] = _in_bytes(difference, 7)
-            parts[key + _HALVES] = (numbers[:, ::2] << 4) | (numbers[:, 1::2] & 15)
             continue
         tall, scales, wide = np.linalg.svd(difference, full_matrices=False)
         columns, column_units = _in_bytes(tall[:, :rank].T)
@@ -158,11 +140,9 @@ def write_difference(
     (target / _FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
-def _in_bytes(
-    rows: npt.NDArray[Any], largest: int = 127
-) -> tuple[npt.NDArray[np.int8], npt.NDArray[Any]]:
-    """Rows of numbers as whole ones up to `largest`, and what one is worth in each row."""
-    unit = np.maximum(np.abs(rows).max(1), 1e-12) / largest
+def _in_bytes(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int8], npt.NDArray[Any]]:
+    """Rows of numbers as bytes, and what one unit is in each."""
+    unit = np.maximum(np.abs(rows).max(1), 1e-12) / 127
     return np.round(rows / unit[:, None]).astype(np.int8), unit
 
 
@@ -170,15 +150,12 @@ def _added(before: Weights, parts: Weights, prefix: str) -> Weights:
     """The weights of a tagger: those of its encoder, and what is added to them."""
     after: Weights = {}
     for key, values in parts.items():
-        name = key.removesuffix(_LEFT).removesuffix(_HALVES)
-        if key.endswith((_RIGHT, _SCALE, _UNIT)):
+        name = key.removesuffix(_LEFT)
+        if key.endswith((_RIGHT, _SCALE)):
             continue
         difference = values.astype(np.float32)
-        if key.endswith(_LEFT):
+        if name != key:
             difference = (difference * parts[name + _SCALE]) @ parts[name + _RIGHT]
-        elif key.endswith(_HALVES):
-            numbers = np.stack([values >> 4, (values << 4) >> 4], -1)  # with their signs
-            difference = numbers.reshape(len(values), -1) * parts[name + _UNIT][:, None]
         base = before.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
         if base is not None and base.shape == difference.shape:
             difference = base + difference
@@ -235,8 +212,5 @@ if __name__ == "__main__":
     parser.add_argument("--tagger", nargs="+", required=True)
     parser.add_argument("--name", default="sentence-transformers/all-MiniLM-L6-v2")
     parser.add_argument("--rank", type=int, default=_RANK)
-    parser.add_argument("--four-bits", action="store_true")
     flags = parser.parse_args()
-    write_difference(
-        flags.encoder, flags.tagger, flags.output, flags.name, flags.rank, flags.four_bits
-    )
+    write_difference(flags.encoder, flags.tagger, flags.output, flags.name, flags.rank)

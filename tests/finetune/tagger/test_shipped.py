@@ -121,27 +121,6 @@ def test_a_difference_of_small_rank_is_the_best_one(base, trained, tmp_path):
     assert narrow > 3
 
 
-def test_a_difference_in_four_bits_has_the_nearest_of_fifteen_values(base, trained, tmp_path):
-    """In each row; the vocabulary's table stays a product."""
-    shipped.write_difference(base, [trained], str(tmp_path), "some/encoder", 3, four_bits=True)
-    before, after = (load_file(Path(path, "model.safetensors")) for path in (base, trained))
-    prefix = json.loads((tmp_path / "encoder.json").read_text())["prefix"]
-    parts = load_file(tmp_path / "difference.safetensors")
-    got = shipped._added(before, parts, prefix)
-    assert got.keys() == after.keys()
-    whole = [name.removesuffix(":halves") for name in parts if name.endswith(":halves")]
-    assert len(whole) > 3
-    assert [name for name in parts if name.endswith(":left")] == [
-        f"{prefix}embeddings.word_embeddings.weight:left"
-    ]
-    for name in whole:
-        start = before[name.removeprefix(prefix)]
-        change, change_got = after[name] - start, got[name] - start
-        units = np.abs(change).max(1, keepdims=True) / 7
-        assert (np.abs(change_got - change) <= 0.51 * units + 1e-7).all()
-        assert parts[f"{name}:halves"].shape == (change.shape[0], change.shape[1] // 2)
-
-
 def test_of_several_checkpoints_the_mean_is_taken(base, trained, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(trained, other)
