@@ -21,7 +21,7 @@ pages=$work/enwiki-descriptions.xml
 nerbert corpus --dump "${dumps[@]}" "$pages" --types "${types[@]}" --recipe open --output "$work/corpus" \
   --exclude "$data"/ner/crossner/*/dev.txt.xz "$data"/ner/crossner/*/test.txt.xz
 flags=(--corpus "$work/corpus/corpus" --types "${types[@]}" --recipe open --base-model "$encoder" --max-steps "$steps" --batch-size 32
-  --learning-rate "$rate" --bf16 --validation-examples 300)
+  --learning-rate "$rate" --bf16 --validation-examples 300 --load-best-model-at-end True)  # as the shipped ones were; recipe open keeps the last
 export OMP_NUM_THREADS=1  # a process for each core: threads of one process gain less
 one=(nerbert pretrain "${flags[@]}" --per-device-train-batch-size 32)
 if [ "$name" = open-en ]; then
