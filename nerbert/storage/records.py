@@ -93,32 +93,27 @@ def check_same(output: Place, record: str, content: dict[str, Any]) -> None:
     # Runs of other versions have other keys; a foreign file has few of ours.
     shared = {*earlier} & {*content} if isinstance(earlier, dict) else set()
     check_made(output, record, shared if 2 * len(shared) > len(content) else {*content})
-    check_equal(output, earlier, content)
+    if change := difference(earlier, content):
+        raise UserError(f"{output}: made with {change}; choose another --output, or remove it")
     path.write_json(content)
 
 
-def check_equal(
-    where: str | os.PathLike[str], earlier: Mapping[str, Any], content: Mapping[str, Any]
-) -> None:
-    """Checks that an earlier run made its outputs from the same.
+def difference(earlier: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+    """Says what an earlier run made its outputs with that is another thing now; "" if nothing is.
 
     Args:
-        where: path of the outputs.
-        earlier: what decided them.
+        earlier: what decided the outputs.
         content: what would decide them now.
-
-    Raises:
-        UserError: something else did; the message names it.
     """
     for key in {**content, **earlier}:
         was, now = earlier.get(key), content.get(key)
         if was == now:
             continue
-        difference = f"other {key.replace('_', ' ')}"
         if key in _TYPED and isinstance(was, dict) and isinstance(now, dict):
             name = next(name for name in {**now, **was} if was.get(name) != now.get(name))
-            difference = f"{name} {was.get(name)!r}, not {now.get(name)!r}"
-        raise UserError(f"{where}: made with {difference}; choose another --output, or remove it")
+            return f"{name} {was.get(name)!r}, not {now.get(name)!r}"
+        return f"other {key.replace('_', ' ')}"
+    return ""
 
 
 def seal(

@@ -15,7 +15,7 @@ from transformers import Trainer, set_seed
 from nerbert.errors import UserError
 from nerbert.reports import TRAINING, versions
 from nerbert.storage.places import Place
-from nerbert.storage.records import check_equal, seal
+from nerbert.storage.records import difference, seal
 from pretrain.settings import RECORD
 from pretrain.training import tiny
 from pretrain.training.arguments import S, training_arguments
@@ -113,7 +113,8 @@ class TrainingRun(Generic[S]):
         last = last_whole(self.folder)
         if last is None:  # nothing was trained yet, so other settings are allowed
             return None
-        self._check_same(record, self.folder)
+        if change := self._difference(record):
+            raise UserError(f"{self.folder}: made with {change}; give another --output")
         self.measured = {k: v for k, v in record.get("results", {}).items() if k in _MEASURED}
         return str(last)
 
@@ -127,9 +128,10 @@ class TrainingRun(Generic[S]):
             raise UserError(f"{path}: torn, or not of a run; restore it, or give another --output")
         return None
 
-    def _check_same(self, record: dict[str, Any], where: Path) -> None:
-        deciding = [{key: run[key] for key in _DECIDED} for run in (record, self._record)]
-        check_equal(where, *deciding)
+    def _difference(self, record: dict[str, Any]) -> str:
+        """What another run was made with that this one is not; "" if nothing."""
+        was, now = ({key: run[key] for key in _DECIDED} for run in (record, self._record))
+        return difference(was, now)
 
     def _check_checkpoint(self, path: Path, tags: Sequence[str] | None) -> None:
         """Checks that a checkpoint is complete, and of this corpus and view.
@@ -148,8 +150,11 @@ class TrainingRun(Generic[S]):
                 f"--resume-from-checkpoint {path}: its tags are not those of the corpus; give a "
                 "checkpoint of this corpus and --categories"
             )
-        if record := self._record_of(path.parent):
-            self._check_same(record, path)
+        if (record := self._record_of(path.parent)) and (change := self._difference(record)):
+            raise UserError(
+                f"--resume-from-checkpoint {path}: made with {change}; give a checkpoint of the "
+                "same corpus and settings"
+            )
 
     def _begin(self, facts: Mapping[str, Any]) -> None:
         self._record["versions"] = {

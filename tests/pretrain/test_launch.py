@@ -196,7 +196,7 @@ def test_other_corpora_and_checkpoints_are_refused(trained, here, capsys, tmp_pa
         [example(70, "a b"), {**example(71, "a b"), "ner_tags": [0, 2]}, example(72, "a b")],
     )
     cases = [
-        (output, corpus, [], "made with other corpus; choose another --output, or remove it"),
+        (output, corpus, [], "made with other corpus; give another --output"),
         (
             tmp_path / "new",
             corpus,
