@@ -12,7 +12,7 @@ from pipeline.domain.plan import RECORD, DomainPlan, make_domain_plan
 from pipeline.domain.report import present
 from pipeline.domain.stage import category_stage, sentence_stage, total, walk
 from pipeline.execution.part_pass import Stage
-from pipeline.runs.driver import Step, drive, executor
+from pipeline.runs.driver import PlannedStage, drive, executor
 
 _LOGGER = logging.getLogger("nerbert")
 
@@ -51,10 +51,10 @@ def run(settings: DomainSettings, beam_flags: Sequence[str] = ()) -> str:
         return present(plan, counts)
 
 
-def _steps(plan: DomainPlan) -> Iterator[Step]:
+def _steps(plan: DomainPlan) -> Iterator[PlannedStage]:
     """The graph of wiki categories, then the sentences of the pages in it."""
-    yield Step("categories", [plan.categories], partial(category_stage, plan))
-    yield Step("sentences", [plan.sentences], partial(_sentence_stage, plan))
+    yield PlannedStage("categories", [plan.categories], partial(category_stage, plan))
+    yield PlannedStage("sentences", [plan.sentences], partial(_sentence_stage, plan))
 
 
 def _sentence_stage(plan: DomainPlan) -> Stage:

@@ -24,7 +24,7 @@ from pipeline.examples.report import CorpusReport
 from pipeline.execution.local import Local
 from pipeline.execution.part_pass import Stage
 from pipeline.plan import MANIFEST, VERSIONS, Plan, make_plan
-from pipeline.runs.driver import Step, drive, executor
+from pipeline.runs.driver import PlannedStage, drive, executor
 from pipeline.runs.outlook import outlook
 from pipeline.settings import DECIDED, DEMO_OUTPUT, STAGES, CorpusSettings, deciding
 
@@ -148,7 +148,7 @@ def _make_share(plan: Plan, share: str) -> None:
         _check_unchanged(plan, [plan.documents], None)
 
 
-def _steps(plan: Plan) -> Iterator[Step]:
+def _steps(plan: Plan) -> Iterator[PlannedStage]:
     """The stages up to the last that is wanted, each with the checks after it."""
     plan.identities.save()
     settings = plan.settings
@@ -167,7 +167,7 @@ def _steps(plan: Plan) -> Iterator[Step]:
     for name in STAGES[: STAGES.index(settings.stage) + 1]:
         stage, folders, inputs = steps[name]
         check = partial(_check_unchanged, plan, folders, inputs)
-        yield Step(name, folders, partial(stage, plan), check)
+        yield PlannedStage(name, folders, partial(stage, plan), check)
         if name == "extract":
             check_set_aside(plan)
 

@@ -22,7 +22,7 @@ _LOGGER = logging.getLogger("nerbert")
 
 
 @dataclass(frozen=True)
-class Step:
+class PlannedStage:
     """A stage of a run.
 
     Attributes:
@@ -43,7 +43,7 @@ def drive(
     inputs: Sequence[Place],
     runs: Executor,
     write_record: Callable[[], None],
-    steps: Iterable[Step],
+    steps: Iterable[PlannedStage],
 ) -> bool:
     """Runs the stages that are not up to date, with the log in the folder of the run.
 

@@ -6,7 +6,7 @@ from nerbert.errors import UserError
 from nerbert.storage.folders import Folder
 from nerbert.storage.places import Place
 from pipeline.execution.executor import Executor
-from pipeline.runs.driver import Step, drive
+from pipeline.runs.driver import PlannedStage, drive
 
 
 class Writes(Executor):
@@ -39,7 +39,7 @@ class Work:
 
     def steps(self, harm=lambda: None):
         for name, folder in self.folders.items():
-            yield Step(
+            yield PlannedStage(
                 name,
                 [folder],
                 lambda name=name: lambda: self.write(name),
