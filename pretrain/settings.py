@@ -89,6 +89,12 @@ class PretrainSettings(Settings):
         metavar="FILE",
         recipe=False,
     )
+    teacher: Text | None = option(
+        None,
+        "open head: tagger with an open head, mostly a larger one, whose scores are learnt beside "
+        "the labels; its sub-words must be those of the base model",
+        metavar="MODEL",
+    )
     categories: Text = option(
         AS_IN_CORPUS,
         "view of the corpus's categories: corpus (unchanged), specific, nerbert315, nerbert212, "

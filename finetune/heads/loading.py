@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from safetensors.torch import load_file
 from transformers import PreTrainedModel
-from transformers.utils.hub import cached_file
 
 from finetune.heads.head import Head, head_class
 from finetune.parts import models
 from nerbert.errors import UserError
 from nerbert.seams import load
-from pretrain.training.checkpoints import check_finite
+from pretrain.training.checkpoints import load_part
 from pretrain.training.models import load_tagger
 from pretrain.training.tokenizer import UNLOADABLE, load_config
 
@@ -37,20 +35,9 @@ def load_with_head(folder: str) -> PreTrainedModel:
 
 def _load_parts(model: PreTrainedModel, head: type[Head], folder: str) -> None:
     """Adds the parts of a head to a model, with their weights."""
-    part = head.parts[0]
     try:
         head.restore(model)
-        file = cached_file(folder, "model.safetensors")
-        assert file is not None
-        prefix = f"{part}."
-        model.get_submodule(part).load_state_dict(
-            {
-                name.removeprefix(prefix): value
-                for name, value in load_file(file).items()
-                if name.startswith(prefix)
-            }
-        )
+        load_part(model, head.parts[0], folder)
     except UNLOADABLE as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"its head {head.name!r} cannot be loaded ({reason})", folder) from error
-    check_finite(model.get_submodule(part), folder)

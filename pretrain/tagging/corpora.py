@@ -51,10 +51,12 @@ class Corpora:
         self.new_labels = np.concatenate([[0], *of_rows])
 
     def _read_names(self) -> Names:
+        if self._settings.head != "open":
+            for flag, name in (("--types", "types"), ("--teacher", "teacher")):
+                if getattr(self._settings, name):
+                    raise UserError(f"{flag}: only --head open learns from it; leave it out")
         if not self._settings.types:
             return {}
-        if self._settings.head != "open":
-            raise UserError("--types: only --head open learns from titles; leave it out")
         languages = self.facts("language") or ["en"]
         return names_of_classes(self._settings.types, languages, ClassTree.shipped())
 

@@ -13,6 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from ontology.categories import ENTITY
 from ontology.classes import ClassTree, spaced
 from pretrain.tagging.open_head import name_vectors, person_cost, types_of
+from pretrain.tagging.open_teacher import Teacher
 from pretrain.tagging.open_types import TAGS, Types, person_costs
 from pretrain.training.subwords import IGNORED
 
@@ -27,6 +28,8 @@ _INSIDE = 1.0
 countries and cities are linked most. Else "Trilateral Commission" ends before "Commission"."""
 _OTHER_LANGUAGE = 0.5
 """Probability that a candidate class has one of its names in another language than English."""
+_TAUGHT = 0.7
+"""What a teacher counts, and the labels the rest."""
 _PHRASE, _PHRASES = 0.5, 12
 """Probability that one of the phrases of a mention is a candidate, and phrases at random."""
 
@@ -76,6 +79,8 @@ class OpenLoss:
         total = 0.0 * torch.stack([weight.sum() for weight in head.parameters()]).sum()
         number = (labels - 1).div(2, rounding_mode="floor").clamp(min=0)
         typed = (labels > 0) & self._has_types(number)
+        types: Tensor | None = None
+        names: list[str] = []
         if typed.any():
             gold, place = torch.unique(number[typed], return_inverse=True)
             names, right = self.candidates(gold.tolist())
@@ -92,7 +97,14 @@ class OpenLoss:
         total = total + functional.cross_entropy(
             tag_scores.reshape(-1, TAGS), tags.view(-1), ignore_index=IGNORED, reduction="sum"
         )
+        total = self._taught(total, tag_scores, types, names)
         return total / torch.as_tensor(items, device=total.device).clamp(min=1)
+
+    def _taught(
+        self, total: Tensor, tag_scores: Tensor, types: Tensor | None, names: Sequence[str]
+    ) -> Tensor:
+        """The loss of a batch by its labels, and by a teacher if there is one that has read it."""
+        return total
 
     def _costs(self, words: Sequence[str], names: Tensor) -> Tensor:
         """What is taken from the scores of types; see `open_types.person_costs`."""
@@ -152,6 +164,7 @@ class ChainLoss(OpenLoss):
         chains: float,
         phrase_sets: Sequence[Sequence[str]] = ((),),
         other_names: Mapping[str, Sequence[str]] | None = None,
+        teacher: Teacher | None = None,
     ) -> None:
         """Prepares the candidates.
 
@@ -164,11 +177,12 @@ class ChainLoss(OpenLoss):
                 others they are the gold classes.
             phrase_sets: lists of phrases of mentions; see `pretrain.training.phrase_sets`.
             other_names: names of classes in the languages of the corpus, beside the English ones.
+            teacher: has read each batch when its loss is computed; None to learn labels only.
         """
         words = [None if name == ENTITY else spaced(name) for name in categories]
         super().__init__(model, tokenizer, words)
         self._is_typed = torch.tensor([name is not None for name in words])
-        self._chains = chains
+        self._chains, self._teacher = chains, teacher
         # The deepest class first: it is the right one.
         self._lines = [
             [spaced(c) for c in sorted(line, key=lambda c: (-tree.depth(c), c))]
@@ -194,6 +208,15 @@ class ChainLoss(OpenLoss):
         self._phrase_sets = [list(phrases) for phrases in phrase_sets]
         self.phrases = sorted({name for phrases in phrase_sets for name in phrases})
         self._other_names = {spaced(name): words for name, words in (other_names or {}).items()}
+
+    def _taught(
+        self, total: Tensor, tag_scores: Tensor, types: Tensor | None, names: Sequence[str]
+    ) -> Tensor:
+        answer = self._teacher.answer() if self._teacher else None
+        if self._teacher is None or answer is None or types is None:
+            return total
+        by_teacher = self._teacher.loss(answer, tag_scores, types, names, self.inside)
+        return (1 - _TAUGHT) * total + _TAUGHT * by_teacher
 
     def _costs(self, words: Sequence[str], names: Tensor) -> Tensor:
         # None: "person" is drawn with kinds of persons, and is wrong beside the right one.

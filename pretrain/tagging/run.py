@@ -24,6 +24,7 @@ from pretrain.settings import TINY, PretrainSettings
 from pretrain.tagging.corpora import Corpora
 from pretrain.tagging.open_head import add_open_head
 from pretrain.tagging.open_loss import ChainLoss
+from pretrain.tagging.open_teacher import Teacher
 from pretrain.tagging.open_types import LABELS, PERSON_COST
 from pretrain.training.arguments import TAGGING, processes, space_scores, spread
 from pretrain.training.checkpoints import check_vocabulary
@@ -178,20 +179,22 @@ def _trainer(
     is_open = settings.head == "open"
     model = load_model(inputs.base, LABELS if is_open else labels, settings.max_subwords)
     check_vocabulary(model, inputs.tokenizer, inputs.base)
-    loss, best = token_loss, best_label
+    loss, best, reads = token_loss, best_label, None
     if is_open:
         add_open_head(model)
         tell_cases(model, inputs.tokenizer)
         sets = inputs.phrase_sets.sets if inputs.phrase_sets else [[]]
         tree, names = ClassTree.shipped(), names_by_class(inputs.languages)
+        teacher = Teacher(settings.teacher, inputs.tokenizer, args) if settings.teacher else None
+        reads = teacher.read if teacher else None
         head = ChainLoss(
-            model, inputs.tokenizer, labels.categories, tree, settings.chains, sets, names
+            model, inputs.tokenizer, labels.categories, tree, settings.chains, sets, names, teacher
         )
         model.config.open_types = {name: name for name in head.names}
         model.config.open_phrases = head.phrases
         model.config.open_person_cost = PERSON_COST
         loss, best = head.loss, head.best
-    trainer = TaggingTrainer(
+    return TaggingTrainer(
         model=model,
         args=args,
         batch_size=settings.batch_size,
@@ -201,10 +204,10 @@ def _trainer(
         processing_class=inputs.tokenizer,
         callbacks=[progress()],
         loss=loss,
+        reads=reads,
         compute_metrics=EntityScores(labels.tags),
         preprocess_logits_for_metrics=best,
     )
-    return trainer
 
 
 def _sample(pieces: PieceFeatures, size: int) -> Subset[Feature]:

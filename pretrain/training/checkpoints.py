@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from zipfile import is_zipfile
 
 import torch
+from safetensors.torch import load_file
 from transformers import PreTrainedModel
+from transformers.utils.hub import cached_file
 
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
@@ -191,6 +193,30 @@ def check_finite(model: torch.nn.Module, base_model: str, new: Collection[str] =
     for name, values in model.named_parameters():
         if name not in new and not torch.isfinite(values).all():
             raise UserError(f"the weights {name} are not finite; train it again", base_model)
+
+
+def load_part(model: torch.nn.Module, part: str, folder: str) -> None:
+    """Loads the weights of a part of a model, which transformers does not know.
+
+    Args:
+        model: the model, which has the part.
+        part: its name.
+        folder: folder of the checkpoint, or name on the hub.
+
+    Raises:
+        OSError, RuntimeError: the file, or weights, are missing.
+        UserError: weights are not finite.
+    """
+    file = cached_file(folder, "model.safetensors")
+    assert file is not None
+    prefix = f"{part}."
+    weights = {
+        name.removeprefix(prefix): value
+        for name, value in load_file(file).items()
+        if name.startswith(prefix)
+    }
+    model.get_submodule(part).load_state_dict(weights)
+    check_finite(model.get_submodule(part), folder)
 
 
 def check_vocabulary(model: PreTrainedModel, tokenizer: Any, base_model: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +186,7 @@ class TaggingTrainer(CardTrainer):
         window: int = WINDOW,
         loss: Callable[..., torch.Tensor] = token_loss,
         groups: Groups = (),
+        reads: Callable[[Mapping[str, Any]], None] | None = None,
         **kwargs: Any,
     ) -> None:
         """Takes the arguments of the Trainer, by name, and some of our own.
@@ -195,12 +196,14 @@ class TaggingTrainer(CardTrainer):
             batch_size: number of pieces of an optimiser step.
             window: number of optimiser steps whose pieces are sorted by length together.
             loss: computes the loss from the arguments of `token_loss`.
+            reads: gets each train batch before the model, also the keys that it does not accept.
             groups: see `LengthBatches`.
             kwargs: other arguments of the Trainer.
         """
         super().__init__(model=model, compute_loss_func=loss, **kwargs)
         self.model_accepts_loss_kwargs = False  # the loss is ours, not the model's
         self._batch_size, self._window, self._groups = batch_size, window, groups
+        self._reads = reads
         self.throughput = Throughput(model, self.args.device, self.args.world_size)
 
     def get_train_dataloader(self) -> DataLoader[Any]:
@@ -250,6 +253,8 @@ class TaggingTrainer(CardTrainer):
 
     def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Loss of a batch, without the keys that the model does not accept."""
+        if self._reads is not None and model.training:
+            self._reads(inputs)
         inputs = {key: value for key, value in inputs.items() if key not in (PIECES, UNLINKED)}
         return super().compute_loss(model, inputs, *args, **kwargs)
 

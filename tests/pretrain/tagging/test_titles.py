@@ -102,7 +102,7 @@ def test_a_run_learns_classes_that_no_link_has(demo, types, tmp_path):
     code, _, err = train("--types", types, "--resume-from-checkpoint", checkpoint)
     assert code == 0, err
     code, _, err = train("--types", types, "--head", "closed")
-    assert (code, "only --head open learns from titles" in err) == (2, True)
+    assert (code, "only --head open learns from it" in err) == (2, True)
 
 
 def test_rows_of_lists_have_the_columns_of_the_corpus():
