@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Makes a shipped tagger again: a corpus of all English slices, the open head on an encoder, its difference from the encoder.
-#   benchmarks/open_tagger.sh DATA ENCODER WORK [NAME [STEPS]]     an hour of two cores for open-en, 110 minutes of one for open-en-base
-# The same command goes on after a stop. DATA is a folder with dumps/, leads/, dbpedia/, wikidata/ and ner/crossner/, ENCODER one with the encoder of NAME:
-# sentence-transformers/all-MiniLM-L6-v2 for open-en, sentence-transformers/all-mpnet-base-v2 for open-en-base.
+#   benchmarks/open_tagger.sh DATA MPNET WORK open-en-base           two runs, one after the other, 110 minutes of a core each
+#   benchmarks/open_tagger.sh DATA MINILM WORK open-en MPNET         an hour of two cores; open-en-base teaches
+# The same command goes on after a stop. DATA is a folder with dumps/, leads/, dbpedia/, wikidata/ and ner/crossner/, MPNET and MINILM are folders with
+# sentence-transformers/all-mpnet-base-v2 and all-MiniLM-L6-v2. STEPS in the environment: other than 960 or 2,500 steps.
 set -euo pipefail
-data=$1 encoder=$2 work=$3 name=${4-open-en}
+data=$1 encoder=$2 work=$3 name=$4
 case $name in
-  open-en) base=all-MiniLM-L6-v2 steps=${5-2500} rate=3e-4 ;;
-  open-en-base) base=all-mpnet-base-v2 steps=${5-960} rate=1e-4 ;;
+  open-en) base=all-MiniLM-L6-v2 steps=${STEPS-2500} rate=3e-4 teaches=${5?give the encoder of open-en-base, which teaches, too} ;;
+  open-en-base) base=all-mpnet-base-v2 steps=${STEPS-960} rate=1e-4 ;;
   *) echo "$name: give open-en or open-en-base" >&2; exit 2 ;;
 esac
 mkdir -p "$work"
@@ -21,17 +22,19 @@ pages=$work/enwiki-descriptions.xml
 nerbert corpus --dump "${dumps[@]}" "$pages" --types "${types[@]}" --recipe open --output "$work/corpus" \
   --exclude "$data"/ner/crossner/*/dev.txt.xz "$data"/ner/crossner/*/test.txt.xz
 flags=(--corpus "$work/corpus/corpus" --types "${types[@]}" --recipe open --base-model "$encoder" --max-steps "$steps" --batch-size 32
-  --learning-rate "$rate" --bf16 --validation-examples 300 --load-best-model-at-end True)  # as the shipped ones were; recipe open keeps the last
+  --learning-rate "$rate" --bf16 --validation-examples 300 --per-device-train-batch-size 32)
 export OMP_NUM_THREADS=1  # a process for each core: threads of one process gain less
-one=(nerbert pretrain "${flags[@]}" --per-device-train-batch-size 32)
+taggers=("$work/$name-1" "$work/$name-2")
 if [ "$name" = open-en ]; then
-  taggers=("$work/$name-7" "$work/$name-8")
+  teacher=$(python -c 'import sys; from finetune.tagger.shipped import checkpoint_of; print(checkpoint_of("open-en-base", sys.argv[1]))' "$teaches")
+  flags+=(--teacher "$teacher")
   trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
-  "${one[@]}" --data-seed 7 --output "${taggers[0]}" &
-  "${one[@]}" --data-seed 8 --output "${taggers[1]}"
+  nerbert pretrain "${flags[@]}" --data-seed 7 --output "${taggers[0]}" &
+  nerbert pretrain "${flags[@]}" --data-seed 8 --output "${taggers[1]}"
   wait $!
 else
-  taggers=("$work/$name-1")
-  "${one[@]}" --output "${taggers[0]}"
+  # The first one was made before recipe open kept the last checkpoint.
+  nerbert pretrain "${flags[@]}" --load-best-model-at-end True --output "${taggers[0]}"
+  nerbert pretrain "${flags[@]}" --data-seed 8 --output "${taggers[1]}"
 fi
 python -m finetune.tagger.shipped --encoder "$encoder" --name "sentence-transformers/$base" --tagger "${taggers[@]}" --output "$work/$name"

@@ -110,8 +110,11 @@ def difference(earlier: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         if was == now:
             continue
         if key in _TYPED and isinstance(was, dict) and isinstance(now, dict):
-            name = next(name for name in {**now, **was} if was.get(name) != now.get(name))
-            return f"{name} {was.get(name)!r}, not {now.get(name)!r}"
+            # A version before may have had fewer options: what is not there is None.
+            names = [name for name in {**now, **was} if was.get(name) != now.get(name)]
+            if names:
+                return f"{names[0]} {was.get(names[0])!r}, not {now.get(names[0])!r}"
+            continue
         return f"other {key.replace('_', ' ')}"
     return ""
 

@@ -101,7 +101,8 @@ def _run(settings: PretrainSettings, training_flags: Sequence[str]) -> str:
     sentences = [SENTENCES] if model and model.exists() else []
     if trainer.is_world_process_zero() and model and sentences:
         (settings.output / SENTENCES).write_bytes(model.read_bytes())
-    trainer.finish(lambda: model_card(training.finish(results), corpora))
+    keeps_best = bool(training.args.load_best_model_at_end)
+    trainer.finish(lambda: model_card(training.finish(results), corpora, keeps_best))
     training.seal(
         [*trainer.made, *([SENTENCES] if Path(settings.output, SENTENCES).is_file() else [])]
     )
@@ -217,20 +218,6 @@ def _sample(pieces: PieceFeatures, size: int) -> Subset[Feature]:
     return Subset(pieces, sample[order].tolist())
 
 
-_OPEN_USE = """
-It takes any types by their names in words:
-
-    from nerbert import Tagger
-    tagger = Tagger.load(FOLDER)
-    tagger.predict("Dante was born in Florence.", types=["poet", "city"])
-
-or `nerbert predict --model FOLDER --types poet city -- 'Dante was born in Florence.'`.
-transformers alone loads it as a tagger of mentions without types. An uncased one needs the case of
-words as `token_type_ids`: 1 for a capital at the start, 2 for capitals alone.
-"""
-"""What the card of an open head says of its use."""
-
-
 def _plan_line(
     trainer: TaggingTrainer, settings: PretrainSettings, counts: PieceCounts, checkpoint: str | None
 ) -> str:
@@ -258,23 +245,24 @@ def _summary(settings: PretrainSettings, results: dict[str, Any]) -> str:
     )
 
 
-def model_card(record: Mapping[str, Any], corpora: Corpora) -> str:
+def model_card(record: Mapping[str, Any], corpora: Corpora, keeps_best: bool) -> str:
     """Text of the card: `data/card.md`, filled in.
 
     Args:
         record: content of `pretrain.json` of a finished run.
         corpora: the corpora.
+        keeps_best: whether the checkpoint with the best F1 is kept, not the last one.
     """
     settings, training, results = record["settings"], record["training"], record["results"]
     languages = corpora.facts("language") or ["und"]
     base = settings["base_model"]
     is_local = base == TINY or Path(base).exists()
-    scores = results["validation"]
+    scores, teacher = results["validation"], settings["teacher"]
     return filled(
         "pretrain.tagging",
         name=record["name"],
         language=languages[0] if len(languages) == 1 else f"[{', '.join(languages)}]",
-        head=_OPEN_USE if settings["head"] == "open" else "",
+        head=filled("pretrain.tagging", "open.md") if settings["head"] == "open" else "",
         base_model_line="" if is_local else f"\nbase_model: {base}",
         base_model="A tiny BERT" if base == TINY else f"`{Path(base).name if is_local else base}`",
         dataset=corpora.description,
@@ -283,6 +271,8 @@ def model_card(record: Mapping[str, Any], corpora: Corpora) -> str:
         max_subwords=settings["max_subwords"],
         batch_size=settings["batch_size"],
         unlinked="ignored in the loss" if settings["mask_unlinked"] else "labelled O",
+        teacher=f"\n| teacher | `{Path(teacher).name}`, beside the labels |" if teacher else "",
+        kept="Best checkpoint by F1 on" if keeps_best else "Last checkpoint, on",
         **{
             key: f"{results['train'][key]:,}"
             for key in ("sentences", "pieces", "split", "words_left_out")

@@ -81,6 +81,7 @@ def test_the_last_checkpoint_is_kept(trained):
     folder = trained[0] / "straight"
     last = (folder / "checkpoint-120" / "model.safetensors").read_bytes()
     assert (folder / "model.safetensors").read_bytes() == last
+    assert "Last checkpoint, on" in (folder / "README.md").read_text()
 
 
 @pytest.fixture

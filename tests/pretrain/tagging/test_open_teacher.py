@@ -120,6 +120,9 @@ def test_a_pupil_becomes_like_its_teacher(demo, folder, tmp_path):
     assert distances[1] < 0.8 * distances[0]
     record = json.loads((tmp_path / "taught" / "pretrain.json").read_text())
     assert record["settings"]["teacher"] == str(folder)
+    assert (
+        "| teacher | `tagger`, beside the labels |" in (tmp_path / "taught/README.md").read_text()
+    )
 
 
 def test_whom_nobody_learns_from_is_one_line(demo, folder, tmp_path):
