@@ -97,10 +97,10 @@ class OpenLoss:
         total = total + functional.cross_entropy(
             tag_scores.reshape(-1, TAGS), tags.view(-1), ignore_index=IGNORED, reduction="sum"
         )
-        total = self._taught(total, tag_scores, types, names)
+        total = self._with_teacher(total, tag_scores, types, names)
         return total / torch.as_tensor(items, device=total.device).clamp(min=1)
 
-    def _taught(
+    def _with_teacher(
         self, total: Tensor, tag_scores: Tensor, types: Tensor | None, names: Sequence[str]
     ) -> Tensor:
         """The loss of a batch by its labels, and by a teacher if there is one that has read it."""
@@ -209,7 +209,7 @@ class ChainLoss(OpenLoss):
         self.phrases = sorted({name for phrases in phrase_sets for name in phrases})
         self._other_names = {spaced(name): words for name, words in (other_names or {}).items()}
 
-    def _taught(
+    def _with_teacher(
         self, total: Tensor, tag_scores: Tensor, types: Tensor | None, names: Sequence[str]
     ) -> Tensor:
         answer = self._teacher.answer() if self._teacher else None
