@@ -52,9 +52,9 @@ class Corpora:
 
     def _read_names(self) -> Names:
         if self._settings.head != "open":
-            for flag, name in (("--types", "types"), ("--teacher", "teacher")):
+            for name in ("types", "teacher"):
                 if getattr(self._settings, name):
-                    raise UserError(f"{flag}: only --head open learns from it; leave it out")
+                    raise UserError(f"--{name}: only --head open learns from it; leave it out")
         if not self._settings.types:
             return {}
         languages = self.facts("language") or ["en"]

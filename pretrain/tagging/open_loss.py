@@ -42,6 +42,7 @@ class OpenLoss:
     """
 
     inside = 0.0
+    _teacher: Teacher | None = None
 
     def __init__(
         self,
@@ -104,7 +105,11 @@ class OpenLoss:
         self, total: Tensor, tag_scores: Tensor, types: Tensor | None, names: Sequence[str]
     ) -> Tensor:
         """The loss of a batch by its labels, and by a teacher if there is one that has read it."""
-        return total
+        answer = self._teacher.answer() if self._teacher else None
+        if self._teacher is None or answer is None or types is None:
+            return total
+        by_teacher = self._teacher.loss(answer, tag_scores, types, names, self.inside)
+        return (1 - _TAUGHT) * total + _TAUGHT * by_teacher
 
     def _costs(self, words: Sequence[str], names: Tensor) -> Tensor:
         """What is taken from the scores of types; see `open_types.person_costs`."""
@@ -208,15 +213,6 @@ class ChainLoss(OpenLoss):
         self._phrase_sets = [list(phrases) for phrases in phrase_sets]
         self.phrases = sorted({name for phrases in phrase_sets for name in phrases})
         self._other_names = {spaced(name): words for name, words in (other_names or {}).items()}
-
-    def _with_teacher(
-        self, total: Tensor, tag_scores: Tensor, types: Tensor | None, names: Sequence[str]
-    ) -> Tensor:
-        answer = self._teacher.answer() if self._teacher else None
-        if self._teacher is None or answer is None or types is None:
-            return total
-        by_teacher = self._teacher.loss(answer, tag_scores, types, names, self.inside)
-        return (1 - _TAUGHT) * total + _TAUGHT * by_teacher
 
     def _costs(self, words: Sequence[str], names: Tensor) -> Tensor:
         # None: "person" is drawn with kinds of persons, and is wrong beside the right one.

@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerFast, TrainingArguments
 from nerbert.errors import UserError
 from pretrain.tagging.open_head import NAME, add_open_head, name_vectors
 from pretrain.tagging.open_types import TAGS
-from pretrain.training.checkpoints import load_part
+from pretrain.training.checkpoints import add_head
 from pretrain.training.features import UNLINKED
 from pretrain.training.letter_cases import takes_cases
 from pretrain.training.models import load_tagger
@@ -61,8 +61,7 @@ class Teacher:
         if getattr(load_config(folder), "tag_head", None) != NAME:
             raise UserError("a tagger without an open head teaches no types", folder)
         self._model = load_tagger(folder, ["classifier."])
-        add_open_head(self._model)
-        load_part(self._model, "classifier", folder)
+        add_head(self._model, NAME, "classifier", add_open_head, folder)
         self._model.eval()  # type: ignore[no-untyped-call]
         self._model.requires_grad_(False)
         self._tokenizer = load_tokenizer(folder)

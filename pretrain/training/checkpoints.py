@@ -18,6 +18,7 @@ from transformers.utils.hub import cached_file
 from nerbert.digests import fingerprint
 from nerbert.errors import UserError
 from nerbert.storage.places import Place
+from pretrain.training.tokenizer import UNLOADABLE
 
 if TYPE_CHECKING:  # loads what only training needs
     from transformers import Trainer
@@ -195,27 +196,39 @@ def check_finite(model: torch.nn.Module, base_model: str, new: Collection[str] =
             raise UserError(f"the weights {name} are not finite; train it again", base_model)
 
 
-def load_part(model: torch.nn.Module, part: str, folder: str) -> None:
-    """Loads the weights of a part of a model, which transformers does not know.
+def add_head(
+    model: PreTrainedModel,
+    head: str,
+    part: str,
+    add: Callable[[PreTrainedModel], object],
+    folder: str,
+) -> None:
+    """Adds a head that transformers does not know to a model, with the weights of its checkpoint.
 
     Args:
-        model: the model, which has the part.
-        part: its name.
+        model: the model.
+        head: name of the head, for errors.
+        part: name of its part of the model.
+        add: adds the head, with other weights.
         folder: folder of the checkpoint, or name on the hub.
 
     Raises:
-        OSError, RuntimeError: the file, or weights, are missing.
-        UserError: weights are not finite.
+        UserError: its weights are missing, of another shape, or not finite.
     """
-    file = cached_file(folder, "model.safetensors")
-    assert file is not None
     prefix = f"{part}."
-    weights = {
-        name.removeprefix(prefix): value
-        for name, value in load_file(file).items()
-        if name.startswith(prefix)
-    }
-    model.get_submodule(part).load_state_dict(weights)
+    try:
+        add(model)
+        file = cached_file(folder, "model.safetensors")
+        assert file is not None
+        weights = {
+            name.removeprefix(prefix): value
+            for name, value in load_file(file).items()
+            if name.startswith(prefix)
+        }
+        model.get_submodule(part).load_state_dict(weights)
+    except UNLOADABLE as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"its head {head!r} cannot be loaded ({reason})", folder) from error
     check_finite(model.get_submodule(part), folder)
 
 

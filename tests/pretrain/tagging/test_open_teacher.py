@@ -132,6 +132,21 @@ def test_whom_nobody_learns_from_is_one_line(demo, folder, tmp_path):
     assert pretrain(demo, closed, "--head", "closed")[0] == 0
     code, _, err = pretrain(demo, tmp_path / "b", "--teacher", closed)
     assert (code, "a tagger without an open head teaches no types" in err) == (2, True)
+    others = {"cases": {"letter_cases": True}, "headless": {}}
+    for name, keys in others.items():
+        shutil.copytree(folder, tmp_path / name, ignore=shutil.ignore_patterns("checkpoint-*"))
+        facts = tmp_path / name / "tokenizer_config.json"
+        facts.write_text(json.dumps({**json.loads(facts.read_text()), **keys}))
+    weights = safetensors.load_file(folder / "model.safetensors")
+    kept = {key: value for key, value in weights.items() if not key.startswith("classifier.word")}
+    safetensors.save_file(kept, tmp_path / "headless" / "model.safetensors", {"format": "pt"})
+    base = ("--base-model", folder / "base")
+    for name, message in (
+        ("cases", "it is told the case of words, and the base model is not"),
+        ("headless", "its head 'open' cannot be loaded"),
+    ):
+        code, _, err = pretrain(demo, tmp_path / "d", *base, "--teacher", tmp_path / name)
+        assert (code, message in err, "Traceback" in err) == (2, True, False)
     code, _, err = pretrain(demo, tmp_path / "c", "--teacher", tmp_path / "nobody")
     assert (code, "nobody: no such folder" in err) == (2, True)
 
