@@ -1,7 +1,8 @@
 """What a page is, in Wikipedia's own words: "machine learning algorithm", "studio album".
 
 The words are those of a short description ("American computer scientist"), or of the first sentence
-of the page ("is a machine learning algorithm that"). A phrase ends at a preposition, a comma, a
+of the page ("is a machine learning algorithm that"), or, if that says nothing, those at the end of
+its title ("1880 Irish general election"). A phrase ends at a preposition, a comma, a
 participle or a relative pronoun. Of its parts ("learning algorithm", "algorithm") those count that
 are the phrase of other pages; see `Vocabulary`.
 """
@@ -17,6 +18,8 @@ from itertools import pairwise, takewhile
 from ontology.sources.nouns import Nouns, words_of_languages
 
 _MOST_WORDS = 4
+_SHORTEST = 3
+"""Letters of the last word of a title that says what its page is; not "Roe v. Wade"."""
 _FURTHEST = 120
 """Characters in which a phrase ends."""
 _LEAST_PAGES, _LEAST_WHOLE = 3, 2
@@ -30,6 +33,8 @@ _LOWER = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NOUN_IN_CAPITALS = re.compile(r"[A-ZÄÖÜ][a-zäöüß]+(?:-[A-ZÄÖÜ][a-zäöüß]+)*")
 """A German noun; "US-amerikanischer" is none."""
 _NOUNS_IN_CAPITALS = frozenset({"de"})
+_TITLES = "en"
+"""The language whose titles are read: those of others were not tried."""
 
 
 class NounPhrases:
@@ -57,7 +62,7 @@ class NounPhrases:
         self._person = re.compile(rf"\w*(?:{_any(groups.get('person', []))})")
         is_german = language in _NOUNS_IN_CAPITALS
         self._word = _NOUN_IN_CAPITALS if is_german else _LOWER
-        self._in_capitals = is_german
+        self._in_capitals, self._reads_titles = is_german, language == _TITLES
 
     @classmethod
     def shipped(cls, language: str) -> NounPhrases:
@@ -75,6 +80,23 @@ class NounPhrases:
         if self.order != "last" and predicate[:1].isupper():
             return []  # a name: "còn gọi là Gia Nã Đại"
         return self.of_description(predicate)
+
+    def of_title(self, title: str) -> list[str]:
+        """Reads the words behind a name: "general election" of "1880 Irish general election".
+
+        Titles have capitals in names only. "Homo sapiens" may be a name as a whole.
+
+        >>> NounPhrases.shipped("en").of_title("1916 United States presidential election in Ohio")
+        ['presidential election']
+        """
+        stop = self._stop.search(title)
+        words = (title[: stop.start()] if stop else title).split()
+        tail = list(takewhile(self._is_word, reversed(words)))[::-1]
+        name = words[: len(words) - len(tail)]
+        is_name = len(name) > 1 or (name and name[0][0].isdigit())
+        if not self._reads_titles or not is_name or not tail or len(tail[-1]) < _SHORTEST:
+            return []
+        return self.of_description(" ".join(tail))
 
     def of_description(self, text: str) -> list[str]:
         """Reads a description, such as "city in Texas"; several phrases of a list."""

@@ -27,7 +27,7 @@ _WHOLE = 1 << 64
 def phrases_of_pages(
     batch: pa.RecordBatch, openings: Sequence[str | None], noun_phrases: NounPhrases
 ) -> list[list[str] | None]:
-    """Reads the phrases of pages, by their short descriptions and first sentences.
+    """Reads the phrases of pages, by their short descriptions, first sentences and titles.
 
     Args:
         batch: documents.
@@ -41,7 +41,7 @@ def phrases_of_pages(
         if opening is None:
             phrases.append(None)
             continue
-        page_phrases = noun_phrases.of_sentence(title, opening)
+        page_phrases = noun_phrases.of_sentence(title, opening) or noun_phrases.of_title(title)
         for place, template in enumerate(templates[number]):
             if template.lower() == DESCRIPTION:
                 values = arguments[number][place].as_py()[:1]

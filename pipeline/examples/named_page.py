@@ -8,7 +8,7 @@ from functools import partial
 
 from pipeline.examples.mentions import SOURCES
 from pipeline.wikitext.english import is_ambiguous, is_people
-from pipeline.wikitext.names import WITHOUT_CAPITALS, has_common_word
+from pipeline.wikitext.names import WITHOUT_CAPITALS, begins_with_number, has_common_word
 
 TITLE, REPEAT, SURNAME, OWN_NAME = map(SOURCES.index, ("title", "repeat", "surname", "own-name"))
 RARE = 10
@@ -28,6 +28,7 @@ class NamedPage:
         title: its title.
         names: what its first paragraph has in bold letters.
         entity: its entity, -1 for an unknown one.
+        is_known: whether it is known what it is about.
         spans: start and end of each anchor.
         targets: title that each anchor leads to.
         entities: entity of each anchor.
@@ -44,6 +45,7 @@ class NamedPage:
     title: str
     names: list[str]
     entity: int
+    is_known: bool
     spans: list[tuple[int, int]]
     targets: list[str]
     entities: list[int]
@@ -66,6 +68,7 @@ class NamedPage:
             name[:1].isupper()
             or language in WITHOUT_CAPITALS
             or has_common_word(name, target, language)
+            or begins_with_number(name, target, language)
         )
         if may_be_name and not doubts(name, language=language):
             self.mean(name, entity if entity >= 0 else target)

@@ -36,9 +36,23 @@ _ABOUT = (" of ", " of the ", " in ", " in the ")
 class PageNames:
     """Finds the names of pages, and what they mean."""
 
-    def __init__(self, entities: EntityTable, dictionary: Dictionary | None, language: str) -> None:
-        """Takes the entity table, the dictionary of the dump's links, the code of the language."""
+    def __init__(
+        self,
+        entities: EntityTable,
+        dictionary: Dictionary | None,
+        language: str,
+        describes: bool = False,
+    ) -> None:
+        """Takes the tables, and what the names of a page depend on.
+
+        Args:
+            entities: the entity table.
+            dictionary: the dictionary of the dump's links.
+            language: code of the language.
+            describes: whether phrases say what a page is, as a class does.
+        """
         self._entities, self._dictionary, self._language = entities, dictionary, language
+        self._describes = describes
         # The last one is for NO_CLASS.
         self._is_person = [kind == "Person" for kind in entities.class_kinds] + [False]
 
@@ -74,6 +88,10 @@ class PageNames:
             batch.column("title").to_pylist(),
             self._entities.lookup(batch.column("title")),
         )
+        is_known = page_entities >= 0
+        is_known[is_known] = self._entities.classes[page_entities[is_known]] != NO_CLASS
+        if self._describes:
+            is_known |= self._entities.has_phrases(page_entities)
         names = batch.column("names").to_pylist()
         pages = {}
         for number in np.unique(sentences.documents).tolist():
@@ -84,7 +102,8 @@ class PageNames:
                 text=texts[number],
                 title=titles[number],
                 names=names[number],
-                entity=page_entities[number],
+                entity=int(page_entities[number]),
+                is_known=bool(is_known[number]),
                 spans=spans[linked],
                 targets=targets[linked],
                 entities=entities[linked],
@@ -141,14 +160,13 @@ class PageNames:
         """Adds the title of a page, unless its text has it in lower case, as a word."""
         plain = plain_title(page.title)
         meaning = page.entity, page.title, TITLE
-        is_typed = page.entity >= 0 and self._entities.classes[page.entity] != NO_CLASS
         # All titles begin with a capital; in its text a page on tennis writes "tennis".
         low = plain[:1].lower() + plain[1:]
-        if is_typed and has_common_word(low, plain, self._language) and low in page.text:
+        if page.is_known and has_common_word(low, plain, self._language) and low in page.text:
             page.add(low, meaning, self._language)
         elif is_common(page.text, plain):
             return
-        if is_typed:
+        if page.is_known:
             page.add(plain, meaning, self._language)
             page.add(_LEGAL_FORM.sub("", plain), meaning, self._language)
         else:
@@ -157,7 +175,7 @@ class PageNames:
 
     def _add_own_names(self, page: NamedPage) -> None:
         """Adds other names of the page itself, by its own first paragraph."""
-        if page.entity < 0 or self._entities.classes[page.entity] == NO_CLASS:
+        if not page.is_known:
             return
         # Only the first sentence says where the stress is: "Тара́с Шевче́нко".
         plain = [name.replace(_STRESS, "") for name in page.names]

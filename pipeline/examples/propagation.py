@@ -64,6 +64,7 @@ class Propagation:
         common: CommonWords = NO_WORDS,
         language: str = "en",
         contexts: Contexts | None = None,
+        describes: bool = False,
     ) -> None:
         """Takes the tables that the stages before have made of the dump.
 
@@ -73,12 +74,13 @@ class Propagation:
             common: its most frequent words, in lower case, and its common nouns.
             language: code of its language.
             contexts: judges names that are titles of other pages; None leaves them alone.
+            describes: whether phrases say what a page is, as a class does.
         """
         self._entities = entities
         self.dictionary, self._contexts = dictionary, contexts
         self._common, self._language = common.words, language
         self._nouns = names_aside(common.nouns, entities)
-        self._names = PageNames(entities, dictionary, language)
+        self._names = PageNames(entities, dictionary, language, describes)
         self._made_other = _MADE_OTHER.get(language, ())
 
     @classmethod
@@ -96,7 +98,8 @@ class Propagation:
         path = examples / DICTIONARY
         dictionary = Dictionary.open(path) if settings.dictionary_links > 0 else None
         contexts = Contexts.open(examples) if settings.fill else None
-        return cls(entities, dictionary, common, language, contexts)
+        describes = settings.keep_described
+        return cls(entities, dictionary, common, language, contexts, describes)
 
     def extended(
         self, batch: pa.RecordBatch, words: PageWords, sentences: Sentences, labels: Ints
@@ -144,7 +147,9 @@ class Propagation:
         if capitals is None:
             places = list(exact.occurrences(page.number, meanings.keys() | longer, page.spans))
         else:
-            low = [name for name in meanings if not name[0].isupper()]  # "mer Noire"
+            # "mer Noire", "2 Pallas"; "1916 United States census" without class hides the country.
+            low = [name for name in meanings if not name[0].isupper()]
+            low += [name for name in longer if name[0].isdigit()]
             places = list(exact.occurrences(page.number, low, page.spans)) if low else []
             occupied = sorted([*page.spans, *((start, end) for _, start, end, _ in places)])
             # "Latgolys gaisma" is the party before "Daugavpils", too: its last word ends it.

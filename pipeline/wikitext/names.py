@@ -141,6 +141,18 @@ def has_common_word(text: str, title: str, language: str) -> bool:
     return _begins_low(text) and not text.islower() and _is_titled(text, title, language)
 
 
+def begins_with_number(text: str, title: str, language: str) -> bool:
+    """Whether a text is a name that begins with a number: "1916 United States census", "2 Pallas".
+
+    >>> begins_with_number("2 Pallas", "2 Pallas", "en")
+    True
+    >>> begins_with_number("146 BC", "146 BC", "en")
+    False
+    """
+    words = text.split(" ")[1:] if text[:1].isdigit() else []
+    return any(word[:1].isupper() for word in words) and is_name(text, title, language)
+
+
 def title_at_end(text: str, title: str) -> str:
     """The title that a text in lower case ends with: "Monaco" of "ville de Monaco"; "" for none.
 

@@ -69,6 +69,28 @@ def test_descriptions(text, expected):
     assert NounPhrases.shipped("en").of_description(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("1966 United States Senate election in Minnesota", ["election"]),
+        ("2017 Denver Broncos season", ["season"]),
+        ("1999 attacks", ["attacks"]),
+        ("San Francisco cable car system", ["cable car system"]),
+        ("Roe v. Wade", []),
+        ("Ali vs Frazier", []),
+        ("Homo sapiens", []),
+        ("Machine learning", []),
+        ("Battle of Vistula river", []),
+        ("Rio Grande (film)", []),
+        ("1984", []),
+        ("", []),
+    ],
+)
+def test_the_end_of_a_title(title, expected):
+    assert NounPhrases.shipped("en").of_title(title) == expected
+    assert NounPhrases.shipped("de").of_title(title) == []
+
+
 def test_a_language_without_rules_has_no_phrases():
     for language in ("xx", "", "ja"):
         rules = NounPhrases.shipped(language)

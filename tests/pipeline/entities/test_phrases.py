@@ -86,3 +86,20 @@ def test_sentences_of_described_mentions_stay(corpora):
     assert {"Reader", "Merge sort", "Max Roe"} <= {row["title"] for row in described}
     assert {row["title"] for row in plain} - {row["title"] for row in described} == {"Other"}
     assert all(any(row["phrases"]) for row in described)
+
+
+def test_a_described_page_is_mentioned_by_its_title(corpora):
+    described, plain = (rows_of(corpora / name / "corpus") for name in ("described", "plain"))
+    pairs = {
+        name: {
+            (row["title"], target)
+            for row in rows
+            for target, source in zip(row["targets"], row["sources"], strict=True)
+            if source == "title"
+        }
+        for name, rows in (("described", described), ("plain", plain))
+    }
+    known = {*ALGORITHMS, "Merge sort", "Radix sort", "Ada Jones", "Max Roe", "Sam Poe", "Kim Doe"}
+    own = {title for title, target in pairs["described"] if title == target}
+    assert own == known - {"Radix sort"}  # its only sentence has four words
+    assert pairs["plain"] == set()

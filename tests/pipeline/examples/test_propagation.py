@@ -38,6 +38,8 @@ CLASSES = {
     "Bartel van der Waerden": "Scientist",
     "Tennis": "Company",
     "Mercury (planet)": "Planet",
+    "2 Pallas": "Planet",
+    "1916 Ulm census": "Event",
 }
 
 
@@ -180,6 +182,27 @@ LINK = ("Ulm", "Ulm", "link")
         ),
         # So has the title of a page of another kind.
         ("X", "[Ulm|Ada Lovelace Ulm] wrote.\nUlm read.", [("Ulm", "Ada Lovelace Ulm", "link")]),
+        # Names begin with numbers, too, and are none if another number goes on with them.
+        (
+            "2 Pallas",
+            "It is 2 Pallas, not 12 Pallas or 2 Pallass.",
+            [("2 Pallas", "2 Pallas", "title")],
+        ),
+        (
+            "X",
+            "After the [1916 Ulm census] [Ulm] grew.\nThe 1916 Ulm census was in Ulm.",
+            [
+                ("1916 Ulm census", "1916 Ulm census", "link"),
+                LINK,
+                ("1916 Ulm census", "1916 Ulm census", "repeat"),
+                ("Ulm", "Ulm", "repeat"),
+            ],
+        ),
+        (  # no class says what it is, but it holds no city
+            "1918 Ulm vote",
+            "[Ulm] is far.\nThe 1918 Ulm vote was in Ulm.",
+            [LINK, ("Ulm", "Ulm", "repeat")],
+        ),
         # A page on a thing writes it in lower case.
         ("Tennis", "Tennis is a sport.\nMany play tennis.", []),
         # Repeats of a link to a page without class are the same, if they are its title.
