@@ -98,17 +98,22 @@ class OpenLoss:
         total = total + functional.cross_entropy(
             tag_scores.reshape(-1, TAGS), tags.view(-1), ignore_index=IGNORED, reduction="sum"
         )
-        total = self._with_teacher(total, tag_scores, types, names)
+        total = self._with_teacher(total, tag_scores, tags, types, names)
         return total / torch.as_tensor(items, device=total.device).clamp(min=1)
 
     def _with_teacher(
-        self, total: Tensor, tag_scores: Tensor, types: Tensor | None, names: Sequence[str]
+        self,
+        total: Tensor,
+        tag_scores: Tensor,
+        tags: Tensor,
+        types: Tensor | None,
+        names: Sequence[str],
     ) -> Tensor:
         """The loss of a batch by its labels, and by a teacher if there is one that has read it."""
         answer = self._teacher.answer() if self._teacher else None
         if self._teacher is None or answer is None or types is None:
             return total
-        by_teacher = self._teacher.loss(answer, tag_scores, types, names, self.inside)
+        by_teacher = self._teacher.loss(answer, tag_scores, tags, types, names, self.inside)
         return (1 - _TAUGHT) * total + _TAUGHT * by_teacher
 
     def _costs(self, words: Sequence[str], names: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 from transformers import PreTrainedTokenizerFast, TrainingArguments
 
 from nerbert.errors import UserError
@@ -95,13 +96,22 @@ class Teacher:
         return answer
 
     def loss(
-        self, answer: Answer, tags: Tensor, types: Tensor, names: Sequence[str], inside: float
+        self,
+        answer: Answer,
+        tags: Tensor,
+        labels: Tensor,
+        types: Tensor,
+        names: Sequence[str],
+        inside: float,
     ) -> Tensor:
         """The cross-entropy of the pupil's tags and types to those of the teacher.
+
+        Where a link begins and ends its label says for sure, and the teacher's tag does not count.
 
         Args:
             answer: what the teacher says of the batch.
             tags: scores of O, B and I of the batch by the pupil (batch, length, 3).
+            labels: 0 for O, 1 for B, 2 for I, and `IGNORED` (batch, length).
             types: scores of types, and of none of them (batch, length, types + 1).
             names: names of the types, in words.
             inside: taken from the score of I in training, of both.
@@ -117,6 +127,8 @@ class Teacher:
             chances = (parts - parts.new_tensor([0.0, 0.0, inside])).softmax(-1)
             mentions = 1 - chances[:, 0]
             mentions = mentions * mentions.gt(_SURE)
+            linked = labels[asked] > 0
+            chances[linked] = functional.one_hot(labels[asked][linked], TAGS).to(chances)
         of_tags = -(chances * tags[asked].log_softmax(-1)).sum()
         of_types = -(kinds.softmax(-1) * types[asked].log_softmax(-1)).sum(-1)
         mean = (of_types * mentions).sum() / mentions.sum().clamp(min=1e-6)

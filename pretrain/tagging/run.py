@@ -22,12 +22,12 @@ from ontology.classes import ClassTree
 from ontology.sources.nouns import names_by_class
 from pretrain.settings import TINY, PretrainSettings
 from pretrain.tagging.corpora import Corpora
-from pretrain.tagging.open_head import add_open_head
+from pretrain.tagging.open_head import NAME, add_open_head
 from pretrain.tagging.open_loss import ChainLoss
 from pretrain.tagging.open_teacher import Teacher
 from pretrain.tagging.open_types import LABELS, PERSON_COST
 from pretrain.training.arguments import TAGGING, processes, space_scores, spread
-from pretrain.training.checkpoints import check_vocabulary
+from pretrain.training.checkpoints import add_head, check_vocabulary
 from pretrain.training.features import Collator, Feature, PieceFeatures
 from pretrain.training.letter_cases import tell_cases
 from pretrain.training.logs import progress
@@ -37,7 +37,7 @@ from pretrain.training.pieces import PieceCounts, count_subwords
 from pretrain.training.scores import EntityScores, best_label
 from pretrain.training.session import TrainingRun
 from pretrain.training.subwords import token_loss
-from pretrain.training.tokenizer import load_tokenizer
+from pretrain.training.tokenizer import load_config, load_tokenizer
 from pretrain.training.trainer import TaggingTrainer
 
 _LOGGER = logging.getLogger("nerbert")
@@ -161,6 +161,7 @@ def _inputs(training: TrainingRun[PretrainSettings], corpora: Corpora) -> _Input
         corpora.new_labels,
         bool(settings.mask_unlinked),
         phrase_sets,
+        tells_endings=settings.head == "open",
     )
     validation = PieceFeatures(
         rows["validation"], pieces["validation"], tokenizer, corpora.new_labels
@@ -182,7 +183,10 @@ def _trainer(
     check_vocabulary(model, inputs.tokenizer, inputs.base)
     loss, best, reads = token_loss, best_label, None
     if is_open:
-        add_open_head(model)
+        if getattr(load_config(inputs.base), "tag_head", None) == NAME:
+            add_head(model, NAME, "classifier", add_open_head, inputs.base)
+        else:
+            add_open_head(model)
         tell_cases(model, inputs.tokenizer)
         sets = inputs.phrase_sets.sets if inputs.phrase_sets else [[]]
         tree, names = ClassTree.shipped(), names_by_class(inputs.languages)

@@ -59,6 +59,9 @@ PIECES = "pieces"
 UNLINKED = "unlinked"
 """Key of a batch: whether a sub-word begins a word of a name without link, (batch, length)."""
 
+_ENDINGS = ("'s", "’s")
+"""Words that other tokenisers cut: "'", "s"."""
+
 _KINDS = {
     "id": Value("string"),
     "tokens": ListOf(Value("string")),
@@ -117,6 +120,7 @@ class PieceFeatures(TorchDataset[Feature]):
         new_labels: npt.NDArray[np.int64],
         mask_unlinked: bool = False,
         phrase_sets: PhraseSets | None = None,
+        tells_endings: bool = False,
     ) -> None:
         """Combines examples and pieces.
 
@@ -127,13 +131,15 @@ class PieceFeatures(TorchDataset[Feature]):
             new_labels: label id of the view for each label id of the corpus, shape (old tags,).
             mask_unlinked: whether names without link are ignored in the loss.
             phrase_sets: adds what a mention is to its labels.
+            tells_endings: whether all sub-words of "'s" outside of mentions have its label, for
+                texts whose words were cut between them.
         """
         self._corpus = corpus.with_format("arrow")
         self._pieces = pieces
         self.tokenizer = tokenizer
         self._new_labels = new_labels
         self._mask_unlinked = mask_unlinked
-        self._phrase_sets = phrase_sets
+        self._phrase_sets, self._tells_endings = phrase_sets, tells_endings
 
     @property
     def lengths(self) -> npt.NDArray[np.int32]:
@@ -153,7 +159,7 @@ class PieceFeatures(TorchDataset[Feature]):
     def by_length(self) -> PieceFeatures:
         """The same pieces, the shortest first, so that batches in order need little padding."""
         pieces = self._pieces.select(np.argsort(self.lengths, kind="stable"))
-        settings = (self._new_labels, self._mask_unlinked, self._phrase_sets)
+        settings = self._new_labels, self._mask_unlinked, self._phrase_sets, self._tells_endings
         return PieceFeatures(self._corpus, pieces, self.tokenizer, *settings)
 
     def __getitem__(self, index: int) -> Feature:
@@ -179,9 +185,9 @@ class PieceFeatures(TorchDataset[Feature]):
             columns = labels, table.column(PHRASES).to_pylist()
             labels = [self._phrase_sets.added(*row) for row in zip(*columns, strict=True)]
         features = [
-            self._feature(piece, encoding, row[span], names[span])
-            for piece, encoding, row, names, span in zip(
-                indices, encodings, labels, unlinked, spans, strict=True
+            self._feature(piece, encoding, of_words, row[span], names[span])
+            for piece, encoding, of_words, row, names, span in zip(
+                indices, encodings, words, labels, unlinked, spans, strict=True
             )
         ]
         if not takes_cases(self.tokenizer):
@@ -192,7 +198,12 @@ class PieceFeatures(TorchDataset[Feature]):
         ]
 
     def _feature(
-        self, piece: int, encoding: Any, of_words: npt.NDArray[np.int64], unlinked: list[bool]
+        self,
+        piece: int,
+        encoding: Any,
+        tokens: Sequence[str],
+        of_words: npt.NDArray[np.int64],
+        unlinked: list[bool],
     ) -> Feature:
         words, first = first_subwords(encoding.word_ids)
         labels = np.full(len(first), IGNORED)
@@ -201,6 +212,10 @@ class PieceFeatures(TorchDataset[Feature]):
         names[first] = np.array(unlinked, bool)[words]
         if self._mask_unlinked:
             labels[names] = IGNORED
+        if self._tells_endings:
+            for place, word in enumerate(encoding.word_ids):
+                if word is not None and tokens[word] in _ENDINGS and of_words[word] == 0:
+                    labels[place] = 0
         return Feature(piece, np.array(encoding.ids), labels, names)
 
     def example_ids(self, pieces: Sequence[int]) -> list[str]:

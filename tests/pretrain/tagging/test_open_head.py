@@ -25,6 +25,7 @@ open_head = lazy("pretrain.tagging.open_head")
 open_loss = lazy("pretrain.tagging.open_loss")
 open_onnx = lazy("finetune.heads.open_onnx")
 open_types = lazy("pretrain.tagging.open_types")
+safetensors = lazy("safetensors.torch")
 tagging = lazy("finetune.tagger.tagger")
 torch = lazy("torch")
 
@@ -82,6 +83,21 @@ def test_the_last_checkpoint_is_kept(trained):
     last = (folder / "checkpoint-120" / "model.safetensors").read_bytes()
     assert (folder / "model.safetensors").read_bytes() == last
     assert "Last checkpoint, on" in (folder / "README.md").read_text()
+
+
+def test_an_open_tagger_goes_on_with_its_head(trained):
+    folder, train, _ = trained
+    base = ("--base-model", folder / "straight")
+    code, _, err = train("onwards", *base, "--max-steps", 1, "--learning-rate", 1e-12)
+    assert code == 0, err
+    before, after = (
+        safetensors.load_file(folder / name / "model.safetensors")
+        for name in ("straight", "onwards")
+    )
+    heads = [name for name in before if name.startswith("classifier.")]
+    assert len(heads) == 9
+    for name in heads:
+        assert torch.allclose(before[name], after[name], atol=1e-9), name
 
 
 @pytest.fixture

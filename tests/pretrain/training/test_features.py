@@ -1,5 +1,7 @@
 """Features against the way transformers' own examples make them."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -108,6 +110,22 @@ def test_unlinked_names_are_left_out_of_the_loss_only_when_asked_for(corpus, row
     assert masked[0].labels[place] == data.IGNORED
     changed = plain[0].labels != masked[0].labels
     assert np.flatnonzero(changed).tolist() == [place]
+
+
+def test_all_of_an_ending_outside_of_a_name_is_told(tokenizer, tmp_path):
+    text = "Ada/B-Scientist 's friend saw Wendy/B-City 's/I-City and an old car 's end"
+    rows = [example(number, text) for number in range(2)]
+    corpus = Corpus.open(str(write_corpus(tmp_path / "corpus", rows)))
+    rows = data.load_split(corpus, "train", cache_dir=str(tmp_path / "cache"))
+    plain, _ = features_of(corpus, rows, tokenizer)
+    told, _ = features_of(corpus, rows, tokenizer, tells_endings=True)
+    words = tokenizer(rows[0]["tokens"], is_split_into_words=True).word_ids()
+    pairs = enumerate(pairwise(words), 1)
+    ends = [place for place, (before, word) in pairs if before == word in (1, 10)]
+    assert ends
+    changed = np.flatnonzero(plain[0].labels != told[0].labels).tolist()
+    assert changed == ends
+    assert told[0].labels[ends].tolist() == [0] * len(ends)
 
 
 def test_a_view_changes_labels(corpus, rows, tokenizer):
