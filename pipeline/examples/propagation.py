@@ -95,11 +95,9 @@ class Propagation:
         """Opens the tables in a run's folder of examples; None if it has mentions of links only."""
         if not propagates(settings, language):
             return None
-        path = examples / DICTIONARY
-        dictionary = Dictionary.open(path) if settings.dictionary_links > 0 else None
+        dictionary = Dictionary.open(examples / DICTIONARY) if settings.dictionary_links else None
         contexts = Contexts.open(examples) if settings.fill else None
-        describes = settings.keep_described
-        return cls(entities, dictionary, common, language, contexts, describes)
+        return cls(entities, dictionary, common, language, contexts, settings.keep_described)
 
     def extended(
         self, batch: pa.RecordBatch, words: PageWords, sentences: Sentences, labels: Ints
@@ -147,9 +145,8 @@ class Propagation:
         if capitals is None:
             places = list(exact.occurrences(page.number, meanings.keys() | longer, page.spans))
         else:
-            # "mer Noire", "2 Pallas"; "1916 United States census" without class hides the country.
-            low = [name for name in meanings if not name[0].isupper()]
-            low += [name for name in longer if name[0].isdigit()]
+            low = [name for name in meanings if not name[0].isupper()]  # "mer Noire", "2 Pallas"
+            low += [name for name in longer if name[0].isdigit()]  # no country in "1916 US census"
             places = list(exact.occurrences(page.number, low, page.spans)) if low else []
             occupied = sorted([*page.spans, *((start, end) for _, start, end, _ in places)])
             # "Latgolys gaisma" is the party before "Daugavpils", too: its last word ends it.

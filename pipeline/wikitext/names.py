@@ -142,13 +142,7 @@ def has_common_word(text: str, title: str, language: str) -> bool:
 
 
 def begins_with_number(text: str, title: str, language: str) -> bool:
-    """Whether a text is a name that begins with a number: "1916 United States census", "2 Pallas".
-
-    >>> begins_with_number("2 Pallas", "2 Pallas", "en")
-    True
-    >>> begins_with_number("146 BC", "146 BC", "en")
-    False
-    """
+    """Whether a text is a name that begins with a number: "1916 Irish census", not "9 mm"."""
     words = text.split(" ")[1:] if text[:1].isdigit() else []
     return any(word[:1].isupper() for word in words) and is_name(text, title, language)
 

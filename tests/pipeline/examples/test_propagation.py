@@ -39,6 +39,7 @@ CLASSES = {
     "Tennis": "Company",
     "Mercury (planet)": "Planet",
     "2 Pallas": "Planet",
+    "146 BC": "Event",
     "1916 Ulm census": "Event",
 }
 
@@ -198,6 +199,7 @@ LINK = ("Ulm", "Ulm", "link")
                 ("Ulm", "Ulm", "repeat"),
             ],
         ),
+        ("146 BC", "In 146 BC and before 146 BC it was so.", []),
         (  # no class says what it is, but it holds no city
             "1918 Ulm vote",
             "[Ulm] is far.\nThe 1918 Ulm vote was in Ulm.",
