@@ -25,7 +25,9 @@ def test_entities_are_those_of_the_tagger(saved):
         for doc, entities in zip(docs[:3], expected[:3], strict=True):
             found = [(e.start_char, e.end_char, e.label_, e.text) for e in doc.ents]
             assert found == [(e.start, e.end, e.type, e.text) for e in entities]
-            assert [e._.score for e in doc.ents] == [e.score for e in entities]
+            assert [e._.score for e in doc.ents] == pytest.approx(
+                [e.score for e in entities], abs=1e-6
+            )
     assert docs[0].ents
 
 
