@@ -213,8 +213,9 @@ class PieceFeatures(TorchDataset[Feature]):
         if self._mask_unlinked:
             labels[names] = IGNORED
         if self._tells_endings:
-            for place, word in enumerate(encoding.word_ids):
-                if word is not None and tokens[word] in _ENDINGS and of_words[word] == 0:
+            for place in np.flatnonzero(~first).tolist():
+                word = encoding.word_ids[place]
+                if word is not None and tokens[word] in _ENDINGS and labels[place - 1] == 0:
                     labels[place] = 0
         return Feature(piece, np.array(encoding.ids), labels, names)
 

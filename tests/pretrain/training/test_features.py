@@ -126,6 +126,11 @@ def test_all_of_an_ending_outside_of_a_name_is_told(tokenizer, tmp_path):
     changed = np.flatnonzero(plain[0].labels != told[0].labels).tolist()
     assert changed == ends
     assert told[0].labels[ends].tolist() == [0] * len(ends)
+    marked = [example(number, text, unlinked=["'s"]) for number in range(2)]
+    corpus = Corpus.open(str(write_corpus(tmp_path / "marked", marked)))
+    rows = data.load_split(corpus, "train", cache_dir=str(tmp_path / "cache"))
+    features, _ = features_of(corpus, rows, tokenizer, mask_unlinked=True, tells_endings=True)
+    assert set(features[0].labels[ends].tolist()) == {data.IGNORED}
 
 
 def test_a_view_changes_labels(corpus, rows, tokenizer):
