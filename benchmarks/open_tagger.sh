@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Makes a shipped tagger again: a corpus of all English slices, the open head on an encoder, its difference from the encoder.
+# Makes a tagger as the shipped ones: a corpus of all English slices, the open head on an encoder, its difference from the encoder.
 #   benchmarks/open_tagger.sh DATA MPNET WORK open-en-base           two runs, one after the other, 110 minutes of a core each
 #   benchmarks/open_tagger.sh DATA MINILM WORK open-en MPNET         an hour of two cores; open-en-base teaches
+# The shipped ones were made on a corpus without the titles of pages without a class, and went on with them: 900 steps each, and 370; see docs/pretraining.md.
 # The same command goes on after a stop. DATA is a folder with dumps/, leads/, dbpedia/, wikidata/ and ner/crossner/, MPNET and MINILM are folders with
 # sentence-transformers/all-mpnet-base-v2 and all-MiniLM-L6-v2. STEPS in the environment: other than 960 or 2,500 steps.
 set -euo pipefail
@@ -32,7 +33,6 @@ if [ "$name" = open-en ]; then
   nerbert pretrain "${flags[@]}" --data-seed 7 --output "${taggers[0]}" &
   nerbert pretrain "${flags[@]}" --data-seed 8 --output "${taggers[1]}"
   wait $!
-  # The shipped one had two runs of 900 steps at 1.5e-4 more, for the corpus had no titles of pages without a class before; see docs/pretraining.md.
 else
   # The first one was made before recipe open kept the last checkpoint.
   nerbert pretrain "${flags[@]}" --load-best-model-at-end True --output "${taggers[0]}"
