@@ -145,4 +145,4 @@ def _words(text: str) -> list[str]:
 
 
 def _share(page: list[str], words: frozenset[str]) -> float:
-    return sum(word in words for word in page) / len(page)
+    return sum(map(words.__contains__, page)) / len(page)

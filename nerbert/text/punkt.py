@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -31,6 +32,8 @@ _ASCII_BLANK = re.compile(f"[{string.whitespace}]")
 _NUMERIC = re.compile(r"-?[.,]?\d[\d,.-]*")
 INITIAL = re.compile(r"[^\W\d]\.")
 NUMBER = "##number##"
+_WORD = re.compile(r"\w+")
+_BEHIND_STOP = re.compile(r"\.\W*(\w+)")
 
 # Bits: whether a word type occurs at the begin, middle or an unknown place of a sentence, by case.
 BEGIN_UPPER, MIDDLE_UPPER, UNKNOWN_UPPER = 2, 4, 8
@@ -161,12 +164,64 @@ class SentenceSplitter:
         """Whether a token begins a sentence, by the cases in which it occurs; None if unknown."""
         if token in (";", ":", ",", ".", "!", "?"):
             return False
-        cases = self._parameters.contexts.get(kind, 0)
-        if token[0].isupper() and cases & LOWER and not cases & MIDDLE_UPPER:
+        _, capital_begins, small_goes_on = _evidence(self._parameters.contexts.get(kind, 0))
+        if token[0].isupper() and capital_begins:
             return True
-        if token[0].islower() and (cases & _UPPER or not cases & BEGIN_LOWER):
+        if token[0].islower() and small_goes_on:
             return False
         return None
+
+
+def _evidence(cases: int) -> tuple[bool, bool, bool]:
+    """What the contexts of a word type say.
+
+    Returns:
+        Whether it occurs in lower case; whether with a capital it begins a sentence, and whether in
+        lower case it goes on with one.
+    """
+    is_lower = bool(cases & LOWER)
+    return (
+        is_lower,
+        is_lower and not cases & MIDDLE_UPPER,
+        bool(cases & _UPPER or not cases & BEGIN_LOWER),
+    )
+
+
+class Difference:
+    """The words that parameters decide about in another way than others do.
+
+    Abbreviations decide about the word before a full stop, all else about the one behind it.
+    """
+
+    def __init__(self, old: Parameters, new: Parameters) -> None:
+        """Compares two sets of parameters."""
+        self._ends = [f"{stem.casefold()}." for stem in old.abbreviations ^ new.abbreviations]
+        kinds = {second for _, second in old.collocations ^ new.collocations}
+        kinds |= old.starters ^ new.starters
+        kinds |= {
+            kind
+            for kind in old.contexts.keys() | new.contexts.keys()
+            if (kind[0].islower() or kind[0].isupper())  # the others are not asked for
+            and _evidence(old.contexts.get(kind, 0)) != _evidence(new.contexts.get(kind, 0))
+        }
+        self._is_of_all = NUMBER in kinds
+        self._behind: defaultdict[str, list[str]] = defaultdict(list)  # first word -> word types
+        for kind in kinds:
+            word = _WORD.search(kind.casefold())
+            self._is_of_all |= word is None
+            self._behind[word[0] if word else ""].append(kind.casefold())
+
+    def __bool__(self) -> bool:
+        return bool(self._is_of_all or self._ends or self._behind)
+
+    def touches(self, text: str) -> bool:
+        """Whether the sentences of a text may be others; most often they are the same, anyway."""
+        behind = _WORD.findall(" ".join(_BEHIND_STOP.findall(text)).casefold())
+        kinds = [kind for word in self._behind.keys() & set(behind) for kind in self._behind[word]]
+        if not (self._is_of_all or self._ends or kinds):
+            return False
+        low = text.casefold()
+        return self._is_of_all or any(part in low for part in (*self._ends, *kinds))
 
 
 def _candidates(text: str) -> list[tuple[int, int, int]]:

@@ -37,11 +37,10 @@ class WriteDocuments(PlanPass, PartPass):
         return self._plan.documents.path / element.part
 
     def open(self) -> None:
-        model = model_path(self._plan).read_bytes()
-        self._model = SentenceModel.from_json(model)
+        self._model = SentenceModel.from_json(model_path(self._plan).read_bytes())
         self._common = CommonWords.from_json(words_path(self._plan).read_bytes())
         run = self._plan.settings.previous
-        self._previous = Previous(run, model) if run else None
+        self._previous = Previous(run, self._model) if run else None
 
     def make(self, element: Unit, part: Place, gathered: None) -> DocumentsReport:
         return write_documents(

@@ -17,6 +17,8 @@ from nerbert.storage import parts
 from nerbert.storage.folders import Folder
 from nerbert.storage.places import Place
 from nerbert.text.corpus import SENTENCES
+from nerbert.text.punkt import Difference
+from nerbert.text.sentences import SentenceModel
 from pipeline.documents.rows import Row
 from pipeline.dump.pages import Page
 
@@ -48,17 +50,16 @@ def check_previous(run: Place, documents: Folder) -> None:
 
 
 class Previous:
-    """Finds the documents of pages in the parts of an earlier run.
+    """Finds the documents of pages in the parts of an earlier run."""
 
-    Attributes:
-        has_sentences: whether its sentences hold: they were split by the model of this dump.
-    """
+    def __init__(self, run: Place, model: SentenceModel) -> None:
+        """Takes the run's folder, and the model of sentences of this dump.
 
-    def __init__(self, run: Place, model: bytes) -> None:
-        """Takes the run's folder, and the file of the model of sentences of this dump."""
+        Raises:
+            UserError: the run's own model cannot be read.
+        """
         folder = run / "documents"
-        path = folder / SENTENCES
-        self.has_sentences = path.exists() and path.read_bytes() == model
+        self._model_difference = _model_difference(folder / SENTENCES, model)
         self._ranges = [
             (report["first_page"], report["last_page"], folder / f"{stem}.parquet")
             for path in (folder / "reports" / "part-*.json").files()
@@ -71,6 +72,11 @@ class Previous:
             lambda path, number: _rows(self._part(path).slice(number * _BLOCK, _BLOCK))
         )
 
+    def keeps_sentences(self, text: str) -> bool:
+        """Whether the model of this dump splits a text as that of the earlier one did."""
+        difference = self._model_difference
+        return difference is not None and not (difference and difference.touches(text))
+
     def row(self, page: Page) -> Row | None:
         """The row of a page that has not changed since; None for others."""
         for first, last, path in self._ranges:
@@ -82,6 +88,17 @@ class Previous:
                 if (page.namespace, page.title) == (row["namespace"], row["title"]):
                     return dict(row)
         return None
+
+
+def _model_difference(path: Place, model: SentenceModel) -> Difference | None:
+    """How the model of an earlier run differs from that of this dump; None if in its language."""
+    try:
+        earlier_model = SentenceModel.from_json(path.read_bytes())
+    except ValueError as error:
+        raise UserError(f"{error}; leave --previous out", path) from error
+    if earlier_model.language != model.language:
+        return None
+    return Difference(earlier_model.parameters, model.parameters)
 
 
 def _places(path: Place) -> dict[tuple[int, int], int]:

@@ -173,7 +173,7 @@ class _Documents:
             if nouns := self._how["nouns"]:  # nothing else about a link is of the whole dump
                 language, lexicon = self._unit.site.language, self._how["lexicon"]
                 row["anchors"] = with_doubts(row["anchors"], row["text"], language, lexicon, nouns)
-            if nouns or not (self._previous and self._previous.has_sentences):
+            if nouns or not (self._previous and self._previous.keeps_sentences(row["text"])):
                 add_sentences(row, self._model)
         return row
 
