@@ -17,7 +17,7 @@ from nerbert.text.corpus import Corpus, report_of
 from nerbert.text.tags import LabelSet
 from ontology.classes import ClassTree
 from pretrain.settings import PretrainSettings
-from pretrain.tagging.titles import Names, as_rows, lists_of_names, names_of_classes
+from pretrain.tagging.titles import Names, as_rows, lists_of_names, names_of_classes, posts
 from pretrain.training.features import category_view, load_split
 
 
@@ -113,7 +113,8 @@ class Corpora:
             return together
         ids = {tag: label_id and label_id + shift for tag, label_id in self._ids.items()}
         lists = as_rows(lists_of_names(self._names, len(together)), ids, together)
-        return concatenate_datasets([together, lists])
+        others = posts(together, self._names, ids, ClassTree.shipped())
+        return concatenate_datasets([together, lists, others])
 
 
 def _shifted(rows: Dataset, shift: int) -> Dataset:

@@ -21,6 +21,9 @@ _CHAIN = 0.45
 """Probability of each class of a chain to be a candidate."""
 _KEPT = 0.9
 """Probability of a gold class to be a candidate: without it, none of the others is right."""
+_KINDS = 0.2
+"""Share of the batches whose candidates are kinds: person, organisation, place, work, ..."""
+_SYNONYMS = {"place": "location", "organisation": "organization"}
 _OTHERS = 8
 """Candidates at random, at most; half as many more stand beside a gold class in the ontology."""
 _INSIDE = 1.0
@@ -201,6 +204,9 @@ class ChainLoss(OpenLoss):
             )
         ]
         self._own = [[] if name == ENTITY else [spaced(name)] for name in categories]
+        kinds = [None if name == ENTITY else tree.kind(name) for name in categories]
+        self._kinds = [[] if kind is None else [spaced(kind)] for kind in kinds]
+        self._all_kinds = sorted({name for of_category in self._kinds for name in of_category})
         classes = sorted({name for line in self._lines for name in line})
         by_words = {spaced(name): name for name in tree.names}
         parents = {name: set(tree.parents(by_words[name])) for name in classes}
@@ -217,7 +223,11 @@ class ChainLoss(OpenLoss):
         }
         self._phrase_sets = [list(phrases) for phrases in phrase_sets]
         self.phrases = sorted({name for phrases in phrase_sets for name in phrases})
-        self._other_names = {spaced(name): words for name, words in (other_names or {}).items()}
+        self._other_names = {
+            spaced(name): list(words) for name, words in (other_names or {}).items()
+        }
+        for name, synonym in _SYNONYMS.items():
+            self._other_names.setdefault(name, []).append(synonym)
 
     def _costs(self, words: Sequence[str], names: Tensor) -> Tensor:
         # None: "person" is drawn with kinds of persons, and is wrong beside the right one.
@@ -232,22 +242,25 @@ class ChainLoss(OpenLoss):
         """Draws candidates.
 
         Right are the phrases of a mention, and of its chain the deepest class; beside a phrase,
-        which says more ("computer scientist"), only one without subclasses, not "person".
+        which says more ("computer scientist"), only one without subclasses, not "person". In some
+        batches all are kinds, so that it is right there.
         """
         names: set[str] = set()
-        by_chain = float(torch.rand(())) < self._chains
+        by_kind = float(torch.rand(())) < _KINDS
+        by_chain = not by_kind and float(torch.rand(())) < self._chains
+        classes = self._kinds if by_kind else self._lines if by_chain else self._own
         mentions = [divmod(number, len(self._own))[::-1] for number in gold]
         for category, phrase_set in mentions:
-            line = self._lines[category] if by_chain else self._own[category]
+            line = classes[category]
             chance = _CHAIN if by_chain else _KEPT
             names.update(name for name in line if float(torch.rand(())) < chance)
             phrases = self._phrase_sets[phrase_set]
-            if phrases and (not line or float(torch.rand(())) < _PHRASE):
+            if phrases and (not line or (not by_kind and float(torch.rand(())) < _PHRASE)):
                 names.add(phrases[int(torch.randint(len(phrases), ()))])
         owned = [name for category, _ in mentions for name in self._own[category]]
         beside = [sibling for name in owned for sibling in self._siblings[name]]
-        sources = (beside, _OTHERS // 2), (self._classes, _OTHERS), (self.phrases, _PHRASES)
-        for source, count in sources:
+        sources = [(beside, _OTHERS // 2), (self._classes, _OTHERS), (self.phrases, _PHRASES)]
+        for source, count in [(self._all_kinds, _OTHERS)] if by_kind else sources:
             picks = torch.randint(len(source), (count,)).tolist() if source else ()
             names.update(source[number] for number in picks)
         in_text = {name: self._in_any_language(name) for name in sorted(names)}

@@ -2,7 +2,8 @@
 
 The links of a small corpus mention few names of few classes. The files of types have the titles of
 all typed pages; lists of these ("Labour Party, Aladdin Sane and Danube") teach what names of a
-class look like.
+class look like. No article has names of users of social media: some are behind "@", and with a
+sentence, as in a post.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from collections.abc import Mapping, Sequence
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 from datasets import Dataset
 
 from nerbert.errors import UserError
 from nerbert.storage.places import Place
 from nerbert.text.columns import Sentence
 from nerbert.text.tokens import tokenize
-from ontology.classes import ClassTree
+from ontology.classes import NO_KIND, ClassTree
 from ontology.sources.types import UNREADABLE, read_types
 
 _LOGGER = logging.getLogger("nerbert")
@@ -33,6 +35,9 @@ _WORDS = 8
 """Largest number of words of a name."""
 _ALPHA = 0.5
 """The share of a class grows with this power of the number of its names."""
+_POSTS = 8
+"""One sentence in so many is with the name of a user, too; at most `_MOST_LISTS`."""
+_NO_LETTERS = re.compile(r"\W")
 _DETAIL = re.compile(r" \([^()]*\)$")
 _BETWEEN = (",", ",", ",", ";")
 _BEFORE_LAST = (",", "and")
@@ -107,9 +112,7 @@ def lists_of_names(names: Names, sentences: int) -> list[Sentence]:
         sentences: number of sentences.
     """
     draw = np.random.default_rng(0)
-    classes = list(names)
-    weights = np.array([len(names[name]) for name in classes]) ** _ALPHA
-    weights /= weights.sum()
+    classes, weights = list(names), _weights(names)
     lists = []
     for _ in range(min(sentences // 2, _MOST_LISTS) or 1):
         class_numbers = draw.choice(len(classes), size=draw.integers(1, _NAMES + 1), p=weights)
@@ -131,16 +134,70 @@ def lists_of_names(names: Names, sentences: int) -> list[Sentence]:
     return lists
 
 
-def as_rows(lists: Sequence[Sentence], ids: Mapping[str, int], like: Dataset) -> Dataset:
+def _weights(names: Names) -> npt.NDArray[np.float64]:
+    """How often names of each class are drawn, shape (classes,)."""
+    weights = np.array([len(of_class) for of_class in names.values()]) ** _ALPHA
+    shares: npt.NDArray[np.float64] = weights / weights.sum()
+    return shares
+
+
+def posts(rows: Dataset, names: Names, ids: Mapping[str, int], tree: ClassTree) -> Dataset:
+    """Some sentences, each behind the name of a user, or before it; the same ones in every run.
+
+    Users are people and organisations.
+
+    Args:
+        rows: sentences of the corpora.
+        names: names of each class.
+        ids: label id of each tag.
+        tree: the classes.
+    """
+    of_users = {name: names[name] for name in names if NO_KIND in tree.ancestors(name)}
+    if not of_users:
+        return rows.select([])
+    draw, classes = np.random.default_rng(1), list(of_users)
+    drawn = draw.permutation(len(rows))[: min(len(rows) // _POSTS, _MOST_LISTS)]
+    users = []
+    for number in draw.choice(len(classes), size=len(drawn), p=_weights(of_users)):
+        name = classes[number]
+        words = of_users[name][int(draw.integers(len(of_users[name])))]
+        user = _as_user(words, int(draw.integers(4)))
+        users.append(Sentence(["@", user], ["O", f"B-{name}"]))
+    before, sentences = as_rows(users, ids, rows, "post")[:], rows.select(drawn)[:]
+    is_before = (draw.integers(4, size=len(drawn)) > 0).tolist()
+    columns = {
+        column: [
+            user if column == "id" else user + sentence if first else sentence + user
+            for user, sentence, first in zip(
+                before[column], sentences[column], is_before, strict=True
+            )
+        ]
+        for column in rows.features
+    }
+    return Dataset.from_dict(columns, rows.features)
+
+
+def _as_user(words: Sequence[str], form: int) -> str:
+    """The name of a user: AngelaMerkel, angelamerkel, Angela_Merkel or amerkel, by its form."""
+    if form == 3 and len(words) > 1:
+        words = [words[0][0], *words[1:]]
+    name = _NO_LETTERS.sub("", ("_" if form == 2 else "").join(words)) or words[0]
+    return name.lower() if form in (1, 3) else name
+
+
+def as_rows(
+    lists: Sequence[Sentence], ids: Mapping[str, int], like: Dataset, kind: str = "list"
+) -> Dataset:
     """Lists as rows of a corpus.
 
     Args:
         lists: the lists.
         ids: label id of each tag.
         like: rows of the corpus, whose columns they get.
+        kind: what they are, for their ids.
     """
     columns = {
-        "id": [f"list:{number}" for number in range(len(lists))],
+        "id": [f"{kind}:{number}" for number in range(len(lists))],
         "tokens": [row.tokens for row in lists],
         "ner_tags": [[ids[tag] for tag in row.tags] for row in lists],
         "unlinked": [[False] * len(row.tags) for row in lists],
