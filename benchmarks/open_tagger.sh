@@ -2,7 +2,7 @@
 # Makes a tagger as the shipped ones: a corpus of all English slices, the open head on an encoder, its difference from the encoder.
 #   benchmarks/open_tagger.sh DATA MPNET WORK open-en-base           two runs, one after the other, 110 minutes of a core each
 #   benchmarks/open_tagger.sh DATA MINILM WORK open-en MPNET         an hour of two cores; open-en-base teaches
-# The shipped ones were made on a corpus without the titles of pages without a class, and went on with them: 900 steps each, and 370; see docs/pretraining.md.
+# The shipped ones were made on a corpus without the titles of pages without a class, and went on with them, and with posts; see docs/pretraining.md.
 # The same command goes on after a stop. DATA is a folder with dumps/, leads/, dbpedia/, wikidata/ and ner/crossner/, MPNET and MINILM are folders with
 # sentence-transformers/all-mpnet-base-v2 and all-MiniLM-L6-v2. STEPS in the environment: other than 960 or 2,500 steps.
 set -euo pipefail

@@ -24,6 +24,7 @@ _KEPT = 0.9
 _KINDS = 0.2
 """Share of the batches whose candidates are kinds: person, organisation, place, work, ..."""
 _SYNONYMS = {"place": "location", "organisation": "organization"}
+"""Words that other sets and programs have for classes."""
 _OTHERS = 8
 """Candidates at random, at most; half as many more stand beside a gold class in the ontology."""
 _INSIDE = 1.0
@@ -204,9 +205,8 @@ class ChainLoss(OpenLoss):
             )
         ]
         self._own = [[] if name == ENTITY else [spaced(name)] for name in categories]
-        kinds = [None if name == ENTITY else tree.kind(name) for name in categories]
-        self._kinds = [[] if kind is None else [spaced(kind)] for kind in kinds]
-        self._all_kinds = sorted({name for of_category in self._kinds for name in of_category})
+        kinds = {tree.kind(name) for name in categories}
+        self._all_kinds = sorted(spaced(kind) for kind in kinds if kind)
         classes = sorted({name for line in self._lines for name in line})
         by_words = {spaced(name): name for name in tree.names}
         parents = {name: set(tree.parents(by_words[name])) for name in classes}
@@ -243,26 +243,11 @@ class ChainLoss(OpenLoss):
 
         Right are the phrases of a mention, and of its chain the deepest class; beside a phrase,
         which says more ("computer scientist"), only one without subclasses, not "person". In some
-        batches all are kinds, so that it is right there.
+        batches all are kinds, and these are right.
         """
-        names: set[str] = set()
-        by_kind = float(torch.rand(())) < _KINDS
-        by_chain = not by_kind and float(torch.rand(())) < self._chains
-        classes = self._kinds if by_kind else self._lines if by_chain else self._own
         mentions = [divmod(number, len(self._own))[::-1] for number in gold]
-        for category, phrase_set in mentions:
-            line = classes[category]
-            chance = _CHAIN if by_chain else _KEPT
-            names.update(name for name in line if float(torch.rand(())) < chance)
-            phrases = self._phrase_sets[phrase_set]
-            if phrases and (not line or (not by_kind and float(torch.rand(())) < _PHRASE)):
-                names.add(phrases[int(torch.randint(len(phrases), ()))])
-        owned = [name for category, _ in mentions for name in self._own[category]]
-        beside = [sibling for name in owned for sibling in self._siblings[name]]
-        sources = [(beside, _OTHERS // 2), (self._classes, _OTHERS), (self.phrases, _PHRASES)]
-        for source, count in [(self._all_kinds, _OTHERS)] if by_kind else sources:
-            picks = torch.randint(len(source), (count,)).tolist() if source else ()
-            names.update(source[number] for number in picks)
+        by_kind = self._all_kinds and float(torch.rand(())) < _KINDS
+        names = self._drawn_kinds(mentions) if by_kind else self._drawn_names(mentions)
         in_text = {name: self._in_any_language(name) for name in sorted(names)}
         chosen_ones = sorted(set(in_text.values()))
         place = {name: row for row, name in enumerate(chosen_ones)}
@@ -275,6 +260,40 @@ class ChainLoss(OpenLoss):
             fitting = {in_text[name] for name in (*deepest, *phrases)}
             right[row, [place[name] for name in fitting] or [len(place)]] = True
         return chosen_ones, right
+
+    def _drawn_names(self, mentions: Sequence[tuple[int, int]]) -> set[str]:
+        """Candidates for mentions, by category and set of phrases: theirs, and others."""
+        names: set[str] = set()
+        by_chain = float(torch.rand(())) < self._chains
+        for category, phrase_set in mentions:
+            line = self._lines[category] if by_chain else self._own[category]
+            chance = _CHAIN if by_chain else _KEPT
+            names.update(name for name in line if float(torch.rand(())) < chance)
+            if not line or float(torch.rand(())) < _PHRASE:
+                names.update(self._drawn_phrase(phrase_set))
+        owned = [name for category, _ in mentions for name in self._own[category]]
+        beside = [sibling for name in owned for sibling in self._siblings[name]]
+        sources = (beside, _OTHERS // 2), (self._classes, _OTHERS), (self.phrases, _PHRASES)
+        for source, count in sources:
+            picks = torch.randint(len(source), (count,)).tolist() if source else ()
+            names.update(source[number] for number in picks)
+        return names
+
+    def _drawn_kinds(self, mentions: Sequence[tuple[int, int]]) -> set[str]:
+        """Some kinds, as people look for these and nothing else, and phrases instead of classes."""
+        order = torch.randperm(len(self._all_kinds)).tolist()
+        names = {
+            self._all_kinds[number] for number in order[: int(torch.randint(len(order), ())) + 1]
+        }
+        for category, phrase_set in mentions:
+            if not self._own[category]:
+                names.update(self._drawn_phrase(phrase_set))
+        return names
+
+    def _drawn_phrase(self, phrase_set: int) -> list[str]:
+        """One of some phrases, if there are any."""
+        phrases = self._phrase_sets[phrase_set]
+        return [phrases[int(torch.randint(len(phrases), ()))]] if phrases else []
 
     def _in_any_language(self, name: str) -> str:
         """A class by its English name or, as often, by one in a language of the corpus."""
