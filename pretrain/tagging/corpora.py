@@ -113,8 +113,8 @@ class Corpora:
             return together
         ids = {tag: label_id and label_id + shift for tag, label_id in self._ids.items()}
         lists = as_rows(lists_of_names(self._names, len(together)), ids, together)
-        others = posts(together, self._names, ids, ClassTree.shipped())
-        return concatenate_datasets([together, lists, others])
+        user_posts = posts(together, self._names, ids, ClassTree.shipped())
+        return concatenate_datasets([together, lists, user_posts])
 
 
 def _shifted(rows: Dataset, shift: int) -> Dataset:

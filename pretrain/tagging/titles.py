@@ -135,7 +135,7 @@ def lists_of_names(names: Names, sentences: int) -> list[Sentence]:
 
 
 def _weights(names: Names) -> npt.NDArray[np.float64]:
-    """How often names of each class are drawn, shape (classes,)."""
+    """How often names of each class are row_numbers, shape (classes,)."""
     weights = np.array([len(of_class) for of_class in names.values()]) ** _ALPHA
     shares: npt.NDArray[np.float64] = weights / weights.sum()
     return shares
@@ -156,15 +156,15 @@ def posts(rows: Dataset, names: Names, ids: Mapping[str, int], tree: ClassTree) 
     if not of_users:
         return rows.select([])
     draw, classes = np.random.default_rng(1), list(of_users)
-    drawn = draw.permutation(len(rows))[: min(len(rows) // _POSTS, _MOST_LISTS)]
+    row_numbers = draw.permutation(len(rows))[: min(len(rows) // _POSTS, _MOST_LISTS)]
     users = []
-    for number in draw.choice(len(classes), size=len(drawn), p=_weights(of_users)):
+    for number in draw.choice(len(classes), size=len(row_numbers), p=_weights(of_users)):
         name = classes[number]
         words = of_users[name][int(draw.integers(len(of_users[name])))]
         user = _as_user(words, int(draw.integers(4)))
         users.append(Sentence(["@", user], ["O", f"B-{name}"]))
-    before, sentences = as_rows(users, ids, rows, "post")[:], rows.select(drawn)[:]
-    is_before = (draw.integers(4, size=len(drawn)) > 0).tolist()
+    before, sentences = as_rows(users, ids, rows, "post")[:], rows.select(row_numbers)[:]
+    is_before = (draw.integers(4, size=len(row_numbers)) > 0).tolist()
     columns = {
         column: [
             user if column == "id" else user + sentence if first else sentence + user
