@@ -135,7 +135,7 @@ def lists_of_names(names: Names, sentences: int) -> list[Sentence]:
 
 
 def _weights(names: Names) -> npt.NDArray[np.float64]:
-    """How often names of each class are row_numbers, shape (classes,)."""
+    """How often names of each class are drawn, shape (classes,)."""
     weights = np.array([len(of_class) for of_class in names.values()]) ** _ALPHA
     shares: npt.NDArray[np.float64] = weights / weights.sum()
     return shares
