@@ -23,8 +23,8 @@ _KEPT = 0.9
 """Probability of a gold class to be a candidate: without it, none of the others is right."""
 _KINDS = 0.2
 """Share of the batches whose candidates are kinds: person, organisation, place, work, ..."""
-_SYNONYMS = {"place": "location", "organisation": "organization"}
-"""Words that other sets and programs have for classes."""
+_SYNONYMS = {"place": ["location"], "organisation": ["organization"]}
+"""Other English names of classes."""
 _OTHERS = 8
 """Candidates at random, at most; half as many more stand beside a gold class in the ontology."""
 _INSIDE = 1.0
@@ -223,11 +223,7 @@ class ChainLoss(OpenLoss):
         }
         self._phrase_sets = [list(phrases) for phrases in phrase_sets]
         self.phrases = sorted({name for phrases in phrase_sets for name in phrases})
-        self._other_names = {
-            spaced(name): list(words) for name, words in (other_names or {}).items()
-        }
-        for name, synonym in _SYNONYMS.items():
-            self._other_names.setdefault(name, []).append(synonym)
+        self._other_names = {spaced(name): words for name, words in (other_names or {}).items()}
 
     def _costs(self, words: Sequence[str], names: Tensor) -> Tensor:
         # None: "person" is drawn with kinds of persons, and is wrong beside the right one.
@@ -296,8 +292,8 @@ class ChainLoss(OpenLoss):
         return [phrases[int(torch.randint(len(phrases), ()))]] if phrases else []
 
     def _in_any_language(self, name: str) -> str:
-        """A class by its English name or, as often, by one in a language of the corpus."""
-        names = self._other_names.get(name)
+        """A class by its usual English name or, as often, by another one of the languages."""
+        names = [*self._other_names.get(name, ()), *_SYNONYMS.get(name, ())]
         if not names or float(torch.rand(())) >= _OTHER_LANGUAGE:
             return name
         return names[int(torch.randint(len(names), ()))]
