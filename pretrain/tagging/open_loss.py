@@ -23,7 +23,7 @@ _KEPT = 0.9
 """Probability of a gold class to be a candidate: without it, none of the others is right."""
 _KINDS = 0.2
 """Share of the batches whose candidates are kinds: person, organisation, place, work, ..."""
-_SYNONYMS = {"place": ["location"], "organisation": ["organization"]}
+_SYNONYMS = {"place": ("location",), "organisation": ("organization",)}
 """Other English names of classes."""
 _OTHERS = 8
 """Candidates at random, at most; half as many more stand beside a gold class in the ontology."""
