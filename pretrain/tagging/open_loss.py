@@ -293,7 +293,7 @@ class ChainLoss(OpenLoss):
 
     def _in_any_language(self, name: str) -> str:
         """A class by its usual English name or, as often, by another one of the languages."""
-        names = [*self._other_names.get(name, ()), *_SYNONYMS.get(name, ())]
+        names: list[str] = [*self._other_names.get(name, ()), *_SYNONYMS.get(name, ())]
         if not names or float(torch.rand(())) >= _OTHER_LANGUAGE:
             return name
         return names[int(torch.randint(len(names), ()))]
