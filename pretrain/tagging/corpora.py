@@ -17,7 +17,14 @@ from nerbert.text.corpus import Corpus, report_of
 from nerbert.text.tags import LabelSet
 from ontology.classes import ClassTree
 from pretrain.settings import PretrainSettings
-from pretrain.tagging.titles import Names, as_rows, lists_of_names, names_of_classes, posts
+from pretrain.tagging.titles import (
+    LISTS_VERSION,
+    Names,
+    as_rows,
+    lists_of_names,
+    names_of_classes,
+    posts,
+)
 from pretrain.training.features import category_view, load_split
 
 
@@ -92,7 +99,11 @@ class Corpora:
         """Digest of the corpora and the files of types."""
         digests = [corpus.fingerprint for corpus in self._all]
         types = [Identities().of(path) for path in self._settings.types]
-        return digests[0] if len(digests) == 1 and not types else fingerprint(digests, types)
+        return (
+            digests[0]
+            if len(digests) == 1 and not types
+            else fingerprint(digests, types, LISTS_VERSION)
+        )
 
     def rows(self, split: str) -> Dataset:
         """The sentences of all corpora, one corpus after the other, and the lists for training.

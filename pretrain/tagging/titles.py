@@ -26,6 +26,8 @@ from ontology.classes import NO_KIND, ClassTree
 from ontology.sources.types import UNREADABLE, read_types
 
 _LOGGER = logging.getLogger("nerbert")
+LISTS_VERSION = 2
+"""Raised if the code makes other lists or posts, with which a stopped run cannot go on."""
 _MOST_TITLES = 1_000_000
 """Number of titles that are kept; of more, those with certain checksums."""
 _MOST_LISTS = 100_000
