@@ -98,7 +98,8 @@ def main() -> None:
     for _ in range(args.rounds):
         for name, measured in seconds.items():
             command = [sys.executable, "-m", "benchmarks.previous", *sys.argv[1:], "--only", name]
-            measured.append(float(subprocess.run(command, check=True, stdout=-1).stdout))
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+            measured.append(float(done.stdout))
     for part in sorted((args.work / "fresh").glob("part-*.parquet")):
         if part.read_bytes() != (args.work / "previous" / part.name).read_bytes():
             raise SystemExit(f"{part}: other bytes with --previous")

@@ -201,7 +201,7 @@ class Difference:
         kinds |= {
             kind
             for kind in old.contexts.keys() | new.contexts.keys()
-            if (kind[0].islower() or kind[0].isupper())  # the others are not asked for
+            if (kind[:1].islower() or kind[:1].isupper())  # the others are not asked for
             and _evidence(old.contexts.get(kind, 0)) != _evidence(new.contexts.get(kind, 0))
         }
         self._is_of_all = NUMBER in kinds

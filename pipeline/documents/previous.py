@@ -59,7 +59,7 @@ class Previous:
             UserError: the run's own model cannot be read.
         """
         folder = run / "documents"
-        self._model_difference = _model_difference(folder / SENTENCES, model)
+        self._difference = _model_difference(folder / SENTENCES, model)
         self._ranges = [
             (report["first_page"], report["last_page"], folder / f"{stem}.parquet")
             for path in (folder / "reports" / "part-*.json").files()
@@ -74,8 +74,7 @@ class Previous:
 
     def keeps_sentences(self, text: str) -> bool:
         """Whether the model of this dump splits a text as that of the earlier one did."""
-        difference = self._model_difference
-        return difference is not None and not (difference and difference.touches(text))
+        return not (self._difference and self._difference.touches(text))
 
     def row(self, page: Page) -> Row | None:
         """The row of a page that has not changed since; None for others."""
@@ -90,14 +89,12 @@ class Previous:
         return None
 
 
-def _model_difference(path: Place, model: SentenceModel) -> Difference | None:
-    """How the model of an earlier run differs from that of this dump; None if in its language."""
+def _model_difference(path: Place, model: SentenceModel) -> Difference:
+    """How the model of sentences of an earlier run differs from that of this dump."""
     try:
         earlier_model = SentenceModel.from_json(path.read_bytes())
     except ValueError as error:
         raise UserError(f"{error}; leave --previous out", path) from error
-    if earlier_model.language != model.language:
-        return None
     return Difference(earlier_model.parameters, model.parameters)
 
 

@@ -165,13 +165,13 @@ def posts(rows: Dataset, names: Names, ids: Mapping[str, int], tree: ClassTree) 
         words = of_users[name][int(draw.integers(len(of_users[name])))]
         user = _as_user(words, int(draw.integers(4)))
         users.append(Sentence(["@", user], ["O", f"B-{name}"]))
-    before, sentences = as_rows(users, ids, rows, "post")[:], rows.select(row_numbers)[:]
+    user_rows, sentences = as_rows(users, ids, rows, "post")[:], rows.select(row_numbers)[:]
     is_before = (draw.integers(4, size=len(row_numbers)) > 0).tolist()
     columns = {
         column: [
             user if column == "id" else user + sentence if first else sentence + user
             for user, sentence, first in zip(
-                before[column], sentences[column], is_before, strict=True
+                user_rows[column], sentences[column], is_before, strict=True
             )
         ]
         for column in rows.features
