@@ -13,6 +13,7 @@ from nerbert.errors import UserError
 from nerbert.text.columns import Sentence
 from ontology.categories import ENTITY
 from ontology.classes import ClassTree, spaced
+from ontology.sources.nouns import words_of_languages
 
 UNIFIED = "unified"
 """Name of the shipped label map."""
@@ -203,6 +204,8 @@ _WORDS = {
     "programlang": "programming language",
 }
 """Names of types of CrossNER that are no classes of the ontology -> in words."""
+_CLASSES = {"location": "Place", "organization": "Organisation"}
+"""Types in words that the ontology has by another name -> their classes."""
 
 
 def in_words(types: Iterable[str]) -> dict[str, str]:
@@ -226,3 +229,22 @@ def type_words(name: str) -> str | None:
         return spaced(cls)
     unified = LabelMap.load(UNIFIED).type(name)
     return None if unified == _OTHER else _WORDS.get(name) or spaced(unified)
+
+
+def in_words_of(language: str, words: Mapping[str, str]) -> dict[str, str]:
+    """Names of types -> in words of a language, by the labels of the ontology; empty if one lacks.
+
+    >>> in_words_of("es", {"PER": "person", "LOC": "location"})
+    {'PER': 'persona', 'LOC': 'lugar'}
+
+    Args:
+        language: code of a wiki.
+        words: what `in_words` gives.
+    """
+    labels, tree = words_of_languages("labels.tsv").get(language, {}), ClassTree.shipped()
+    classes = {
+        name: tree.known_name(name) or tree.known_name(phrase) or _CLASSES.get(phrase)
+        for name, phrase in words.items()
+    }
+    own = {name: labels[cls][0] for name, cls in classes.items() if cls in labels}
+    return own if len({*own.values()}) == len(words) else {}

@@ -11,9 +11,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from finetune.data.registry import known_set
 from finetune.data.sets import DataSets, draw
 from finetune.data.split_files import SPLITS
-from finetune.data.views import LabelMap, in_words, map_to_target_types, renamed, same_name
+from finetune.data.views import (
+    LabelMap,
+    in_words,
+    in_words_of,
+    map_to_target_types,
+    renamed,
+    same_name,
+)
 from finetune.experiments.runs import Predictions, Run
 from finetune.heads.head import SOURCE, TARGET, head_class
 from finetune.heads.loading import know_architectures
@@ -208,6 +216,11 @@ def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any],
         named = [[tag if tag[2:] in words else "O" for tag in row] for row in predictions.gold]
         without, _ = metrics.seqeval_scores(named, predictions.predicted)
         scores["without_misc"] = without.to_json()
+        data = known_set(run.data)
+        if data is not None and (own_words := in_words_of(data.language, words)):
+            tagger.use_types(own_words)
+            own, _ = metrics.seqeval_scores(named, tagger.tag(predictions.tokens))
+            scores["own_words"] = own.to_json()
     seconds = round(time.monotonic() - start, 1)
     return {**scores, "seconds": seconds, "versions": versions(*TRAINING, "numpy")}, predictions
 

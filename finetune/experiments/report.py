@@ -21,6 +21,11 @@ from nerbert.text import overlap
 Result = dict[str, Any]
 
 _NO_F1 = {"f1": 0.0}
+_OTHER_ROWS = {
+    "without_misc": "without misc",
+    "own_words": "without misc, types in the set's language",
+}
+"""Scores that a result may have beside its own -> what their rows are called."""
 _SCORES = ("conlleval F1", "macro F1", "span F1", "shared-label span F1", "T-NER span F1")
 
 
@@ -85,12 +90,12 @@ class Report:
             rows = self._f1.pivot(
                 "model", "data", "model", self._models, self._sets, self._named, average
             )
-            named_types = [row for row in self._results if "without_misc" in row]
-            lines_without = ({**row, "value": row["without_misc"]["f1"]} for row in named_types)
-            without = Results(lines_without).pivot(
-                "model", "data", "", _values(named_types, "model"), self._sets, self._named, average
-            )
-            rows += [[f"{name}, without misc", *cells] for name, *cells in without[1:]]
+            for scores, title in _OTHER_ROWS.items():
+                scored = [row for row in self._results if scores in row]
+                others = Results({**row, "value": row[scores]["f1"]} for row in scored).pivot(
+                    "model", "data", "", _values(scored, "model"), self._sets, self._named, average
+                )
+                rows += [[f"{name}, {title}", *cells] for name, *cells in others[1:]]
             if self._shots == [ALL]:
                 rows += self._published(self._sets, int(average is not None))
             lines += [*markdown(rows), ""]

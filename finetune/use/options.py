@@ -191,9 +191,9 @@ class ReleaseOptions(DataRoot):
         nerbert release --dump dumps --types dbpedia/*.bz2 --output all --base-model MINILM
 
     It downloads what is not named, makes and joins the corpora, pre-trains with the open head,
-    scores the tagger on CrossNER without training, writes the format of GLiNER and checksums, and
-    sends the corpus and the tagger to the hub if that is asked for. It runs the commands of
-    nerbert one after the other; if it is stopped, run it again.
+    scores the tagger on CrossNER and WikiAnn without training, writes the format of GLiNER and
+    checksums, and sends the corpus and the tagger to the hub if that is asked for. It runs the
+    commands of nerbert one after the other; if it is stopped, run it again.
     """
 
     output: Location = option(help="folder of all outputs", metavar="DIR", recipe=False)

@@ -21,6 +21,7 @@ tagger = lazy("finetune.tagger.tagger")
 def flags(folder):
     return (
         *("--dump", str(folder / "enwiki-demo.xml"), "--scale", "debug", "--max-steps", "4"),
+        *("--types", str(folder / "types.nt")),
         *("--data-root", str(folder / "sets"), "--output", str(folder / "out")),
     )
 
@@ -31,6 +32,19 @@ def inputs(tmp_path):
     (tmp_path / "sets" / "crossner").mkdir(parents=True)
     folder = write_set(tmp_path / "sets" / "crossner" / "ai")
     (folder / "valid.txt").rename(folder / "dev.txt")
+    (tmp_path / "sets" / "wikiann").mkdir()
+    for language in ("en", "uk"):
+        folder = write_set(tmp_path / "sets" / "wikiann" / language, person="PER", city="LOC")
+        for split, name in (("train", "train"), ("valid", "val"), ("test", "test")):
+            (folder / f"{split}.txt").rename(folder / f"{name}.conllu")
+    (tmp_path / "types.nt").write_text(
+        "".join(
+            f"<http://{host}dbpedia.org/resource/{title}> "
+            "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "
+            f"<http://dbpedia.org/ontology/{name}> .\n"
+            for host, title, name in (("uk.", "Київ", "City"), ("", "Ada_Byron", "Scientist"))
+        )
+    )
     return tmp_path
 
 
@@ -59,7 +73,11 @@ def test_a_release_that_was_killed_goes_on(inputs):
     assert len(load_corpus(output / "run").table("train")) > 100
     assert tagger.Tagger.load(str(output / "tagger")).is_open
     assert json.loads((output / "gliner" / "train.json").read_text())
-    assert (output / "scores" / "report.md").read_text()
+    assert "| wikiann/en |" in (output / "scores" / "report.md").read_text()
+    assert "wikiann/uk" not in (output / "scores" / "report.md").read_text()
+    excluded = json.loads((output / "run" / "corpus" / "report.json").read_text())
+    assert "conllu" in json.dumps(excluded)
+    assert "lists of titles" in (output / "tagger" / "README.md").read_text()
     sums = dict(
         reversed(line.split("  ")) for line in (output / "SHA256SUMS").read_text().splitlines()
     )

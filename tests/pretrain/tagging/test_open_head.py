@@ -20,6 +20,7 @@ from tests.helpers.lazy import lazy
 from tests.helpers.runs import ROOT, run
 from tests.helpers.toy import QUICK, write_set
 
+conll = lazy("finetune.data.conll")
 decoding = lazy("finetune.tagger.decoding")
 open_head = lazy("pretrain.tagging.open_head")
 open_loss = lazy("pretrain.tagging.open_loss")
@@ -313,6 +314,29 @@ def test_zero_shot_says_which_types_are_new(model, trained, tmp_path):
     assert scores["new_types"] == ["moonbase"]
     assert scores["without_misc"]["f1"] == scores["strict"]["f1"]  # the set has no such type
     assert {t[2:] for row in predictions.predicted for t in row} <= {"", "Scientist", "moonbase"}
+
+
+def test_zero_shot_by_names_in_the_language_of_the_set(model, trained, tmp_path, capsys):
+    from finetune.scoring.metrics import seqeval_scores
+
+    (tmp_path / "wikiann").mkdir()
+    for language in ("en", "es"):
+        folder = write_set(tmp_path / "wikiann" / language, person="PER", city="LOC")
+        for split, name in (("train", "train"), ("valid", "val"), ("test", "test")):
+            (folder / f"{split}.txt").rename(folder / f"{name}.conllu")
+    base = trained[0] / "straight"
+    flags = f"--models {base} --data wikiann/en wikiann/es --data-root {tmp_path}"
+    output = tmp_path / "report"
+    assert main(f"evaluate {flags} --regime zero-shot --output {output}".split()) == 0
+    english, spanish = json.loads((output / "report.json").read_text())["runs"]
+    test = conll.read(str(folder / "test.conllu"), None)
+    model.use_types({"PER": "persona", "LOC": "lugar"})
+    tags = model.tag([row.tokens for row in test])
+    scores, _ = seqeval_scores([row.tags for row in test], tags)
+    assert spanish["own_words"] == scores.to_json()
+    assert "own_words" not in english
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "set's language" in line)
+    assert line.split("|")[2].strip() == "-"
 
 
 def model_of(folder):
