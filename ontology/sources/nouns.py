@@ -17,6 +17,8 @@ of words that may follow it, and nouns in front of others ("film and television 
 that are adjectives, too, and mean what they say behind an article only ("storico": historian, or
 historical); and, where nouns have a capital, endings of adjectives that have one, too
 ("Hamburger", "Große")."""
+_OTHER_NAME = "<"
+"""The same: words behind which those in front of a noun give another name ("còn gọi là")."""
 
 _DASHES = "—|–|-"
 _BRACKETS = re.compile(r"\s*(?:\([^()]*\)|（[^（）]*）|\[[^][]*\])")
@@ -49,6 +51,7 @@ class Nouns:
         groups = {name: list(words) for name, words in rows.items()}
         self._far = _BEFORE in groups
         before = groups.pop(_BEFORE, []) + groups.pop(_DIRECTLY, [])
+        not_behind = "".join(rf"(?<!{word}\s)" for word in groups.pop(_OTHER_NAME, []))
         behind = groups.pop(_BEHIND, [])
         silent = dict.fromkeys(groups.pop(_SILENT, []))
         self.stops, heads = groups.pop(_STOP, []), groups.pop(_HEAD, [])
@@ -70,7 +73,9 @@ class Nouns:
         ends = {form: named[noun] for noun in named for form in _ends_of_compounds(noun)}
         self.classes: dict[str, str | None] = {**ends, **silent, **named}
         words = "|".join(map(re.escape, sorted(before, key=len, reverse=True)))
-        self._before = re.compile(rf"(?<!\S)(?:{_DASHES}|(?i:{words})(?!\w))") if before else None
+        self._before = (
+            re.compile(rf"(?<!\S){not_behind}(?:{_DASHES}|(?i:{words})(?!\w))") if before else None
+        )
         after = rf"\s*(?:{'|'.join(map(re.escape, behind))})" if behind else r"(?![\w-])"
         self._noun = re.compile(rf"({any_noun}){after}")
 

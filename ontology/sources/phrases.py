@@ -58,7 +58,8 @@ class NounPhrases:
         self._through = re.compile(rf"(?:[\w-]+\s+){{0,2}}?(?:{through})s?\s+(?:{of})\s+")
         self._people = frozenset(groups.get("people", []))
         self._silent = frozenset(groups.get("silent", []))
-        self._follows = re.compile(rf"[\w-]*(?:{_any(groups.get('ending', []))})")
+        heads = rf"(?!(?:{_any(groups.get('head', []))})$)"
+        self._follows = re.compile(rf"{heads}[\w-]*(?:{_any(groups.get('ending', []))})")
         self._person = re.compile(rf"\w*(?:{_any(groups.get('person', []))})")
         is_german = language in _NOUNS_IN_CAPITALS
         self._word = _NOUN_IN_CAPITALS if is_german else _LOWER

@@ -21,6 +21,9 @@ en | Paris | Paris is the capital and most populous city of France. | capital, p
 en | John Smith | John Smith was an English stage and film actor. | film actor
 en | Bond | James Bond is one of the names of spies. |
 en | Rome | In history, Rome was ruled by kings. |
+en | First Bank | The First Bank is a historic commercial building at 10 Main Street. | commercial building
+en | Offa | Offa was a king of Mercia known for a dyke. | king
+en | Widerøe | Widerøe is a regional airline operating in Norway. | regional airline
 en | Ulm | In the north there is a village. |
 es | Ebro | El Ebro es un río de España. | río
 fr | Loire | La Loire est un fleuve français long de 1 006 km. | fleuve français long
@@ -35,7 +38,9 @@ uk | Канів | Ка́нів — старовинне місто обласн�
 uk | Perl | Perl — високорівнева, інтерпретована мова. |
 uk | Блог | Блог — це вебсайт. | вебсайт
 uk | Поетка | Поетка — українська письменниця, акторка. | українська письменниця
-vi | Canada | Canada, còn gọi là Gia Nã Đại, là quốc gia. |
+vi | Canada | Canada, còn gọi là Gia Nã Đại, là quốc gia. | quốc gia
+vi | Cornhole | Cornhole, còn được gọi là corn toss hay bean bag, là một trò chơi. | trò chơi
+vi | Thăng Long | Thăng Long là tên gọi cũ của thành phố Hà Nội. |
 vi | Nha Trang | Nha Trang là một thành phố ven biển và là trung tâm. | thành phố ven biển
 """
 
