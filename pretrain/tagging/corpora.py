@@ -17,14 +17,8 @@ from nerbert.text.corpus import Corpus, report_of
 from nerbert.text.tags import LabelSet
 from ontology.classes import ClassTree
 from pretrain.settings import PretrainSettings
-from pretrain.tagging.titles import (
-    LISTS_VERSION,
-    Names,
-    as_rows,
-    lists_of_names,
-    names_of_classes,
-    posts,
-)
+from pretrain.tagging.posts import posts
+from pretrain.tagging.titles import LISTS_VERSION, Names, as_rows, lists_of_names, names_of_classes
 from pretrain.training.features import category_view, load_split
 
 
@@ -64,8 +58,11 @@ class Corpora:
                     raise UserError(f"--{name}: only --head open learns from it; leave it out")
         if not self._settings.types:
             return {}
-        languages = self.facts("language") or ["en"]
-        return names_of_classes(self._settings.types, languages, ClassTree.shipped())
+        return names_of_classes(self._settings.types, self._languages, ClassTree.shipped())
+
+    @property
+    def _languages(self) -> list[str]:
+        return self.facts("language") or ["en"]
 
     def __str__(self) -> str:
         return ", ".join(str(corpus.folder) for corpus in self._all)
@@ -124,7 +121,7 @@ class Corpora:
             return together
         ids = {tag: label_id and label_id + shift for tag, label_id in self._ids.items()}
         lists = as_rows(lists_of_names(self._names, len(together)), ids, together)
-        user_posts = posts(together, self._names, ids, ClassTree.shipped())
+        user_posts = posts(together, self._names, ids, ClassTree.shipped(), self._languages)
         return concatenate_datasets([together, lists, user_posts])
 
 

@@ -2,8 +2,7 @@
 
 The links of a small corpus mention few names of few classes. The files of types have the titles of
 all typed pages; lists of these ("Labour Party, Aladdin Sane and Danube") teach what names of a
-class look like. No article has names of users of social media: some are behind "@", and with a
-sentence, as in a post.
+class look like.
 """
 
 from __future__ import annotations
@@ -22,24 +21,21 @@ from nerbert.errors import UserError
 from nerbert.storage.places import Place
 from nerbert.text.columns import Sentence
 from nerbert.text.tokens import tokenize
-from ontology.classes import NO_KIND, ClassTree
+from ontology.classes import ClassTree
 from ontology.sources.types import UNREADABLE, read_types
 
 _LOGGER = logging.getLogger("nerbert")
-LISTS_VERSION = 2
+LISTS_VERSION = 3
 """Raised if the code makes other lists or posts, with which a stopped run cannot go on."""
 _MOST_TITLES = 1_000_000
 """Number of titles that are kept; of more, those with certain checksums."""
-_MOST_LISTS = 100_000
+MOST_LISTS = 100_000
 _NAMES = 6
 """Largest number of names of a list."""
 _WORDS = 8
 """Largest number of words of a name."""
 _ALPHA = 0.5
 """The share of a class grows with this power of the number of its names."""
-_POSTS = 8
-"""One sentence in so many is with the name of a user, too; at most `_MOST_LISTS`."""
-_NO_LETTERS = re.compile(r"\W")
 _DETAIL = re.compile(r" \([^()]*\)$")
 _BETWEEN = (",", ",", ",", ";")
 _BEFORE_LAST = (",", "and")
@@ -114,9 +110,9 @@ def lists_of_names(names: Names, sentences: int) -> list[Sentence]:
         sentences: number of sentences.
     """
     draw = np.random.default_rng(0)
-    classes, weights = list(names), _weights(names)
+    classes, weights = list(names), weights_of(names)
     lists = []
-    for _ in range(min(sentences // 2, _MOST_LISTS) or 1):
+    for _ in range(min(sentences // 2, MOST_LISTS) or 1):
         class_numbers = draw.choice(len(classes), size=draw.integers(1, _NAMES + 1), p=weights)
         tokens: list[str] = []
         tags: list[str] = []
@@ -136,55 +132,11 @@ def lists_of_names(names: Names, sentences: int) -> list[Sentence]:
     return lists
 
 
-def _weights(names: Names) -> npt.NDArray[np.float64]:
+def weights_of(names: Names) -> npt.NDArray[np.float64]:
     """How often names of each class are drawn, shape (classes,)."""
     weights = np.array([len(of_class) for of_class in names.values()]) ** _ALPHA
     shares: npt.NDArray[np.float64] = weights / weights.sum()
     return shares
-
-
-def posts(rows: Dataset, names: Names, ids: Mapping[str, int], tree: ClassTree) -> Dataset:
-    """Some sentences, each behind the name of a user, or before it; the same ones in every run.
-
-    Users are people and organisations.
-
-    Args:
-        rows: sentences of the corpora.
-        names: names of each class.
-        ids: label id of each tag.
-        tree: the classes.
-    """
-    of_users = {name: names[name] for name in names if NO_KIND in tree.ancestors(name)}
-    if not of_users:
-        return rows.select([])
-    draw, classes = np.random.default_rng(1), list(of_users)
-    row_numbers = draw.permutation(len(rows))[: min(len(rows) // _POSTS, _MOST_LISTS)]
-    users = []
-    for number in draw.choice(len(classes), size=len(row_numbers), p=_weights(of_users)):
-        name = classes[number]
-        words = of_users[name][int(draw.integers(len(of_users[name])))]
-        user = _as_user(words, int(draw.integers(4)))
-        users.append(Sentence(["@", user], ["O", f"B-{name}"]))
-    user_rows, sentences = as_rows(users, ids, rows, "post")[:], rows.select(row_numbers)[:]
-    is_before = (draw.integers(4, size=len(row_numbers)) > 0).tolist()
-    columns = {
-        column: [
-            user if column == "id" else user + sentence if first else sentence + user
-            for user, sentence, first in zip(
-                user_rows[column], sentences[column], is_before, strict=True
-            )
-        ]
-        for column in rows.features
-    }
-    return Dataset.from_dict(columns, rows.features)
-
-
-def _as_user(words: Sequence[str], form: int) -> str:
-    """The name of a user: AngelaMerkel, angelamerkel, Angela_Merkel or amerkel, by its form."""
-    if form == 3 and len(words) > 1:
-        words = [words[0][0], *words[1:]]
-    name = _NO_LETTERS.sub("", ("_" if form == 2 else "").join(words)) or words[0]
-    return name.lower() if form in (1, 3) else name
 
 
 def as_rows(

@@ -105,45 +105,6 @@ def test_a_run_learns_classes_that_no_link_has(demo, types, tmp_path):
     assert (code, "only --head open learns from it" in err) == (2, True)
 
 
-def test_posts_are_sentences_beside_the_name_of_a_user():
-    datasets = pytest.importorskip("datasets")
-    names = {"Politician": [["Angela", "Merkel"]], "City": [["New", "York"]], "Band": [["!!!"]]}
-    labels = LabelSet(("ENTITY", *names))
-    ids = {tag: number for number, tag in enumerate(labels.tags)}
-    tokens = [["A", "B", str(number)] for number in range(4000)]
-    rows = datasets.Dataset.from_dict(
-        {
-            "id": [str(number) for number in range(4000)],
-            "tokens": tokens,
-            "ner_tags": [[ids["B-City"], ids["I-City"], 0]] * 4000,
-            "unlinked": [[False, False, True]] * 4000,
-            "phrases": [[["city"]]] * 4000,
-        }
-    )
-    made = titles.posts(rows, names, ids, ClassTree.shipped())
-    assert len(made) == 500
-    assert made.features == rows.features
-    assert len(set(made["id"])) == 500
-    assert titles.posts(rows, names, ids, ClassTree.shipped())[:] == made[:]
-    users, starts, sentences = Counter(), Counter(), []
-    for row in made:
-        first = 0 if row["tokens"][0] == "@" else 3
-        starts[first] += 1
-        sentences.append(row["tokens"][2:] if first == 0 else row["tokens"][:3])
-        tags = [labels.tags[number] for number in row["ner_tags"]]
-        (mention,) = [span for span in tags_to_spans(tags) if span[:2] == (first + 1, first + 2)]
-        users[mention[2], row["tokens"][first + 1]] += 1
-        assert row["tokens"][first] == "@"
-        assert tags[first] == "O"
-        assert row["unlinked"].index(True) == (4 if first == 0 else 2)
-        assert row["phrases"] == ([[], ["city"]] if first == 0 else [["city"], []])
-    assert sorted(sentences) == sorted(row for row in tokens if row in sentences)
-    assert starts[0] / 500 == pytest.approx(0.75, abs=0.07)
-    forms = ("AngelaMerkel", "angelamerkel", "Angela_Merkel", "amerkel")
-    assert set(users) == {("Band", "!!!"), *(("Politician", form) for form in forms)}
-    assert not len(titles.posts(rows, {"City": names["City"]}, ids, ClassTree.shipped()))
-
-
 def test_rows_of_lists_have_the_columns_of_the_corpus():
     datasets = pytest.importorskip("datasets")
     labels = LabelSet(("ENTITY", "A"))
