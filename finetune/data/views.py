@@ -246,5 +246,5 @@ def in_words_of(language: str, words: Mapping[str, str]) -> dict[str, str]:
         name: tree.known_name(name) or tree.known_name(phrase) or _CLASSES.get(phrase)
         for name, phrase in words.items()
     }
-    own = {name: labels[cls][0] for name, cls in classes.items() if cls in labels}
-    return own if len({*own.values()}) == len(words) else {}
+    names = {name: labels[cls][0] for name, cls in classes.items() if cls in labels}
+    return names if len({*names.values()}) == len(words) else {}

@@ -219,8 +219,8 @@ def score_run(tagger: Tagger, run: Run, sets: DataSets) -> tuple[dict[str, Any],
         data = known_set(run.data)
         if data is not None and (own_words := in_words_of(data.language, words)):
             tagger.use_types(own_words)
-            own, _ = metrics.seqeval_scores(named, tagger.tag(predictions.tokens))
-            scores["own_words"] = own.to_json()
+            strict, _ = metrics.seqeval_scores(named, tagger.tag(predictions.tokens))
+            scores["own_words"] = strict.to_json()
     seconds = round(time.monotonic() - start, 1)
     return {**scores, "seconds": seconds, "versions": versions(*TRAINING, "numpy")}, predictions
 

@@ -92,10 +92,10 @@ class Report:
             )
             for scores, title in _OTHER_ROWS.items():
                 scored = [row for row in self._results if scores in row]
-                others = Results({**row, "value": row[scores]["f1"]} for row in scored).pivot(
+                cells = Results({**row, "value": row[scores]["f1"]} for row in scored).pivot(
                     "model", "data", "", _values(scored, "model"), self._sets, self._named, average
                 )
-                rows += [[f"{name}, {title}", *cells] for name, *cells in others[1:]]
+                rows += [[f"{name}, {title}", *f1s] for name, *f1s in cells[1:]]
             if self._shots == [ALL]:
                 rows += self._published(self._sets, int(average is not None))
             lines += [*markdown(rows), ""]
