@@ -20,8 +20,7 @@ from statistics import median
 from zlib import crc32
 
 from nerbert.storage.places import Place
-from nerbert.text.corpus import SENTENCES
-from nerbert.text.sentences import SentenceModel
+from nerbert.text.sentences import SENTENCES, SentenceModel
 from pipeline.documents.previous import Previous
 from pipeline.documents.unit_documents import write_documents
 from pipeline.dump.units import Unit, inspect

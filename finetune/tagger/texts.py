@@ -10,8 +10,7 @@ from typing import Any
 
 from finetune.tagger.entities import Text
 from nerbert.errors import UserError
-from nerbert.text.corpus import SENTENCES
-from nerbert.text.sentences import SentenceModel
+from nerbert.text.sentences import SENTENCES, SentenceModel
 from nerbert.text.tokens import Span, tokenize
 from nerbert.text.words import ENGLISH_ABBREVIATIONS, spans_in_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,12 @@ class Linker:
 
     The words around a name are not looked at. A name whose links mostly lead to other pages than
     the one of this title leads nowhere.
+
+    Attributes:
+        columns: what a link says of a name.
     """
+
+    columns = tuple(field.name for field in fields(Link))
 
     def __init__(self, entities: EntityTable, dictionary: Dictionary | None) -> None:
         """Takes the entity table of a run, and its dictionary if it has one."""

@@ -15,7 +15,7 @@ from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from finetune.options import SHIPPED
 from finetune.settings import FitSettings
@@ -29,9 +29,11 @@ from finetune.tagger.entities import (
     paragraph,
 )
 from finetune.tagger.shipped import checkpoint_of
-from finetune.use.linking import Link, Linker
 from finetune.use.options import PredictOptions
 from nerbert.errors import UserError
+
+if TYPE_CHECKING:
+    from finetune.use.linking import Linker
 
 _LOGGER = logging.getLogger("nerbert")
 _LONGEST_TYPE = 6
@@ -56,7 +58,11 @@ def print_predictions(options: PredictOptions) -> None:
     if options.link is not None and options.format not in ("auto", "jsonl", "csv", "tsv"):
         raise UserError(f"--link: --format {options.format} has no place for it; give jsonl")
     texts = _texts(options)
-    linker = None if options.link is None else Linker.open(options.link)
+    linker = None
+    if options.link is not None:
+        from finetune.use.linking import Linker  # and pyarrow
+
+        linker = Linker.open(options.link)
     # These take a second or more to load; errors in the input are reported before.
     from finetune.tagger.tagger import Tagger
 
@@ -148,7 +154,8 @@ def _writer(options: PredictOptions, out: TextIO, linker: Linker | None) -> Writ
         kind = "text" if out.isatty() and linker is None else "jsonl"
     if kind in ("csv", "tsv"):
         cells = partial(_cells, "," if kind == "csv" else "\t")
-        columns = [field.name for field in (*fields(Entity), *(fields(Link) if linker else ()))]
+        columns = [field.name for field in fields(Entity)]
+        columns += linker.columns if linker else ()
         print(cells([["id", *columns]]), end="", file=out)
         return partial(_rows, cells, columns, linker)
     simple: dict[str, Write] = {"jsonl": partial(_jsonl, linker), "conll": _conll}
@@ -161,7 +168,7 @@ def _facts(prediction: Prediction, linker: Linker | None) -> list[dict[str, Any]
     rows = [{**asdict(entity), "score": round(entity.score, 4)} for entity in prediction.entities]
     if linker is not None:
         for row, link in zip(rows, linker.links([row["text"] for row in rows]), strict=True):
-            row |= asdict(link) if link else dict.fromkeys(field.name for field in fields(Link))
+            row |= asdict(link) if link else dict.fromkeys(linker.columns)
     return rows
 
 

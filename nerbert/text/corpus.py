@@ -26,9 +26,6 @@ COLUMNS = (*_NEEDED, "unlinked", "phrases")
 SPLITS = ("train", "validation")
 """Splits of a corpus."""
 
-SENTENCES = "sentences.json"
-"""File with the Punkt model of a corpus; checkpoints that learnt from the corpus have it, too."""
-
 
 def load_corpus(folder: str | os.PathLike[str]) -> Corpus:
     """Opens and checks a corpus.

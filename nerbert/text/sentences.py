@@ -13,6 +13,9 @@ import numpy as np
 from nerbert.text.punkt import LOWER, Parameters, SentenceSplitter, Span
 from nerbert.text.punkt_training import train
 
+SENTENCES = "sentences.json"
+"""File with the Punkt model of a corpus; checkpoints that learnt from the corpus have it, too."""
+
 TRAINED = "dump"
 """Source of a model that is trained on the texts themselves."""
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nerbert.arrays import unique
 from nerbert.text import compounds
 
 Span = tuple[int, int]
@@ -113,7 +114,7 @@ class Tokens:
         starts, ends = places[:-1:2], places[1::2]
         cuts, harder = _cuts_at_apostrophes(easy, starts, ends)
         if harder:
-            harder_texts = np.unique(_texts_of(harder, bases)).tolist()
+            harder_texts = unique(_texts_of(harder, bases)).tolist()
             is_easy = ~np.isin(_texts_of(starts, bases), harder_texts)
             starts, ends = starts[is_easy], ends[is_easy]
             cuts = cuts[~np.isin(_texts_of(cuts, bases), harder_texts)]
@@ -189,7 +190,7 @@ def _without(joined: str, texts: Sequence[str], numbers: Sequence[int]) -> str:
 def _cuts_at_apostrophes(text: str, starts: Ints, ends: Ints) -> tuple[Ints, list[int]]:
     """Where tokens are split at apostrophes, and the tokens of which only NLTK can tell."""
     cuts, hard = [], []
-    numbers = np.unique(np.searchsorted(starts, _places(text, "'"), "right") - 1)
+    numbers = unique(np.searchsorted(starts, _places(text, "'"), "right") - 1)
     for start, end in zip(starts[numbers].tolist(), ends[numbers].tolist(), strict=True):
         offsets = _cuts_at_apostrophe(text[start:end]) if end - start > 1 else ()
         if offsets is None:
@@ -202,7 +203,7 @@ def _cuts_at_apostrophes(text: str, starts: Ints, ends: Ints) -> tuple[Ints, lis
 def _words_inside(text: str, starts: Ints, ends: Ints, language: str) -> list[int]:
     """Places inside of tokens where another word begins; see `nerbert.text.compounds`."""
     places = [place for sign in compounds.signs(language) for place in _places(text, sign)]
-    numbers = np.unique(np.searchsorted(starts, places, "right") - 1)
+    numbers = unique(np.searchsorted(starts, places, "right") - 1)
     numbers = numbers[numbers >= 0]
     return [
         start + cut
@@ -230,7 +231,7 @@ def _cut(starts: Ints, ends: Ints, edges: Ints) -> tuple[Ints, Ints]:
     """Starts and ends of tokens that are cut at the edges inside of them."""
     if not len(starts):
         return starts, ends
-    edges = np.unique(edges)
+    edges = unique(edges)
     token = np.searchsorted(starts, edges) - 1  # the last one that begins before the edge
     inner = edges[(token >= 0) & (edges < ends[token])]
     return _with_spans(starts, ends, np.stack([inner, inner], 1))

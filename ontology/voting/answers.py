@@ -7,17 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from nerbert.arrays import unique
 from ontology.entity_table import Int8, Int32
 from ontology.titles import Keys
-from ontology.voting.statements import (
-    MOST_VOTERS,
-    Bools,
-    Floats,
-    Hierarchy,
-    Ints,
-    Statements,
-    unique,
-)
+from ontology.voting.statements import MOST_VOTERS, Bools, Floats, Hierarchy, Ints, Statements
 
 _PIECE = 1 << 19
 """Entities whose answers are made together: it bounds the memory."""

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from nerbert.arrays import unique
 from ontology.classes import ClassTree
 from ontology.entity_table import INFOBOX, NO_CLASS, EntityTable, Int32
 from ontology.titles import Keys
@@ -24,7 +25,6 @@ from ontology.voting.statements import (
     Statements,
     conflicts,
     places,
-    unique,
 )
 from ontology.voting.support import SupportBin
 from ontology.voting.votes import Decision

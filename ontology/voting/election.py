@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nerbert.arrays import unique
 from ontology.entity_table import FIRST_SENTENCE, PAGE_TYPER, Int32
 from ontology.titles import Keys
 from ontology.voting.answers import Answers
 from ontology.voting.regions import without_settlements
 from ontology.voting.reliability import Comparisons, Reliability, agreement, precisions, weights
-from ontology.voting.statements import Bools, Floats, Hierarchy, Statements, unique, without_twins
+from ontology.voting.statements import Bools, Floats, Hierarchy, Statements, without_twins
 from ontology.voting.support import SupportBin, calibrate, left_out
 from ontology.voting.votes import Decision, decide
 

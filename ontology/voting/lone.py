@@ -19,12 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nerbert.arrays import unique
 from ontology.classes import ClassTree
 from ontology.entity_table import NO_CLASS
 from ontology.titles import Keys
 from ontology.voting.page_features import Pages
 from ontology.voting.page_typer import MOST_PAGES, PageTyper
-from ontology.voting.statements import Bools, Floats, Ints, among, unique
+from ontology.voting.statements import Bools, Floats, Ints, among
 from ontology.voting.votes import Decision
 
 _FEWEST_COMPARED = 100

@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from nerbert.arrays import unique
 from ontology.classes import ClassTree
 
 Ints = npt.NDArray[np.int64]
@@ -115,12 +116,6 @@ def without_twins(statements: Statements, hierarchy: Hierarchy) -> Statements:
             is_both = among(statements.entities, called)
             classes[is_both & (classes == hierarchy.index[name])] = number
     return Statements(statements.entities, classes, statements.voters)
-
-
-def unique(keys: npt.NDArray[K]) -> npt.NDArray[K]:
-    """The distinct keys, sorted. Sorting is much faster here than the hashes of `np.unique`."""
-    ordered = np.sort(keys)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def places(sorted_keys: npt.NDArray[K], values: npt.NDArray[K]) -> Ints:

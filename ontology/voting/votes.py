@@ -12,10 +12,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from nerbert.arrays import unique
 from ontology.entity_table import NO_CLASS, Int32
 from ontology.voting.answers import Answers
 from ontology.voting.reliability import UNLIKELY, Reliability
-from ontology.voting.statements import Floats, Hierarchy, Ints, among, unique
+from ontology.voting.statements import Floats, Hierarchy, Ints, among
 
 _CHUNK = 1 << 15
 """Number of entities that are decided together: it bounds the memory."""

@@ -8,8 +8,7 @@ from typing import Any
 
 from nerbert.storage.parts import Report
 from nerbert.storage.places import Place
-from nerbert.text.corpus import SENTENCES
-from nerbert.text.sentences import SentenceModel
+from nerbert.text.sentences import SENTENCES, SentenceModel
 from pipeline.documents.duplicates import DropSuperseded, Revision, superseded
 from pipeline.documents.previous import Previous
 from pipeline.documents.report import DocumentsReport, duplicate_files, lost_pages, total

@@ -16,9 +16,8 @@ from nerbert.errors import UserError
 from nerbert.storage import parts
 from nerbert.storage.folders import Folder
 from nerbert.storage.places import Place
-from nerbert.text.corpus import SENTENCES
 from nerbert.text.punkt import Difference
-from nerbert.text.sentences import SentenceModel
+from nerbert.text.sentences import SENTENCES, SentenceModel
 from pipeline.documents.rows import Row
 from pipeline.dump.pages import Page
 

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nerbert.arrays import unique
 from nerbert.storage import parts
 from nerbert.storage.places import Place
 from ontology.entity_table import EntityTable
 from ontology.sources.phrases import NounPhrases, Vocabulary
 from ontology.titles import Keys
-from ontology.voting.statements import unique
 from pipeline.entities.page_ids import ids_path
 from pipeline.plan import Plan
 from pipeline.wikitext.template_arguments import DESCRIPTION

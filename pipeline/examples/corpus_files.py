@@ -15,7 +15,7 @@ from nerbert.commands.options import options_of
 from nerbert.reports import filled
 from nerbert.storage import parts
 from nerbert.storage.places import Place
-from nerbert.text.corpus import SENTENCES
+from nerbert.text.sentences import SENTENCES
 from nerbert.text.tags import LabelSet
 from ontology.categories import ENTITY
 from pipeline.documents.extract import model_path

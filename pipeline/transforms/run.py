@@ -7,9 +7,8 @@ from typing import Any
 
 from nerbert.errors import UserError
 from nerbert.storage.places import Place, local_copies
-from nerbert.text.corpus import SENTENCES
 from nerbert.text.overlap import SentenceIndex
-from nerbert.text.sentences import SentenceModel
+from nerbert.text.sentences import SENTENCES, SentenceModel
 from ontology.categories import CategorySet
 from ontology.classes import ClassTree
 from ontology.entity_table import EntityTable

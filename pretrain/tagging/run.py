@@ -16,7 +16,8 @@ from nerbert.commands.process import only_run, quiet_libraries
 from nerbert.errors import UserError
 from nerbert.reports import filled
 from nerbert.storage.places import Place
-from nerbert.text.corpus import SENTENCES, SPLITS
+from nerbert.text.corpus import SPLITS
+from nerbert.text.sentences import SENTENCES
 from nerbert.text.tags import LabelSet
 from ontology.classes import ClassTree
 from ontology.sources.nouns import names_by_class

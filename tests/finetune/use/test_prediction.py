@@ -8,8 +8,7 @@ import pytest
 from finetune.data import conll
 from finetune.tagger.texts import TextSplitter
 from nerbert.commands.table import main
-from nerbert.text.corpus import SENTENCES
-from nerbert.text.sentences import SentenceModel
+from nerbert.text.sentences import SENTENCES, SentenceModel
 from nerbert.text.words import spans_in_text
 from tests.helpers.lazy import lazy
 from tests.helpers.toy import FLAGS, QUICK, rows, write_set
