@@ -67,8 +67,7 @@ def _downloads(options: ReleaseOptions, output: Path) -> list[Step]:
             types = ["fetch", "types", "--language", *languages, "--output", str(output / "types")]
             steps.append(Step("types", "DBpedia's types of pages", types))
     if options.data_root is None and options.scale == "full":
-        named = map(known_set, map("wikiann/{}".format, options.wikis))
-        wikiann = [entry.name for entry in named if entry is not None and not entry.elsewhere]
+        wikiann = [entry.name for entry in _wikiann(options.wikis) if not entry.elsewhere]
         sets = ["fetch", "sets", "crossner", *wikiann, "--output", str(output / "sets")]
         steps.append(Step("sets", "CrossNER and WikiAnn, to score the tagger", sets))
     return steps
@@ -84,7 +83,7 @@ def _steps(options: ReleaseOptions, output: Path, languages: Sequence[str] | Non
     is_debug = options.scale == "debug"
     root = _data_root(options, output)
     scored = ["crossner/ai" if is_debug else "crossner/*"]
-    sets = _wikiann(options, output)
+    sets = _wikiann_at_hand(options, output)
     scored += [entry.name for entry in sets if languages is None or entry.language in languages]
     corpus, tagger = str(output / "run" / "corpus"), str(output / "tagger")
     model = ["--base-model", options.base_model] if options.base_model else []
@@ -117,12 +116,17 @@ def _data_root(options: ReleaseOptions, output: Path) -> str | None:
     return options.data_root or (str(output / "sets") if options.scale == "full" else None)
 
 
-def _wikiann(options: ReleaseOptions, output: Path) -> list[NamedSet]:
+def _wikiann(languages: Sequence[str]) -> list[NamedSet]:
+    """The sets of WikiAnn in some languages."""
+    named = (known_set(f"wikiann/{language}") for language in languages)
+    return [entry for entry in named if entry is not None]
+
+
+def _wikiann_at_hand(options: ReleaseOptions, output: Path) -> list[NamedSet]:
     """The sets of WikiAnn that are there, of the wikis to download or else of any language."""
     sets = DataSets(_data_root(options, output))
     languages = options.wikis or [path.name for path in sorted(sets.root.glob("wikiann/*"))]
-    named = map(known_set, map("wikiann/{}".format, languages))
-    return [entry for entry in named if entry is not None and sets.exists(entry, "test")]
+    return [entry for entry in _wikiann(languages) if sets.exists(entry, "test")]
 
 
 def _types(options: ReleaseOptions, output: Path) -> list[str]:
@@ -142,7 +146,7 @@ def _corpus(options: ReleaseOptions, output: Path) -> list[str]:
     """The command of the corpora, without the sentences on which the tagger is scored."""
     dumps, sets = output / "dumps", DataSets(_data_root(options, output))
     scored = [path for s in ("dev", "test") for path in _present(sets.root, f"crossner/*/{s}.txt*")]
-    scored += [sets.find(entry, "test") for entry in _wikiann(options, output)]
+    scored += [sets.find(entry, "test") for entry in _wikiann_at_hand(options, output)]
     flags = {
         "--dump": [*options.dump] or [str(dumps)],
         "--types": _types(options, output),
